@@ -25,7 +25,10 @@ from concord.testing.parts import what_is_declared_is_of_its_metrics
         ("theorem3.tau_G", "condition number of the graph"),
         ("by_step.stationary_w2", "stationary W2"),
         ("theorem2.step size", "step size"),
-        ("gradients_to_0.01", "gradients to 0.01"),  # a number's point ends no family's name
+        ("gradients_to_0.01", "gradients until b² is 0.01"),  # a number's point ends no name
+        ("b2_by_gradients", "b² by gradients"),
+        ("floor.b2_by_bytes", "floor of b² by bytes"),
+        ("b2_by_bytes_set_1", "b² by bytes, set 1"),
     ],
 )
 def test_what_a_metric_is(key, text):
@@ -40,6 +43,8 @@ def test_what_a_metric_is(key, text):
         ("theorem10_bound", "bound"),
         ("theorem2.step size.value", "step size"),
         ("trigger_rate", "messages per activation"),
+        ("gradients_to_0.01", "gradients until b² is 0.01"),
+        ("floor.b2_by_bytes", "floor of b² by bytes"),
         ("diverged", "chains that diverged, share"),
     ],
 )

@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +34,12 @@ class Measured:
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
     lo, hi, trials (as ``concord.metrics`` has them); ordered by iteration within a metric and an
     agent.
+    names: what readers see in place of its labels' values, by its study.
     """
 
     run: Mapping[str, Any]
     metrics: pandas.DataFrame
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from concord import metrics
-from concord.contracts import declared
+from concord.contracts import PRICES, declared
 from concord.plugins import PACKAGES, executed, exists, plugin
 
 # Words of captions that a stranger does not know.
@@ -29,6 +29,11 @@ TERMS = {
 
 def metric(key: str, scale: float = 1.0) -> str:
     """Return what the metric ``key`` is, such as "accuracy on MNIST, in per cent"."""
+    text = _of_cell(*at.groups()) if (at := _BY.fullmatch(key)) else _metric(key)
+    return f"{text}, in per cent" if scale == 100 else text
+
+
+def _metric(key: str) -> str:
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
     of, (part, says) = next(
@@ -37,14 +42,24 @@ def metric(key: str, scale: float = 1.0) -> str:
     )
     rest = of.removeprefix(part).replace("_", " ")
     text = says.format(rest) if "{}" in says else f"{says} {rest}"
-    text = " ".join(text.split())
-    return f"{text}, in per cent" if scale == 100 else text
+    return " ".join(text.split())
+
+
+def _of_cell(floor: str | None, score: str, price: str, rest: str) -> str:
+    """Return what a score of a cell of the arena is, at the budget of a price."""
+    of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
+    return f"{of}{metric(score)} by {price}{', ' if more else ''}{more}"
+
+
+_BY = re.compile(rf"(floor\.)?(\w+)_by_({'|'.join(PRICES)})(\w*)")
 
 
 def quantity(key: str) -> str:
     """Return what heads a metric's column in a table."""
     base = key.removesuffix(".value")
-    return metrics.head(base) or base.partition(".")[2] or metric(base)
+    numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
+    own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
+    return metrics.head(base) or own or metric(base)
 
 
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:

@@ -95,7 +95,8 @@ class Numbers:
     def who(self, index: int) -> str:
         """Return whose number it is: what tells its run from others, its agent and iteration."""
         agent = self.agent[index]
-        parts = [words.label(axis, lookup(self.run[index].run, axis)) for axis in self.axes]
+        run = self.run[index]
+        parts = [words.label(axis, lookup(run.run, axis), run.names) for axis in self.axes]
         parts += [] if agent == "network" else [f"the {AVERAGE}"] if agent == AVERAGE else []
         parts += [words.agent(agent)] if agent.isdigit() else []
         parts += [agent] if agent.startswith(MEAN) else []

@@ -196,7 +196,13 @@ def check(
 
 ALWAYS = ("diverged", "diverged_first")
 AGENTS = ("average", "network")  # what has numbers beside the agents themselves
-LABELS = {"diverged": Label(head="chains that diverged, share")}
+LABELS = {
+    "diverged": Label(head="chains that diverged, share"),
+    "b2": Label("b²"),
+    "ergodic_b2": Label("b² of one run's time average"),
+    "stationary_b2": Label("b² of the stationary law"),
+    **{f"{price}_to": Label(f"{price} until b² is {{}}") for price in PRICES},
+}
 # Of a cell of the arena (``concord.arena.cells``), whatever its run's metrics.
 OF_CELLS = (
     *("applicable", "exact", "stationary_b2", "stable.*"),

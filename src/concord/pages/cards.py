@@ -58,7 +58,8 @@ def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:
     for name in ("source", "price", "needs"):
         if about[name]:
             text = about[name].replace("``", "")
-            yield Section(name.capitalize(), text[:1].upper() + text[1:])
+            begins = text if name == "source" else text[:1].upper() + text[1:]  # with a key
+            yield Section(name.capitalize(), begins)
 
 
 def _options(run: Mapping[str, Any]) -> str:

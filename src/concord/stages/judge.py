@@ -64,7 +64,7 @@ def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
     universes: Sequence[robustness.Row] = ()
     if source["multiverse"]:
         universes = robustness.read_rows(results / study.key / "multiverse.csv")
-    find = finder(results)
+    find = finder(study, results)
     contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []

@@ -1,6 +1,7 @@
 """The metrics that stages read: those of today's configuration, code and data, and no others."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from concord.make import Place, at, made
 from concord.provenance import digest
 from concord.results import Measured, read
 from concord.runs.run import Run
+from concord.studies.study import Study
 
 Find = Callable[[Run], Measured]
 
@@ -27,14 +29,14 @@ def checked(place: Place) -> Measured:
     return read(place.run.document, place.table)
 
 
-def finder(results: Path) -> Find:
+def finder(study: Study, results: Path) -> Find:
     """Return what finds the metrics of a study's runs, or says which are ``Missing``."""
 
     @cache
     def find(run: Run) -> Measured:
         if not at_hand(run, results):
             raise Missing(why_not(run))
-        return checked(at(run, results))
+        return replace(checked(at(run, results)), names=study.sections.names)
 
     return find
 

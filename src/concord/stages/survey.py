@@ -55,7 +55,7 @@ def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     """Yield every case in every reading: of the study, then of the universes that change it."""
-    cases, base = found.study.cases, finder(results)
+    cases, base = found.study.cases, finder(found.study, results)
     for key, case in cases.items():
         yield robustness.row(*key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):

@@ -146,8 +146,6 @@ def page(
     def add(heading: str, template: str, **shown: Any) -> None:
         parts.extend([title(heading, "*"), raw(template, root=ROOT, **shown)])
 
-    if arena := _arena(paper, files):
-        add("Entries", "arena", **arena)
     shown: set[str] = set()
     for section, names in _groups(paper):
         entries = [e for name in names if (e := _entry(paper, section, name, files))]
@@ -156,10 +154,13 @@ def page(
             shown |= {claim["name"] for claim in mine}
             drawn = _curves(paper, [e["name"] for e in entries if section == "figures"], files)
             heading = _heading(paper, section, names[0])
-            add(heading, "entries", claims=mine, entries=entries, curves=drawn)
+            last = bool(paper.arenas)  # who is best comes first
+            add(heading, "entries", claims=mine, entries=entries, curves=drawn, claims_last=last)
+    if arena := _arena(paper, files):
+        add("Entries", "arena", **arena)
     others = [claim for claim in claims if claim["name"] not in shown]
     if others:
-        add("Other claims", "entries", claims=others, entries=[])
+        add("Other claims", "entries", claims=others, entries=[], claims_last=False)
     if universes:
         add("With other assumptions and seeds", "universes", **universes)
     if runs := _runs(paper, files):
@@ -238,7 +239,9 @@ def _groups(paper: Study) -> list[tuple[str, list[str]]]:
     for name in paper.sections.figures:
         found.setdefault(group(paper, name), []).append(name)
     figures = [("figures", names) for names in found.values()]
-    return [*figures, *(("tables", [name]) for name in paper.sections.tables)]
+    tables = [("tables", [name]) for name in paper.sections.tables]
+    first = 1 if paper.arenas else 0  # an arena's page begins with its leaderboard
+    return [*tables[:first], *figures, *tables[first:]]
 
 
 def _heading(paper: Study, section: str, name: str) -> str:
