@@ -10,7 +10,7 @@ from concord.metrics import Measurement, Row, series
 
 METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")
 LABELS = {
-    "activation_rate": Label("active part of the ticks"),
+    "activation_rate": Label("share of iterations in which an agent moves"),
     "trigger_rate": Label("messages per activation"),
 }
 
