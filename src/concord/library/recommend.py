@@ -391,7 +391,8 @@ def _options(row: Found) -> str:
 
 def _tuned(row: Found) -> dict[str, Any]:
     values = row.lattice.values(row.j)
-    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in values.items()}
+    found = {name: values[name] for name in plain(row.params) if name in values}
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
