@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import pytest
 
@@ -34,7 +34,9 @@ def results(tmp_path_factory) -> Path:
     return results
 
 
-def packed(results: Path, to: Path, change=lambda name, body: body, lie=False) -> Path:
+def packed(
+    results: Path, to: Path, change=lambda name, body: body, lie=False, method=ZIP_STORED
+) -> Path:
     """A crate as the command writes it, of metadata as few as `verify` reads.
 
     ``change`` files after they were listed, or with ``lie`` before.
@@ -45,7 +47,7 @@ def packed(results: Path, to: Path, change=lambda name, body: body, lie=False) -
     listed = changed if lie else bodies
     graph = [{"@id": "#made", "description": json.dumps({"commit": "0" * 40, "dirty": False})}]
     graph += [{"@id": n, "sha256": hashlib.sha256(b).hexdigest()} for n, b in listed.items()]
-    with ZipFile(to, "w") as archive:
+    with ZipFile(to, "w", method) as archive:
         archive.writestr("ro-crate-metadata.json", json.dumps({"@graph": graph}))
         for name, body in changed.items():
             archive.writestr(name, body)
@@ -91,6 +93,19 @@ def test_a_number_that_was_changed_before_differs(results, tmp_path, capsys, mon
     crate = packed(results, tmp_path / "crate.zip", changed_number, lie=True)
     code, text = said(crate, capsys, monkeypatch)
     assert code == 2 and "1 numbers differ" in text and " there, " in text
+
+
+@pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_LZMA])
+@pytest.mark.parametrize("place", [0.4, 0.6, 0.8])
+def test_a_file_that_was_damaged_on_its_way_is_refused(
+    method, place, results, tmp_path, capsys, monkeypatch
+):
+    crate = packed(results, tmp_path / "crate.zip", method=method)
+    body = bytearray(crate.read_bytes())
+    start = int(place * len(body))
+    body[start : start + 200] = bytes(200)
+    crate.write_bytes(body)
+    assert said(crate, capsys, monkeypatch)[1].count("crate.zip") == 1
 
 
 def swapped(name: str, body: bytes) -> bytes:

@@ -128,7 +128,7 @@ def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):
     with pytest.raises(ConcordError, match="it is damaged"):
         list(entries.fetch({"arena": study}, ours, copy))
     assert not (ours / table).exists()
-    with pytest.raises(ConcordError, match="no folder, and no crate"):
+    with pytest.raises(ConcordError, match="it is no crate, or damaged"):
         list(entries.fetch({"arena": study}, ours, tmp_path / "made.json"))
 
 

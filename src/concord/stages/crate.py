@@ -7,12 +7,15 @@ file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5). ``stages
 
 import json
 import mimetypes
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
+from lzma import LZMAError
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, BadZipFile, ZipFile
 
 from concord.datasets.registry import load_registry
 from concord.errors import ConcordError
@@ -44,6 +47,7 @@ STATED = (
 RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
 LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
+DAMAGED = (BadZipFile, LZMAError, zlib.error)
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
@@ -102,6 +106,20 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
             archive.write(copy, copy.relative_to(copies), packed)
     size = to.stat().st_size / 1e6
     return f"{to}: {runs} runs, {len(made)} files made, {size:.1f} MB, SHA-256 {sha256(to)}"
+
+
+def unpacked(crate: Path) -> dict[str, Callable[[], bytes]]:
+    """Return what reads each file of a crate: a ConcordError if it is no archive, or damaged."""
+
+    def sound(read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except (*DAMAGED, OSError, EOFError, RuntimeError, ValueError) as error:
+            raise ConcordError(f"{crate}: it is no crate, or damaged ({error})") from None
+
+    archive = sound(partial(ZipFile, crate))
+    names = [name for name in archive.namelist() if name[-1:] != "/"]
+    return {name: partial(sound, partial(archive.read, name)) for name in names}
 
 
 def _time(seconds: float) -> str:

@@ -15,12 +15,10 @@ import json
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
-from zipfile import BadZipFile, ZipFile
 
 import concord
 from concord import markup, metrics, plugins, results
@@ -36,6 +34,7 @@ from concord.provenance import commit, sha256
 from concord.runs.run import Run
 from concord.stages import verify
 from concord.stages.compete import entered, entry_of
+from concord.stages.crate import unpacked
 from concord.studies.study import Study
 
 PLACE = Path("arena", "entries")
@@ -223,9 +222,5 @@ def _files(source: Path) -> Iterator[tuple[PurePosixPath, Any]]:
             if path.name in {"run.yaml", "choice.yaml", "metrics.csv", "metrics.json"}:
                 yield PurePosixPath(path), path.read_bytes
         return
-    try:
-        archive = ZipFile(source)
-    except (OSError, BadZipFile) as error:
-        raise ConcordError(f"{source}: no folder, and no crate ({error}); name one") from None
-    for name in archive.namelist():
-        yield PurePosixPath(name), partial(archive.read, name)
+    for name, read in unpacked(source).items():
+        yield PurePosixPath(name), read

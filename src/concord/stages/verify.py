@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
-from zipfile import BadZipFile, ZipFile
 
 from concord import markup
 from concord.datasets.registry import load_registry
@@ -31,7 +30,7 @@ from concord.provenance import commit
 from concord.runs.run import Run, amplifies
 from concord.runs.run import read as read_run
 from concord.stages.certify import provide
-from concord.stages.crate import METADATA
+from concord.stages.crate import METADATA, unpacked
 from concord.studies.config import FOLDERS, load_config
 from concord.studies.study import Study
 
@@ -110,13 +109,12 @@ def _counted(judged: Counter[str]) -> str:
 
 def _files(crate: Path) -> dict[str, bytes]:
     """Return the files of a crate, each of which is the one that its metadata list."""
+    content = {name: read() for name, read in unpacked(crate).items()}
     try:
-        with ZipFile(crate) as archive:
-            content = {name: archive.read(name) for name in archive.namelist() if name[-1:] != "/"}
         graph = json.loads(content[METADATA])["@graph"]
         listed = {unquote(e["@id"]): e["sha256"] for e in graph if "sha256" in e}
         json.loads(next(e["description"] for e in graph if e["@id"] == "#made"))["commit"]
-    except (OSError, BadZipFile, LookupError, StopIteration, TypeError, ValueError) as error:
+    except (LookupError, StopIteration, TypeError, ValueError) as error:
         raise ConcordError(f"{crate}: it is no crate of Concord ({error})") from None
     for name, body in content.items():
         if name != METADATA and listed.get(name) != hashlib.sha256(body).hexdigest():
