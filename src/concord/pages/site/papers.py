@@ -387,16 +387,12 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     if not _scored(paper, files.results):
         return None
     folder = f"results/{paper.key}"
-    tables = sorted(ENTRIES.glob("*/scores.csv"))
-    theirs = {
-        table.parent.name: json.loads(read_text(table.with_name("entry.json")))["name"]
-        for table in tables
-    }
+    theirs = _added(paper)
     for added in theirs:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
-    rows = explored([source / "scores.csv", *tables])
+    rows = explored([source / "scores.csv", *(ENTRIES / added / "scores.csv" for added in theirs)])
     parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
     labels = (part.partition("=") for part in parts)
     texts = {f"{key}={value}": words.label(key, value, names) for key, _, value in labels}
@@ -408,6 +404,16 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
         "cards": [(name, f"cards/{paper.key}/{entry}.html") for entry, name in called.items()],
     }
+
+
+def _added(paper: Study) -> dict[str, str]:
+    """Return the names of entries added to this arena, of its scores' scale and seed."""
+    found = {}
+    for path in sorted(ENTRIES.glob("*/entry.json")) if paper.key == ARENA else ():
+        about = json.loads(read_text(path))
+        if all(about[key] == paper.config[key] for key in ("scale", "seed")):
+            found[path.parent.name] = about["name"]
+    return found
 
 
 def explored(tables: Sequence[Path]) -> dict[str, Any]:
@@ -429,7 +435,8 @@ def explored(tables: Sequence[Path]) -> dict[str, Any]:
     return {"names": list(names), "rows": rows, "added": own}
 
 
-ENTRIES = Path("arena", "entries")
+# Of `concord arena add`, and the study that it scores by.
+ENTRIES, ARENA = Path("arena", "entries"), "arena"
 EXPLORED = ("experiment", "task", "entry", "price", "level", "state")
 
 
