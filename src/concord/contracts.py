@@ -531,7 +531,10 @@ class InitialKind(Protocol):
     def draw(
         self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
     ) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
+        """Return initial positions of shape (chains, agents, dim).
+
+        Over ranks the problem may be that of this rank's agents alone, but for kind problem.
+        """
 
     def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and covariance of one agent; None if only draws are known."""

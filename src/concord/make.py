@@ -282,7 +282,7 @@ def _drawn(
 ) -> Trace:
     made = digest(sampling.made(run, resources, chains))
     checkpoint = Checkpoint(output, made, seconds, comm)
-    divided = comm is not None and comm.size <= run.agents and run.record.by_agent
+    divided = comm is not None and comm.size <= run.agents and run.by_agent
     own = transports.Part(comm, run.agents).own if divided else None
     problem = run.build_problem(resources, agents=own)
     return sampling.sample(run, problem, progress, chains, comm, checkpoint)

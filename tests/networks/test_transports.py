@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 import concord
-from concord import compiled
+from concord import compiled, make
 from concord.errors import ConcordError
 from concord.library.sampling import _prepared
 from concord.networks import transports
 from concord.networks.transports import Part
+from concord.problems._quadratic import QuadraticProblem
 from concord.runs.run import ChosenProblem, read
 from concord.runs.sample import sample
 from concord.sampling import loop
+from concord.sampling.initial import Law
 from concord.sampling.recorder import Record
 from faults.tiny_project import EXPERIMENT, RUNS, TinyProject
 from networks import over_ranks
@@ -185,6 +187,24 @@ def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
 
     for size in (2, 3):
         assert not over_ranks.different(whole, threads(size, of_rank)[0])
+
+
+def test_ranks_start_where_the_problem_of_all_agents_says(tmp_path, monkeypatch):
+    resolved(tmp_path)
+    known = read(tmp_path / "run.yaml")
+    run = replace(known, initial=Law.parse({"kind": "problem"}, "tests"), iterations=20, chains=2)
+
+    class Started(QuadraticProblem):
+        def initial(self, shape, rng):
+            return np.broadcast_to(self.posterior.mean, shape)
+
+    def build(*given):
+        return Started(np.arange(1.0, 6)[:, None, None] * np.eye(2), np.arange(10.0).reshape(5, 2))
+
+    monkeypatch.setattr(run.problem.module, "build", build)
+    whole = sample(run, build())
+    found = threads(2, lambda comm: make._drawn(run, tmp_path, tmp_path / "trace.nc", comm=comm))
+    assert not over_ranks.different(whole, found[0])
 
 
 @mpi

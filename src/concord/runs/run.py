@@ -162,6 +162,11 @@ class Run:
         """Return what the random streams of the run are called by."""
         return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
 
+    @property
+    def by_agent(self) -> bool:
+        """Whether what is computed of an agent, its start included, needs its own data alone."""
+        return self.record.by_agent and self.initial.kind != "problem"
+
     @cached_property
     def graph(self) -> Topology:
         """Return the network: the graph, and what happens on it."""
