@@ -189,6 +189,28 @@ def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
         assert not over_ranks.different(whole, threads(size, of_rank)[0])
 
 
+@pytest.mark.parametrize("problem", ["linear", "logistic"])
+def test_potentials_of_some_agents_are_those_of_their_own_data(problem, tmp_path):
+    resolved(tmp_path)
+    every = replace(
+        read(tmp_path / "run.yaml"),
+        problem=ChosenProblem.parse({"kind": f"{problem}_regression", "points": 60}, "tests"),
+        record=Record(every=50, probes=("potential",)),
+    )
+    some = replace(every, record=Record(every=50, agents=(3, 1), probes=("potential",)))
+    whole = every.build_problem(tmp_path)
+    expected = sample(every, whole)["potential"][..., [3, 1]]
+    np.testing.assert_array_equal(sample(some, whole)["potential"], expected)
+
+    def of_rank(comm, own):
+        part = some.build_problem(tmp_path, agents=Part(comm, 5).own) if own else whole
+        return sample(some, part, comm=comm)
+
+    for own in (True, False):
+        found = threads(2, lambda comm, own=own: of_rank(comm, own))[0]
+        np.testing.assert_array_equal(found["potential"], expected)
+
+
 def test_ranks_start_where_the_problem_of_all_agents_says(tmp_path, monkeypatch):
     resolved(tmp_path)
     known = read(tmp_path / "run.yaml")

@@ -286,10 +286,9 @@ class Recorder:
 
             found["consensus_error"] = self._mean(apart, x)
         self._catch_up()
-        here = self._recorded(x, 1)
-        chosen = self._chosen(here, 1)
-        if not self._whole:
-            found |= {name: self._chosen(probe(here), -1) for name, probe in self._probes.items()}
+        chosen = self._chosen(self._recorded(x, 1), 1)
+        if "potential" in self._probes:
+            found["potential"] = self._potentials(x)
         totals: dict[str, Any] = {
             name: self._chosen(total, -1) for name, total in self._totals.items()
         }
@@ -300,8 +299,9 @@ class Recorder:
         for name, values in found.items():
             if name in self._kept:
                 self._kept[name][row] = values
-        for name, probe in self._probes.items() if self._whole else ():
-            self._kept[name][row] = probe(chosen)
+        for name, probe in self._probes.items():
+            if name != "potential":
+                self._kept[name][row] = probe(chosen)
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
@@ -312,6 +312,14 @@ class Recorder:
                 if name not in self._times:
                     self._times[name] = np.zeros((len(self.due), *times.shape))
                 self._times[name][row] = times
+
+    def _potentials(self, x: np.ndarray) -> np.ndarray | None:
+        """Return the recorded agents' potentials: each is of its own data, so all are evaluated."""
+        potential = self._probes["potential"]
+        if self._part is None or not self._whole:
+            return self._chosen(self._recorded(potential(x), -1), -1)
+        everyone = self._part.collect(x, 1, np.arange(self._agents))
+        return None if everyone is None else potential(everyone)[..., self.agents]
 
     def written(self) -> dict[str, np.ndarray]:
         """Return all that a recorder needs to go on from here."""
