@@ -6,6 +6,7 @@ so that sums over neighbors are taken in the order of one process, to the last b
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ BLOCK = 1 << 16
 # How many processes there are, as those say who start them.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 PATIENCE = 1.0  # seconds until a rank that failed alone ends the others
+FORWARDED = 0.2  # seconds for the launcher to show its error: what comes with the end may get lost
 
 Sum = Callable[[np.ndarray], np.ndarray]
 
@@ -73,6 +75,8 @@ def together(comm: Any) -> Iterator[None]:
                     tell(str(error), 2)
                 else:
                     print_exception(error)
+                sys.stderr.flush()
+                time.sleep(FORWARDED)
                 comm.Abort(2)
             time.sleep(0.01)
         if comm.rank:
