@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from concord import make as making
 from concord.__main__ import main
 from concord.provenance import module_files
 from concord.runs import measure, sample
-from concord.studies.batches import MOST, SMALL, TOGETHER, batches, cost, long
+from concord.studies.batches import CELLS, MOST, SMALL, TOGETHER, batches, cost, long
 from concord.studies.config import load_config
 from concord.studies.study import Study
 from workflow.smoke_project import timeless
@@ -325,6 +326,19 @@ def test_long_runs_have_batches_of_their_own_up_to_so_many(folder):
         found = [batch.runs for batch in batches(paper()) if batch.name.startswith("steps/")]
         assert list(map(len, found)) == parts
         assert all(long(run) for runs in found for run in runs)
+
+
+def test_cells_of_several_entries_are_a_job_task_by_task():
+    arena = Study(PAPERS.parent / "studies" / "arena", load_config(PAPERS.parent / "config.yaml"))
+    found = [batch.runs for batch in batches(arena) if batch.name.startswith("tasks/")]
+    assert sorted(run.name for runs in found for run in runs) == sorted(
+        name for experiment, name in arena.runs if experiment == "tasks"
+    )
+    for runs in found:
+        entries = {run.labels["entry"] for run in runs}
+        assert len(entries) > 1 and len(runs) <= CELLS
+        tasks = [run.problem_name + str(run.document["topology"]) for run in runs]
+        assert len(list(groupby(tasks))) == len({*tasks}) == len(runs) / len(entries)
 
 
 PAPERS = Path(__file__).parents[1] / "config" / "papers"

@@ -31,6 +31,20 @@ def test_sigmoid_is_the_logistic_function_without_overflow():
         np.testing.assert_allclose(sigmoid(z), expected, atol=1e-16)
 
 
+def test_the_log_posterior_sums_over_all_points_without_overflow():
+    problem = build(points=2 * logistic_regression.FACTORS + 7, prior_scale=4.0)
+    first, second = np.linspace(-900, 900, 101)[:, None], np.linspace(-30, 30, 97)
+    features, labels = problem.data.pooled()
+    z = first[..., None] * features[:, 0] + second[:, None] * features[:, 1]
+    expected = (labels * z - np.logaddexp(0, z)).sum(axis=-1) - (first**2 + second**2) / 8
+    found = problem.log_posterior(first, second)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)  # 2,000 roundings
+    np.testing.assert_array_equal(
+        problem.log_posterior(first[:, 0], first[:, 0]),
+        np.diagonal(problem.log_posterior(first, first.T)),
+    )
+
+
 def test_printed_prior_is_the_square_over_lambda_for_every_agent():
     """gurbuzbalaban2021, section 5.2: |x|^2 / lambda is variance lambda / 2, a whole share."""
     x = np.random.default_rng(0).standard_normal((4, 3, 2))

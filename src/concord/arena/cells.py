@@ -29,6 +29,7 @@ Of chains, where no law is known: ``w1_by_<price>``, ``sliced_w2_by_<price>``,
 the place of ``b2_by_<price>``, and no targets are set.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -80,6 +81,8 @@ class Task(NamedTuple):
     masks: Any
 
 
+_LAST: dict[str, list[Problem]] = {}  # the data sets of a task, by what they are drawn from
+
 # A group of settings, where they go, and what an iteration of them costs.
 Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 # The choice, what an iteration of it costs, and what is told of it.
@@ -102,7 +105,17 @@ def task_of(run: Run, resources: Path) -> Task:
 
     own = run.problem_name
     names = [own, *(f"{own}/{number + 1}" for number in range(run.arena.sets))]
-    return Task([run.build_problem(resources, name) for name in names], names, run.graph, masks)
+    return Task(_problems(run, names, resources), names, run.graph, masks)
+
+
+def _problems(run: Run, names: Sequence[str], resources: Path) -> list[Problem]:
+    """Return a task's data sets; those of the last task are kept, which other entries meet next."""
+    stated = [run.document[key] for key in ("paper", "seed", "agents", "problem", "partition")]
+    drawn_from = json.dumps([stated, names, run.data_digest(resources), str(resources)])
+    if drawn_from not in _LAST:
+        _LAST.clear()
+        _LAST[drawn_from] = [run.build_problem(resources, name) for name in names]
+    return _LAST[drawn_from]
 
 
 def score(run: Run, task: Task) -> Scored:

@@ -6,7 +6,9 @@ figure makes no run that it does not show, and a run that changes redraws only w
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from concord.contracts import Extra, offers
@@ -20,12 +22,15 @@ SMALL, TOGETHER, STEP = 2e6, 1e7, 1000
 # Of runs: the names of short ones stand in a job's command; of long ones each is an input of its
 # job, and in Snakemake the time to plan grows with the square of their number.
 MOST = 100
+# Cells of the arena that a job scores: the start of a job takes as long as one of them.
+CELLS = 30
 
 
 def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     """Return the batches of a study.
 
-    Cells of the arena are divided by entry. Runs that read data files, or need what may not be
+    Cells of the arena are divided by entry, of which a job takes several where they are small.
+    Runs that read data files, or need what may not be
     installed, are with those that wait for the same; one whose chains are divided among jobs is by
     itself. Long runs are together only where more than ``MOST`` of them are shown together.
     """
@@ -36,11 +41,8 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
         found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
         count[experiment] += 1
 
-    cells: dict[str, list[Run]] = defaultdict(list)
-    for run in study.runs.values():
-        if run.arena is not None:
-            cells[f"{run.experiment}/{run.labels['entry']}"].append(run)
-    found |= {name: tuple(runs) for name, runs in cells.items()}
+    for experiment, cells in _entries(study):
+        add(experiment, cells)
     for experiment, runs in _alike(study):
         alone: list[Run] = []
         together: list[Run] = []
@@ -73,6 +75,24 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
 def cost(run: Run) -> float:
     """Return what a run costs, in updates."""
     return float(run.iterations * (run.chains * run.agents + STEP))
+
+
+def _entries(study: Study) -> Iterator[tuple[str, list[Run]]]:
+    """Yield experiments, and cells of some of their entries, those of a task one after another."""
+    cells: dict[tuple[str, str], list[int]] = defaultdict(list)
+    runs = list(study.runs.values())
+    for number, run in enumerate(runs):
+        if run.arena is not None:
+            cells[run.experiment, run.labels["entry"]].append(number)
+    most = 0 if study.config["scale"] == "full" else CELLS
+    for experiment, entries in groupby(cells, key=itemgetter(0)):
+        together: list[int] = []
+        for entry in entries:
+            if together and len(together) + len(cells[entry]) > most:
+                yield experiment, [runs[number] for number in sorted(together)]
+                together = []
+            together += cells[entry]
+        yield experiment, [runs[number] for number in sorted(together)]
 
 
 def _alike(study: Study) -> list[tuple[str, list[Run]]]:
