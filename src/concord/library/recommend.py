@@ -395,11 +395,11 @@ def _tuned(row: Found) -> dict[str, Any]:
     return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
 
 
-READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
+READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
 
 
 def _read(row: Found) -> str:
-    return READ.get(str(row.read), f"agents' draws after {row.read} more rounds of averaging")
+    return READ.get(str(row.read), f"each agent's draws after {row.read} more rounds of averaging")
 
 
 def _said(search: Search, rows: Sequence[Found]) -> str:
@@ -410,7 +410,7 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
     whose = "worst agent" if alone else "network average"
     text = (
-        f"{best.entry.name} with {told}, reading {_read(best)}: "
+        f"{best.entry.name} with {told}, using {_read(best)}: "
         f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
         f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
