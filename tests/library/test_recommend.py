@@ -405,3 +405,33 @@ def test_by_chains_only_what_is_ranked_is_stated():
     table = concord.recommend(problem, "ring", **given).table
     assert table.law[0] == "chains"
     assert table.b2[0] >= 0 and np.isnan(table.b2_average[0])
+
+
+def test_an_answer_says_how_many_independent_draws_a_chain_is_worth():
+    """Of one agent DE-SGLD is an autoregression, x' = a x + noise: (1 - a) / (1 + a) a draw."""
+    X = np.random.default_rng(0).standard_normal((50, 1))
+    alone = concord.problems.linear_regression(X, X[:, 0], agents=1)
+    answer = concord.recommend(alone, "no_edges", budget={"gradients": 500}, samplers=["de_sgld"])
+    a = 1 - answer.best["step_size"] * ((X**2).sum() + 1)
+    expected = answer.best["iterations"] * (1 - a) / (1 + a)
+    assert answer._search.worth(answer._rows[0]) == pytest.approx(expected, rel=1e-9)
+    assert f"One chain is worth about {expected:,.0f} independent draws." in str(answer)
+
+
+def test_chains_are_worth_what_their_autocorrelation_says():
+    X = np.random.default_rng(1).standard_normal((200, 2))
+    problem = concord.problems.linear_regression(X, X @ [1, -2], agents=4)
+    answer = concord.recommend(
+        problem, "ring", budget={"gradients": 2000}, samplers=["extra_sgld", "admm"]
+    )
+    for row in answer._rows:
+        worth = answer._search.worth(row)
+        assert 0 < worth <= row.iterations
+        if row.entry.kind == "extra_sgld" and row.read == "agents":
+            options = {"step_size": row.params.step_size, "iterations": 20 * row.iterations}
+            trace = concord.sample("extra_sgld", problem, "ring", chains=20, **options)
+            x = trace["x"][:, row.iterations :]
+            steps = x.shape[1]
+            ratio = steps * x.mean(axis=1).var(axis=0, ddof=1) / x.var(axis=(0, 1))  # by the means
+            # Of a variance from twenty means: 32 %, and the largest of eight is sought.
+            assert ratio.max() == pytest.approx(row.iterations / worth, rel=0.8)

@@ -29,7 +29,7 @@ from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import changed, stable, value_of
 from concord.contracts import PRICES, AffineSampler, Problem, Quadratic, SwitchingSampler, offers
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal
+from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal, stationary
 from concord.laws.gaussian import bias2
 from concord.metrics import _laws, _linearized
 from concord.networks.conditions import Conditions
@@ -238,6 +238,30 @@ class Search:
         with suppress(ConcordError):  # chains alone have scored it
             least = min((found.score for found in other.entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan
+
+    def worth(self, found: Found) -> float:
+        """Return how many independent draws a chain's are worth, of the worst coordinate.
+
+        Iterations over the integrated autocorrelation time of the stationary law where everything
+        arrives, 1 + 2 sum_k corr(x_j(0), x_j(k)); at most the iterations. Not a number where that
+        is not known.
+        """
+        sampler, bare = found.entry.sampler, replace(self.topology, conditions=Conditions())
+        if not (self._small and offers(sampler, AffineSampler)) or found.how == "chains":
+            return np.nan
+        try:
+            step, basis, period = _laws.repeated(sampler, self._bare(), bare, found.params)
+        except _laws.NoLaw:
+            return np.nan
+        if (law := stationary(step)) is None:
+            return np.nan
+        read, mix = basis[: self.problem.agents * self.problem.dim], self.reads[found.read][0]
+        if mix is not None:
+            read = np.kron(mix, np.eye(self.problem.dim)) @ read
+        later = step.matrix @ np.linalg.solve(np.eye(len(step.matrix)) - step.matrix, law[1])
+        own, others = (np.einsum("as,st,at->a", read, of, read) for of in (law[1], later))
+        time = period * float((1 + 2 * others / own).max())
+        return min(found.iterations / time, float(found.iterations))
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and b2 of the level asked for at them, of a setting."""

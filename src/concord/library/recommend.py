@@ -416,15 +416,25 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
         f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
-    if other is best or other.score >= UNSOLVED:
-        return f"{text}."
-    if wish.target is not None:
-        return f"{text}; {other.entry.name}: {_amount(other.spent[price], price)}."
+    if other is not best and other.score < UNSOLVED:
+        text += f"; {other.entry.name}{_against(search, other, best, price)}"
+    worth = search.worth(best)
+    if np.isfinite(worth):
+        count = f"{worth:,.0f}" if worth >= 2 else "one"
+        draws = "draw" if worth < 2 else "draws"
+        text += f". One chain is worth about {count} independent {draws}"
+    return f"{text}."
+
+
+def _against(search: Search, other: Found, best: Found, price: str) -> str:
+    """Return how the next sampler compares with the best one."""
+    if search.wish.target is not None:
+        return f": {_amount(other.spent[price], price)}"
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
         much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
-        return f"{text}; {other.entry.name} would need {much} for the same bias."
-    return f"{text}; {other.entry.name}: {other.b2[wish.level]:.2g} for as much."
+        return f" would need {much} for the same bias"
+    return f": {other.b2[search.wish.level]:.2g} for as much"
 
 
 def _amount(amount: float, price: str) -> str:

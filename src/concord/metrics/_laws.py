@@ -239,11 +239,18 @@ def contraction(sampler: Any, problem: Problem, topology: Topology, params: Any)
     if choices is not None:
         drawn = choices(1)  # the first iteration may be another: references are taken
         return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
+    return repeated(sampler, problem, topology, params)[0]
+
+
+def repeated(
+    sampler: Any, problem: Problem, topology: Topology, params: Any
+) -> tuple[exact.Affine, np.ndarray, int]:
+    """Return the update of a turn as ``restrict`` does, the basis, and the turn's iterations."""
     update = update_of(sampler, problem, topology, params)
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(s.matrix, s.offset, s.noise) for s in steps]
-    return exact.restrict(exact.compose(*bare))[0]
+    return *exact.restrict(exact.compose(*bare)), period
 
 
 def is_long_ring(problem: Problem, topology: Topology) -> bool:
