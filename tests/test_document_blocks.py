@@ -28,7 +28,7 @@ RUN = {
     "python.md": "library/test_library.py",
     "problems.md": "library/test_library.py",
     "recommend.md": "library/test_recommend.py",
-    "your-model.md": "test_document_blocks.py",
+    "your-model.md": "problems/test_model_libraries.py",
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",
     "own-study.md": "test_document_blocks.py",
@@ -148,14 +148,6 @@ def test_the_workflow_inside_another_one_is_that_of_a_template():
         "use rule * from concord",
     ):
         assert line in block and all(word in words for word in line.split())
-
-
-@pytest.mark.thorough
-def test_the_page_on_models_runs(tmp_path, monkeypatch):
-    pytest.importorskip("pymc")
-    pytest.importorskip("numpyro")
-    monkeypatch.chdir(tmp_path)
-    run(page("your-model.md"))
 
 
 @pytest.mark.parametrize("name", ["networks.md", "problems.md", "config/README.md"])

@@ -154,7 +154,7 @@ def test_why_a_run_is_made_again(folder, monkeypatch):
     study.write_text(text.replace("points: 40", "points: 41"))
     assert place(RUNS[0]).lacks_metrics() == place(RUNS[0]).lacks_trace() == "parameters_changed"
     study.write_text(text)
-    table, trace = place(RUNS[0]).table, place(RUNS[0]).trace
+    trace = place(RUNS[0]).trace
     (trace.parent / "trace.json").write_bytes(
         place(RUNS[1]).trace.with_suffix(".json").read_bytes()
     )
@@ -165,11 +165,6 @@ def test_why_a_run_is_made_again(folder, monkeypatch):
         changed.setattr(measure, "code", lambda *_: "another")
         assert place(RUNS[0]).lacks_metrics() == "code_changed"
         assert place(RUNS[0]).lacks_trace() == ""
-    with monkeypatch.context() as changed:
-        changed.setattr(making.Run, "data_digest", lambda *_: "another")
-        assert place(RUNS[0]).lacks_metrics() == "data_changed"
-    table.write_text(table.read_text() + "\n")
-    assert place(RUNS[0]).lacks_metrics() == "damaged"
 
 
 def test_a_trace_that_was_removed_to_save_space_is_not_missed(folder):
@@ -219,11 +214,6 @@ def test_a_disk_that_is_full_ends_it(folder, monkeypatch, capsys):
     assert capsys.readouterr().err == "concord: No space left on device (trace.nc)\n"
 
 
-def test_a_run_that_there_is_not_is_told(folder, capsys):
-    assert make("step=0.01", "step=0.04") == 2
-    assert "steps has no run 'step=0.04'; did you mean 'step=0.03'?" in capsys.readouterr().err
-
-
 def test_pieces_are_joined_and_go(folder):
     study = yaml.safe_load(Path("config/papers/x/study.yaml").read_text())
     study["defaults"]["chains"] = 120
@@ -246,7 +236,7 @@ def test_pieces_are_joined_and_go(folder):
     assert found[f"{run}/metrics.csv"] == whole[f"{run}/metrics.csv"]
 
 
-def test_a_universe_keeps_metrics_and_why_there_are_none(folder, capsys):
+def test_a_universe_keeps_metrics_and_why_there_are_none(folder):
     """A run that cannot be is a result; its draws are not kept."""
     study = yaml.safe_load(Path("config/papers/x/study.yaml").read_text())
     study["experiments"]["steps"]["topology"] = "no_edges"
@@ -273,9 +263,6 @@ def test_a_universe_keeps_metrics_and_why_there_are_none(folder, capsys):
             Path("results/x/multiverse/weights.next_two/steps", RUNS[0], "metrics.json").read_text()
         )["refused"]
     )
-    wrong = ["make", "config/papers/x", "multiverse/seed_2/other", "-o", "o.json"]
-    assert main(wrong) == 2
-    assert "seed_2 computes no 'other'" in capsys.readouterr().err
 
 
 # Which runs are a batch

@@ -29,7 +29,12 @@ TERMS = {
 
 def metric(key: str, scale: float = 1.0) -> str:
     """Return what the metric ``key`` is, such as "accuracy on MNIST, in per cent"."""
-    text = _of_cell(*at.groups()) if (at := _BY.fullmatch(key)) else _metric(key)
+    if at := _BY.fullmatch(key):  # a score of a cell of the arena, at the budget of a price
+        floor, score, price, rest = at.groups()
+        of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
+        text = f"{of}{metric(score)} by {price}{', ' if more else ''}{more}"
+    else:
+        text = _metric(key)
     return f"{text}, in per cent" if scale == 100 else text
 
 
@@ -43,12 +48,6 @@ def _metric(key: str) -> str:
     rest = of.removeprefix(part).replace("_", " ")
     text = says.format(rest) if "{}" in says else f"{says} {rest}"
     return " ".join(text.split())
-
-
-def _of_cell(floor: str | None, score: str, price: str, rest: str) -> str:
-    """Return what a score of a cell of the arena is, at the budget of a price."""
-    of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
-    return f"{of}{metric(score)} by {price}{', ' if more else ''}{more}"
 
 
 _BY = re.compile(rf"(floor\.)?(\w+)_by_({'|'.join(PRICES)})(\w*)")

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from tiny_project import ALL, FIGURE, RESULTS, RUNS, TABLE, TinyProject, differing
+from tiny_project import ALL, RESULTS, RUNS, TinyProject, differing
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -107,21 +106,6 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
     assert copy.jobs(*METRICS) == {"measure": 1}
     copy.make(*METRICS)
     assert (copy.folder / METRICS[0]).read_bytes() == (finished.folder / METRICS[0]).read_bytes()
-
-
-def test_every_file_that_goes_with_a_result_is_made_again(copy, finished):
-    beside = [
-        *(Path(FIGURE).with_suffix(end) for end in (".svg", ".png", ".json", ".caption.md")),
-        *(Path(TABLE).with_suffix(end) for end in (".md", ".tex", ".json", ".caption.md")),
-        *(Path(RESULTS, f"claims.{end}") for end in ("md", "json")),
-        *(Path("results/smoke", name) for name in ("claims.md", "claims.json")),
-    ]
-    for path in beside:
-        (copy.folder / path).unlink()
-    copy.make(*ALL)
-    texts = {n: t for n, t in finished.made().items() if not n.endswith((".json", ".nc"))}
-    assert differing({n: copy.made().get(n, b"") for n in texts}, texts) == []
-    assert set(finished.made()) == set(copy.made())
 
 
 def test_a_folder_that_would_divide_pythons_path(finished, tmp_path):

@@ -579,14 +579,6 @@ def test_accuracies_near_one_may_have_half_of_the_axis():
     assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
 
 
-def test_any_metric_stops_at_a_cross_where_its_run_diverged():
-    lost = w2(run(training="b"), [0], diverged_at=37, fraction=0.25)
-    lost.metrics["metric"] = lost.metrics["metric"].replace({"w2": "distance"})
-    (axes,) = draw([lost], metric="distance", agents=[0], intervals="band").axes
-    assert shown(axes)["agent 1"].get_xdata()[-1] == 36
-    assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "x"] == [37]
-
-
 def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
     runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
     runs.append(w2(run(penalty=10), [0], diverged_at=37))

@@ -62,11 +62,6 @@ def saved(tmp_path_factory) -> list[bytes]:
     return contents(folder)
 
 
-def test_the_same_bytes_every_time(saved, tmp_path):
-    style.save(small(), files(tmp_path))
-    assert contents(tmp_path) == saved
-
-
 def test_the_same_bytes_in_another_process(saved, tmp_path):
     code = (
         "import sys; from pathlib import Path; import test_style as t; "

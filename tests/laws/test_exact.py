@@ -84,14 +84,6 @@ def test_steps_that_change_with_time():
     np.testing.assert_allclose(law.cov.ravel(), variances, rtol=1e-14)
 
 
-def test_stationary_variance_of_scalar_de_sgld():
-    eta, h, b = 0.1, 3.0, 4.0
-    problem = concord.problems.quadratic([[[h]]], [[b]])
-    mean, cov = exact.stationary(sgld(problem, topology.build("no_edges", 1), eta))
-    assert mean[0] == pytest.approx(b / h, rel=1e-12)
-    assert cov[0, 0] == pytest.approx(2 * eta / (1 - (1 - eta * h) ** 2), rel=1e-12)
-
-
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     build, *options = STEPS[sampler]
@@ -109,13 +101,6 @@ def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     ):
         # Spectral radii below 0.99: 3000 steps leave 1e-13.
         np.testing.assert_allclose(late[0], final, atol=1e-9)
-
-
-def test_stationary_law_solves_the_lyapunov_equation():
-    affine = sghmc(quadratic(6, 2), topology.build("ring", 6), 0.1, 5.0)
-    _, cov = exact.stationary(affine)
-    reference = scipy.linalg.solve_discrete_lyapunov(affine.matrix, affine.noise)
-    np.testing.assert_allclose(cov, reference, atol=1e-10 * np.abs(reference).max())
 
 
 @pytest.mark.parametrize("a", [1.0, -1.0, 1.0001, 30.0])

@@ -167,9 +167,3 @@ def test_the_table_says_what_trials_are_behind_a_number():
     )
     trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
     assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
-
-
-def test_an_unknown_family_is_refused_before_anything_runs():
-    metrics.check(["w2", "messages"], "x")
-    with pytest.raises(ConcordError, match=r"x\[1\]: there is no metric 'mesages'; did you mean"):
-        metrics.check(["w2", "mesages"], "x")

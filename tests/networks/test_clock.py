@@ -88,12 +88,6 @@ def test_the_pace_is_that_of_the_slowest_within_reach():
         assert trace["seconds"][0, k, d] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_link_alone_takes_time():
-    trace = sampled("ring", 4, link={"bandwidth": 16.0}, iterations=3)
-    np.testing.assert_allclose(trace["seconds"][0], np.arange(4)[:, None] * np.ones(4))
-    np.testing.assert_array_equal(trace["seconds"], trace["waited"])
-
-
 def test_what_is_compressed_is_sent_sooner():
     half = {"kind": "rand_k", "share": 0.5}  # a number and a seed: 12 bytes
     trace = sampled("ring", 4, link={"bandwidth": 16.0}, compression=half, iterations=3)

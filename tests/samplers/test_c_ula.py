@@ -25,15 +25,6 @@ def test_a_step_is_the_printed_equation():
         np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
 
 
-def test_it_sends_nothing():
-    prob = problem(1, 2)
-    state, step = c_ula.init(
-        prob, ALONE, c_ula.Params(CONSTANT), np.zeros((2, 1, 2)), np.random.default_rng(0)
-    )
-    info = step(state, 0, np.random.default_rng(0))[1]
-    assert (info.unicasts.tolist(), info.broadcasts.tolist()) == ([0], [0])
-
-
 def test_a_network_is_refused():
     with pytest.raises(ConcordError, match=r"cannot run on 3 agents; set agents to 1"):
         c_ula.check(None, topology.build("ring", 3), c_ula.Params(CONSTANT))

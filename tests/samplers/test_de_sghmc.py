@@ -10,7 +10,7 @@ from concord.networks import topology
 from concord.networks.mixing import ORDERS
 from concord.samplers import de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
-from variants import CONSTANT, DECAYING, GRAPHS, Still, problem
+from variants import DECAYING, GRAPHS, problem
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
@@ -42,10 +42,3 @@ def test_friction_that_stops_the_velocity_leaves_de_sgld(order, batch_size):
     np.testing.assert_allclose(
         chain(de_sghmc, prob, graph, heavy), chain(de_sgld, prob, graph, plain), rtol=0, atol=EXACT
     )
-
-
-def test_initial_velocities_have_the_given_spread():
-    graph, prob = topology.build("ring", 3), problem(3, 2)
-    params = de_sghmc.Params(CONSTANT, 2.0, initial_velocity_sd=0.3)
-    state, _ = de_sghmc.init(prob, graph, params, np.zeros((5, 3, 2)), Still(5, fill=1.0))
-    np.testing.assert_allclose(state.v, 0.3, rtol=0, atol=EXACT)

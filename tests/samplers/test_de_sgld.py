@@ -9,7 +9,7 @@ from chains import EXACT, chain
 from concord.networks import topology
 from concord.networks.mixing import ORDERS
 from concord.samplers import de_sgld
-from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
+from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
@@ -49,22 +49,3 @@ def test_without_edges_it_is_independent_langevin_chains(order, batch_size):
             gradient = n / 2 * np.einsum("cab,cabd->cad", errors, features) + x / 4
         x = x - 0.013 * gradient + np.sqrt(2 * 0.013) * rng.standard_normal(x.shape)
         np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
-
-
-def test_in_place_is_another_update_as_soon_as_there_is_an_edge():
-    graph, prob = topology.build("path", 2), problem(2, 2)
-    both = [
-        chain(de_sgld, prob, graph, de_sgld.Params(CONSTANT, update_order=order))
-        for order in ORDERS
-    ]
-    np.testing.assert_allclose(both[0][1][:, 0], both[1][1][:, 0], rtol=0, atol=EXACT)
-    assert np.abs(both[0][1][:, 1] - both[1][1][:, 1]).min() > 1e-3
-
-
-def test_noise_has_the_printed_scale():
-    graph, prob = topology.build("ring", 4), problem(4, 2)
-    params = de_sgld.Params(CONSTANT)
-    calm = chain(de_sgld, prob, graph, params, 1, rng=Scaled(np.random.default_rng(1), 0.0))
-    noisy = chain(de_sgld, prob, graph, params, 1)
-    numbers = np.random.default_rng(1).standard_normal(calm[1].shape)
-    np.testing.assert_allclose(noisy[1] - calm[1], np.sqrt(2 * 0.013) * numbers, rtol=0, atol=EXACT)

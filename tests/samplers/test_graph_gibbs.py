@@ -62,14 +62,6 @@ def test_small_langevin_steps_have_the_graph_coupled_law():
     assert 1.8 < first / second < 2.2
 
 
-def test_one_agent_draws_from_the_posterior():
-    prob = problem(1, 2)
-    at = graph_gibbs.affine(prob, GRAPHS[7], graph_gibbs.Params(tolerance=1.0)).at(0)
-    assert not at.matrix.any()
-    np.testing.assert_allclose(at.offset, prob.posterior.mean, rtol=1e-12)
-    np.testing.assert_allclose(at.noise, prob.posterior.cov, rtol=1e-12)
-
-
 @pytest.mark.parametrize("graph", GRAPHS[:-1], ids=lambda g: f"{g.name}-{g.agents}")
 def test_neighbors_have_other_colors(graph):
     classes = graph_gibbs.colors(graph)

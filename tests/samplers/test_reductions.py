@@ -11,12 +11,10 @@ from chains import EXACT, chain
 
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.networks.mixing import ORDERS
 from concord.samplers import (
     admm,
     c_ula,
     d_ula,
-    de_sghmc,
     de_sgld,
     diging_sgld,
     extra_sgld,
@@ -40,16 +38,6 @@ def test_one_agent_is_c_ula_draw_for_draw(module, options, batch_size):
     one = chain(module, prob, graph, module.Params(**steps, **options))
     other = chain(c_ula, prob, graph, c_ula.Params(**steps))
     np.testing.assert_allclose(one, other, rtol=0, atol=EXACT)
-
-
-@pytest.mark.parametrize(("module", "options"), [(d_ula, FUSION), (de_sghmc, {"friction": 2.0})])
-def test_in_place_is_simultaneous_without_edges(module, options):
-    graph, prob = topology.build("no_edges", 4), problem(4, 2)
-    both = [
-        chain(module, prob, graph, module.Params(CONSTANT, **options, update_order=order))
-        for order in ORDERS
-    ]
-    np.testing.assert_allclose(*both, rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize(

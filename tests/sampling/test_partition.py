@@ -143,17 +143,6 @@ def test_dirichlet_divides_classes_independently():
 
 
 @pytest.mark.parametrize(
-    ("options", "counts"),
-    [({"kind": "equal"}, [4, 3, 3]), ({"kind": "sizes", "sizes": [5, 1, 4]}, [5, 1, 4])],
-)
-def test_split(options, counts):
-    for rows in (10, np.zeros(10)):
-        parts = Partition.parse(options, WHERE).split(rows, 3, stream())
-        assert [len(part) for part in parts] == counts
-        assert_every_row_once(parts, 10)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         (
@@ -227,19 +216,6 @@ def test_agent_data_is_padded_with_zeros_and_pools_in_agent_order():
     pooled_features, pooled_targets = data.pooled()
     assert pooled_targets.tolist() == [5, 1, 4, 6, 2, 3]
     assert (pooled_features == features[[4, 0, 3, 5, 1, 2]]).all()
-
-
-@settings(deadline=None)
-@given(st.integers(1, 6), st.integers(0, 20), seeds)
-def test_agent_data_holds_every_row_once(agents, extra, seed):
-    rows = agents + extra
-    features = stream(seed).standard_normal((rows, 3))
-    targets = np.arange(rows)
-    data = AgentData.from_parts(features, targets, equal(rows, agents, stream(seed)))
-    pooled_features, pooled_targets = data.pooled()
-    assert sorted(pooled_targets.tolist()) == targets.tolist()
-    assert (pooled_features == features[pooled_targets]).all()
-    assert data.mask.sum() == rows
 
 
 def test_consecutive_keeps_the_order():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
@@ -89,12 +90,6 @@ def test_a_changed_number_is_refused(results, tmp_path, capsys, monkeypatch):
     assert "made again" not in text
 
 
-def test_a_number_that_was_changed_before_differs(results, tmp_path, capsys, monkeypatch):
-    crate = packed(results, tmp_path / "crate.zip", changed_number, lie=True)
-    code, text = said(crate, capsys, monkeypatch)
-    assert code == 2 and "1 numbers differ" in text and " there, " in text
-
-
 @pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_LZMA])
 @pytest.mark.parametrize("place", [0.4, 0.6, 0.8])
 def test_a_file_that_was_damaged_on_its_way_is_refused(
@@ -125,20 +120,26 @@ def named_runs(name: str, body: bytes) -> bytes:
     return b"" if name.endswith("run.yaml") else body
 
 
-@pytest.mark.parametrize("change", [swapped, twice, named_runs])
-def test_other_lies_differ(change, results, tmp_path, capsys, monkeypatch):
+def other_parameters(name: str, body: bytes) -> bytes:
+    return body.replace(b"step_size: 0.006", b"step_size: 0.007")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (changed_number, r" there, .*1 numbers differ"),
+        (swapped, "numbers differ"),
+        (twice, "numbers differ"),
+        (named_runs, "no number was compared"),
+        (other_parameters, "the configuration here has other parameters"),
+    ],
+)
+def test_what_was_changed_before_it_was_packed_differs(
+    change, words, results, tmp_path, capsys, monkeypatch
+):
     crate = packed(results, tmp_path / "crate.zip", change, lie=True)
     code, text = said(crate, capsys, monkeypatch)
-    assert code == 2 and ("numbers differ" in text or "no number was compared" in text)
-
-
-def test_parameters_of_ones_own_differ(results, tmp_path, capsys, monkeypatch):
-    def other(name, body):
-        return body.replace(b"step_size: 0.006", b"step_size: 0.007")
-
-    crate = packed(results, tmp_path / "crate.zip", other, lie=True)
-    code, text = said(crate, capsys, monkeypatch)
-    assert code == 2 and "the configuration here has other parameters" in text
+    assert code == 2 and re.search(words, text, re.S)
 
 
 def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys, monkeypatch):

@@ -220,7 +220,7 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("experiments.one.metrics", ["w22"], "there is no metric 'w22'; did you mean 'w2'?"),
     ("experiments.one.record.agents", [0, 4], "no agent 4"),
     ("experiments.one.record.probes", ["acuracy"], "'acuracy'"),
-    ("experiments.one.overrides[0].when", {"topolgy": "ring"}, "did you mean 'topology'?"),
+    ("experiments.one.overrides[0].when", {"topolgy": "ring"}, "no*axis; did you mean 'topology'?"),
     ("experiments.one.overrides[0].when", {"topology": "rin"}, "did you mean 'ring'?"),
     ("experiments.one.smoke", {"chain": 2}, "there is no key 'chain'; did you mean 'chains'?"),
     ("experiments.one.full", {"chian": 2}, "there is no key 'chian'; did you mean 'chains'?"),

@@ -14,20 +14,10 @@ pytestmark = pytest.mark.workflow
 FOLDER = f"config/papers/{PAPER}"
 FILE, FIGURES = f"{FOLDER}/study.yaml", f"{FOLDER}/figures.yaml"
 SGLD = "experiments.linear_sgld"
-SAMPLER = "sampler: { kind: de_sgld, step_size: 0.005 }"
 SWEEP = "topology: [complete, ring, no_edges]"
-# A mistake: what stands in the paper's file, what the user makes of it, the sentence.
+# A mistake: what stands in the paper's file, what the user makes of it, the sentence. Others are in
+# tests/studies/test_mistakes.py and test_studies.py.
 MISTAKES = {
-    "unknown key": (
-        "linear_sgld:\n",
-        "linear_sgld:\n    chainz: 10\n",
-        f"{SGLD}.chainz: unknown key; did you mean 'chains'?",
-    ),
-    "unknown option": (
-        SAMPLER,
-        SAMPLER.replace("step_size", "stepsize"),
-        f"{SGLD}.sampler.stepsize: unknown key; did you mean 'step_size'?",
-    ),
     "no agents in a sweep": (
         SWEEP,
         SWEEP + "\n      agents: [5, 6, 0]",
@@ -44,26 +34,6 @@ MISTAKES = {
         "topology: { odd: { topology: { kind: edge_list, edges: [[0, 1], [2, 3], [4, 5]] } } }",
         f"{SGLD}.topology: topology 'edge_list' is not connected, so its agents cannot agree; "
         "add edges, or use no_edges if isolated agents are meant",
-    ),
-    "more agents than points": (
-        "points: 300\n",
-        "points: 5\n",
-        f"{SGLD}.agents: 5 rows cannot give each of 6 agents a row; use fewer agents or more data",
-    ),
-    "misspelled problem": (
-        "problem: linear\n",
-        "problem: linaer\n",
-        f"{SGLD}.problem: there is no problem 'linaer'; did you mean 'linear'?",
-    ),
-    "unknown section": (
-        "figures:\n",
-        "figurs:\n",
-        "figurs: unknown key; did you mean 'figures'?",
-    ),
-    "a figure of runs that are not there": (
-        "runs: [linear_batch, linear_step, linear_network]",
-        "runs: [linear_batch, linear_stp, linear_network]",
-        "figures.fig4.runs[1]: there is no experiment 'linear_stp'; did you mean 'linear_step'?",
     ),
     "a formula that cannot be drawn": (
         "title: Batch size,",

@@ -15,32 +15,16 @@ from pathlib import Path
 import pytest
 import yaml
 from smoke_project import PAPER, Project, timeless
+from test_universes import SECTIONS
 
 from concord import integrity
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
-WALK = {
-    "problem": {"kind": "linear_regression", "points": 60, "dim": 2},
-    "metrics": ["w2"],
-    "sampler": {"kind": "de_sgld", "step_size": 0.015},
-    "sweep": {"topology": ["ring", "no_edges"]},
-}
-READ = {"metric": "w2_exact", "agents": [0]}
+WALK, WEIGHTS = SECTIONS["experiments"]["walk"], SECTIONS["assumptions"]["weights"]
 STUDIED = {
-    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
-    "assumptions": {
-        "weights": {
-            "value": "Metropolis weights",
-            "alternatives": [
-                {
-                    **{"says": "another", "reason": "also used", "label": "lazy"},
-                    "set": {"sampler.weights": "lazy_metropolis"},
-                }
-            ],
-        }
-    },
-    "defaults": {"agents": 6, "chains": 8, "iterations": 12, "record": {"agents": [0]}},
+    **SECTIONS,
+    "assumptions": {"weights": {**WEIGHTS, "alternatives": WEIGHTS["alternatives"][:1]}},
     # The runs of one are small, those of the other are not.
     "experiments": {"walk": WALK, "long": {**WALK, "smoke": {"iterations": 3000}}},
     "figures": {
@@ -53,17 +37,6 @@ STUDIED = {
         "last": {
             **{"kind": "final_values", "title": "Last", "runs": ["long"]},
             "options": {"metrics": ["w2_exact"], "agents": [0]},
-        }
-    },
-    "claims": {
-        "nearer": {
-            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
-            "check": {
-                "kind": "order",
-                "both": {"experiment": "walk", **READ},
-                "lower": {"runs": {"topology": "ring"}},
-                "higher": {"runs": {"topology": "no_edges"}},
-            },
         }
     },
 }

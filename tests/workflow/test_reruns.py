@@ -21,16 +21,6 @@ def times(project: Project) -> dict[str, int]:
     return {name: os.stat(path).st_mtime_ns for name, path in project.results().items()}
 
 
-def test_a_finished_project_has_nothing_to_do_even_if_its_files_look_newer(finished):
-    assert finished.jobs(*FIGURES) == {}
-    files = [
-        p for part in ("src", "config", "workflow") for p in (finished.folder / part).rglob("*")
-    ]
-    for path in files:
-        os.utime(path)
-    assert finished.jobs(*FIGURES) == {}
-
-
 def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_path):
     project = Project(tmp_path / "project", finished.folder)
     before = times(project)

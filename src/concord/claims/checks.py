@@ -19,7 +19,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import asdict
@@ -55,10 +55,12 @@ from concord.words import name, number
 
 
 class _Rule(Kind):
-    """What is judged; ``worse`` is the quantity that is only said to be worse than another.
+    """What is judged; ``WORSE`` names the quantity that is only said to be worse than another.
 
     If a run of that diverged, nothing is decided.
     """
+
+    WORSE: ClassVar[str] = ""
 
     @property
     def kind(self) -> str:
@@ -67,7 +69,7 @@ class _Rule(Kind):
 
     def worse(self) -> Quantity | None:
         """Return the quantity said to be worse, None if none is."""
-        return None
+        return getattr(self, self.WORSE) if self.WORSE else None
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -190,6 +192,8 @@ class Order(_Rule):
     ratio to an infinite score counts as the least finite one of the pair.
     """
 
+    WORSE = "lower"  # errors of what diverged are infinite, so no error
+
     lower: Annotated[Quantity, "numbers said to be smaller"]
     higher: Annotated[Quantity, "numbers said to be larger"]
     factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
@@ -260,10 +264,6 @@ class Order(_Rule):
         return Judgement(
             verdict, f"mean ratio {sets_text} {ratio} ({against}), {limit} {self.factor:g}"
         )
-
-    def worse(self) -> Quantity | None:
-        """Return what is said to be lower; errors of what diverged are infinite, so no error."""
-        return self.lower
 
 
 class Trend(_Rule):
@@ -378,6 +378,8 @@ class Bound(_Rule):
     judged.
     """
 
+    WORSE = "bound"
+
     quantity: Annotated[Quantity, "our numbers"]
     bound: Annotated[Quantity, "what they are said not to exceed"]
 
@@ -401,10 +403,6 @@ class Bound(_Rule):
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
         margin = Margin.of((part[near], *ends), high=1, what="part of its bound")
         return Judgement(decide(sure, refuted), text, margin)
-
-    def worse(self) -> Quantity | None:
-        """Return the bound."""
-        return self.bound
 
 
 class Identity(_Rule):
@@ -499,6 +497,8 @@ class Condition(_Rule):
 class Measurement(_Rule):
     """Numbers that are reported: the paper shows them and concludes nothing."""
 
+    WORSE = "quantity"  # nothing is said that its divergence could refute
+
     quantity: Annotated[Quantity, "our numbers"]
 
     def judge(self, source: Source) -> Judgement:
@@ -506,10 +506,6 @@ class Measurement(_Rule):
         (ours,) = gather(source, self.quantity)
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
         return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
-
-    def worse(self) -> Quantity | None:
-        """Return the quantity: nothing is said that its divergence could refute."""
-        return self.quantity
 
 
 class Sooner(_Rule):
@@ -520,6 +516,8 @@ class Sooner(_Rule):
     lower end is, to the first at which the upper end is. A curve that never arrives does so at
     infinity.
     """
+
+    WORSE = "later"
 
     first: Annotated[Quantity, "said to arrive first; at: all"]
     later: Annotated[Quantity, "said to arrive later; at: all"]
@@ -548,10 +546,6 @@ class Sooner(_Rule):
         margin = Margin.of((end.max() for end in ends), high=0, what="iterations later")
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
-
-    def worse(self) -> Quantity | None:
-        """Return what is said to arrive later."""
-        return self.later
 
     def _arrivals(self, ours: Numbers) -> Numbers:
         """Return the iteration of arrival of every curve, one by run and agent."""

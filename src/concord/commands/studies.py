@@ -12,9 +12,9 @@ from concord.errors import ConcordError
 from concord.make import resolve as write_run
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_studies, results_folder
+from concord.studies.config import orphans as left_over
 from concord.studies.editor import study_schema
 from concord.studies.init import init as begin
-from concord.studies.orphans import orphans as left_over
 from concord.studies.study import Study
 
 

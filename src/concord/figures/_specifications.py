@@ -98,7 +98,8 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
         _dots(below, own, lines)
         top.set_title(reading)
     _scale(axes[0, 0], [row for row in shown if row["value"] is not None])
-    axes[0, 0].set_ylabel("\n".join(textwrap.wrap(_what(shown), 34)), parse_math=False)
+    what = next((row["what"] for row in shown if row["what"]), "")
+    axes[0, 0].set_ylabel("\n".join(textwrap.wrap(what, 34)), parse_math=False)
     axes[1, 0].set_yticks(range(len(lines)), [text for _, text in lines], parse_math=False)
     axes[1, 0].set_ylim(len(lines) - 0.5, -0.5)
     label = f"{says.rstrip('.')}: {words.case(case)}" if case else says
@@ -128,10 +129,6 @@ _RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "marke
 def _value(row: Row) -> float:
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
-
-
-def _what(rows: Sequence[Row]) -> str:
-    return next((row["what"] for row in rows if row["what"]), "")
 
 
 def _numbers(axes: Axes, rows: Sequence[Row]) -> None:

@@ -385,10 +385,6 @@ def _stated(row: Found) -> dict[str, Any]:
     return {name: value for name, value in plain(params).items() if value != default[name]}
 
 
-def _options(row: Found) -> str:
-    return words.options({**_stated(row), **_tuned(row)})
-
-
 def _tuned(row: Found) -> dict[str, Any]:
     values = row.lattice.values(row.j)
     found = {name: values[name] for name in plain(row.params) if name in values}
@@ -396,10 +392,7 @@ def _tuned(row: Found) -> dict[str, Any]:
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
-
-
-def _read(row: Found) -> str:
-    return READ.get(str(row.read), f"each agent's draws after {row.read} more rounds of averaging")
+_AFTER = "each agent's draws after {} more rounds of averaging"
 
 
 def _said(search: Search, rows: Sequence[Found]) -> str:
@@ -409,8 +402,9 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     alone = wish.level == "worst" and best.read != "average"
     told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
     whose = "worst agent" if alone else "network average"
+    read = READ.get(str(best.read), _AFTER.format(best.read))
     text = (
-        f"{best.entry.name} with {told}, using {_read(best)}: "
+        f"{best.entry.name} with {told}, using {read}: "
         f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
         f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
@@ -447,7 +441,8 @@ def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
-            "sampler": row.entry.name, "options": _options(row), "read": str(row.read),
+            "sampler": row.entry.name, "options": words.options(_stated(row) | _tuned(row)),
+            "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
             "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,

@@ -6,7 +6,6 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval
-from concord.laws.quadrature import Grid
 from concord.metrics import Measurement, Row, series
 from concord.metrics._references import grid
 
@@ -53,12 +52,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     below = exact.centers[1] < 0
     known = {"modes_share_exact": float(np.interp(0.0, exact.edges[1], exact.cdf(1)))}
     for sign, side in (("negative", below), ("positive", ~below)):
-        for d, value in enumerate(_highest(exact, side)):
-            known[f"mode_{sign}_{d}"] = value
+        density = np.where(side[None, :], exact.density, -1.0)
+        for d, cell in enumerate(np.unravel_index(density.argmax(), density.shape)):
+            known[f"mode_{sign}_{d}"] = float(exact.centers[d][cell])
     yield from series([m.last], "network", known, chance=False)
-
-
-def _highest(exact: Grid, side: np.ndarray) -> tuple[float, float]:
-    density = np.where(side[None, :], exact.density, -1.0)
-    first, second = np.unravel_index(density.argmax(), density.shape)
-    return float(exact.centers[0][first]), float(exact.centers[1][second])

@@ -169,10 +169,8 @@ def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         moved = jnp.where(done, x, x + length * move)
         return moved, goal(moved), done, k + 1
 
-    def goes_on(state: tuple[Any, ...]) -> Any:
-        return ~state[2] & (state[3] < STEPS)
-
-    x, _, _, k = jax.lax.while_loop(goes_on, step, (x, goal(x), jnp.array(False), 0))
+    begun = x, goal(x), jnp.array(False), 0
+    x, _, _, k = jax.lax.while_loop(lambda state: ~state[2] & (state[3] < STEPS), step, begun)
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 

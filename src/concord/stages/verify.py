@@ -67,7 +67,8 @@ def verify(
         raise ConcordError("there is no configuration here; verify in a clone of that commit")
     seed = secrets.randbelow(2**31) if seed is None else seed
     names, by = _chosen(files, share, seed), Counter[str]()
-    yield f"{len(names)} of {_runs(files)} runs are made again, chosen by --seed {seed}."
+    count = sum(name.endswith("/metrics.csv") for name in files)
+    yield f"{len(names)} of {count} runs are made again, chosen by --seed {seed}."
     begun, rows, left = time.monotonic(), list[tuple[str, ...]](), dict[str, str]()
     for number, name in enumerate(names):
         if time.monotonic() - begun > seconds:
@@ -133,10 +134,6 @@ def _where(files: Mapping[str, bytes]) -> Iterator[str]:
     yield f"The crate was made at commit {made['commit']}; here is {here}."
     if made.get("dirty"):
         yield "Files were changed there that its commit does not have."
-
-
-def _runs(files: Mapping[str, bytes]) -> int:
-    return sum(name.endswith("/metrics.csv") for name in files)
 
 
 def _chosen(files: Mapping[str, bytes], share: float, seed: int) -> list[str]:

@@ -1,7 +1,7 @@
 """The configuration: ``config/config.yaml`` and the papers' folders."""
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
 from concord.studies.checks import check_outputs
+from concord.studies.stated import RESERVED
 from concord.studies.study import Study
 
 
@@ -87,6 +88,13 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
 def results_folder(config: Mapping[str, Any]) -> Path:
     """Return the folder of the results at the scale of a configuration."""
     return Path(config["results"], *[config["scale"]] * (config["scale"] != "paper"))
+
+
+def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
+    """Return the folders of runs below ``results`` that are of no run of these studies."""
+    asked = {results / run.folder for study in studies for run in study.runs.values()}
+    made = {path.parent for path in results.glob("*/*/*/run.yaml")}
+    return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
 
 
 # Where they are, below the folder of the configuration.

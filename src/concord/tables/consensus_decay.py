@@ -53,8 +53,9 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     steps, without = [], []
     for step in selection.distinct(runs, params.over):
         plain, triggered = (
-            _one(runs, {params.over: step, params.pair: value})
+            selection.only(selection.select(runs, wanted), f"the run with {wanted}")
             for value in (params.plain, params.triggered)
+            for wanted in [{params.over: step, params.pair: value}]
         )
         steps.append(float(step))
         without.append(plain)
@@ -63,12 +64,10 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         rows.append(["the same with triggering", step, *_ends(with_trigger)])
         rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
     if len(steps) > 1:
-        rows.append(["rate of the floor, over alpha", None, *_rate(steps, without, rng)])
+        floors = [_redrawn(run, "consensus_floor", rng) for run in without]
+        rate = _slope(np.log(steps), np.concatenate(floors, axis=1), 1.0)
+        rows.append(["rate of the floor, over alpha", None, *rate])
     return Table(["quantity", "alpha", "value", "lo", "hi"], rows)
-
-
-def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
-    return selection.only(selection.select(runs, wanted), f"the run with {wanted}")
 
 
 def _series(run: Measured, metric: str) -> Series:
@@ -99,13 +98,6 @@ def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> li
     with np.errstate(invalid="ignore"):
         added -= _redrawn(plain, "consensus_window", rng)
     return _slope(np.log(with_.iteration + 1), added, -1.0)
-
-
-def _rate(
-    steps: Sequence[float], runs: Sequence[Measured], rng: np.random.Generator
-) -> list[float]:
-    values = np.concatenate([_redrawn(run, "consensus_floor", rng) for run in runs], axis=1)
-    return _slope(np.log(steps), values, 1.0)
 
 
 def _slope(x: np.ndarray, values: np.ndarray, sign: float) -> list[float]:
