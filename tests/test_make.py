@@ -302,6 +302,20 @@ def test_a_job_has_not_too_many_and_not_too_much(folder):
     ]
 
 
+def test_long_runs_of_the_same_exact_samples_are_measured_together(folder):
+    study = yaml.safe_load(Path("config/papers/x/study.yaml").read_text())
+    mixture = {"kind": "tied_mixture", "points": 8, "grid": 16}
+    study["problems"] |= {"sets": {**mixture, "data_sets": 2}, "one": mixture}
+    for problem, together in (("sets", True), ("one", False)):
+        study["experiments"]["steps"] |= {"problem": problem, "iterations": 100_000}
+        Path("config/papers/x/study.yaml").write_text(yaml.safe_dump(study))
+        runs = {name for name in names() if name.startswith("steps/")}
+        assert all(
+            long(run) for (experiment, _), run in paper().runs.items() if experiment == "steps"
+        )
+        assert (runs == {"steps/batch_0"}) is together
+
+
 def test_long_runs_have_batches_of_their_own_up_to_so_many(folder):
     study = yaml.safe_load(Path("config/papers/x/study.yaml").read_text())
     study["experiments"]["steps"]["iterations"] = 100_000

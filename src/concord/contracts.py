@@ -68,6 +68,18 @@ class Divisible(Protocol):
 
 
 @runtime_checkable
+class Compiled(Protocol):
+    """Potentials whose gradients loops of compiled code can call (``sampling.leaps``)."""
+
+    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
+        """Return a function of the signature ``compiled.kernels.GRADIENT``, and its tables.
+
+        The gradients are those of all agents, or of ``width`` chosen ones of each chain, to the
+        bytes of ``gradient`` and ``gradient_at``. None where nothing is compiled.
+        """
+
+
+@runtime_checkable
 class Batched(Protocol):
     """Potentials that are sums over points, of which mini-batches can be drawn."""
 
@@ -373,6 +385,23 @@ class Info(NamedTuple):
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
 
 
+class Landed(NamedTuple):
+    """Where a leap has led.
+
+    info: what all its steps have sent, or what each has, if that never changes. left: the first of
+    the steps, from 0 on, after which a chain had left the finite range; -1: none, (chains,).
+    """
+
+    state: Any
+    info: Info
+    steps: int
+    left: np.ndarray
+
+
+# (state, k, most, rng): from iteration k on, at most so many steps. None: one by one.
+Leap = Callable[[Any, int, int, Any], Landed | None]
+
+
 @cache
 def offers(module: Any, protocol: type) -> bool:
     """Whether the module of a kind has what a protocol names.
@@ -428,6 +457,14 @@ class Extra(Protocol):
 
     def unavailable(self) -> str | None:
         """Say what to install where it cannot be computed; None where it can."""
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A problem kind with which runs of an experiment may have part of their metrics in common."""
+
+    def shares(self, params: Any) -> bool:
+        """Tell whether they have: one job measures them, and does that part once."""
 
 
 @runtime_checkable

@@ -86,7 +86,7 @@ class Checkpoint:
         self._identity = f"{identity} {rank} of {ranks}"
         name = f".{beside.name}.{rank}-{ranks}"
         self._files = [beside.with_name(f"{name}.{turn}.checkpoint") for turn in (0, 1)]
-        self._turn, self._last = 0, time.monotonic()
+        self._turn, self._last, self._look = 0, time.monotonic(), 0
 
     def of_all(self, value: Any) -> list[Any]:
         """Return the values of all processes."""
@@ -117,8 +117,10 @@ class Checkpoint:
 
     def due(self, k: int, iterations: int) -> bool:
         """Tell whether a checkpoint is to be written after iteration k, on all processes alike."""
-        if k % max(1, iterations // LOOKS):
+        look = k // max(1, iterations // LOOKS)
+        if look == self._look:
             return False
+        self._look = look
         late = time.monotonic() - self._last >= self._seconds
         return bool(self.of_all(late)[0])
 

@@ -232,6 +232,20 @@ def test_the_trials_of_several_data_sets_are_the_sets():
     assert {row.trials for row in rows if row.lo is not None} == {3}
 
 
+def test_runs_that_share_exact_samples_have_their_floors_measured_once(monkeypatch):
+    law, compared, own = two_modes(), [], sinkhorn._both
+    pairs = [law.sample(80, np.random.default_rng(seed)).reshape(2, 40, 2) for seed in range(3)]
+    problem = SimpleNamespace(sets=[None] * 3, exact_pairs=lambda counts: pairs)
+    monkeypatch.setattr(sinkhorn, "_both", lambda a, b: compared.append(len(a)) or own(a, b))
+    floors = []
+    for seed in (5, 6):
+        x = law.sample(6 * 20, np.random.default_rng(seed)).reshape(6, 20, 1, 2)
+        rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 21), problem)))
+        floors.append([row for row in rows if row.metric.endswith("_floor")])
+    assert floors[0] == floors[1]
+    assert len(compared) == 3 + 3 + 3
+
+
 def test_a_plan_that_is_not_found_is_no_number():
     """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
     points = np.array([[0.0, 0.0], [1000.0, 0.0]])

@@ -278,9 +278,9 @@ from concord.problems._compiled import tied_mixture
 rng, digest = np.random.default_rng(0), hashlib.sha256()
 for n, m in ((10, 403), (100, 21), (7, 3)):
     points, x, out = rng.standard_normal((n, m)), 3 * rng.standard_normal((m, 2)), np.empty((m, 2))
-    buffers = np.empty((7, m)), np.empty(m, dtype=np.int64)
+    buffer = np.empty((5, m))
     more = points[:2].copy(), out, rng.random((n, m)), rng.random(m)
-    tied_mixture(True, 0.5, x[0], *buffers, x, points, *more)
+    tied_mixture(True, 0.5, x[0], buffer, x, points, *more)
     digest.update(out.tobytes())
 print(digest.hexdigest())
 """

@@ -29,7 +29,7 @@ def expect(steps: int, numbers: int) -> None:
     _awaited = max(_awaited - steps * (numbers + CALLS), 0)
 
 
-def kernel(name: str, *constants: int) -> Kernel | None:
+def kernel(name: str, *constants: int | str) -> Kernel | None:
     """Return a kernel of ``kernels``, compiled for these constants; None where numpy is to go on.
 
     That is where too little work is announced, and without a numba that works.
@@ -38,7 +38,7 @@ def kernel(name: str, *constants: int) -> Kernel | None:
 
 
 @cache
-def _shared(name: str, *constants: int) -> Kernel:
+def _shared(name: str, *constants: int | str) -> Kernel:
     from concord.compiled import kernels  # of an extra
 
     made: Kernel = getattr(kernels, name)(*constants)

@@ -11,11 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint32, void
+from numba import boolean, extending, float64, int64, njit, types, uint32, void
 
 LINE, CUBE, TABLE = float64[::1], float64[:, :, ::1], float64[:, ::1]
 # Unsigned, so that no index is looked at for whether it counts from the end.
 INDEX, PLACES, COUNTS = uint32[::1], int64[::1], int64[:, ::1]
+# A compiled gradient, (x, agents, out, tables): of the agents that are named, or of all.
+TABLES = types.UniTuple(TABLE, 8)
+GRADIENT = void(TABLE, PLACES, TABLE, TABLES)
 
 
 def compiled(*signature: Any) -> Callable[..., Any]:
@@ -29,6 +32,31 @@ def compiled(*signature: Any) -> Callable[..., Any]:
             return made(*signature, error_model="numpy")(function)
 
     return compile
+
+
+_intrinsic: Any = extending.intrinsic  # it changes what a function takes
+
+
+@_intrinsic
+def shifted(typing, number):  # type: ignore[no-untyped-def]
+    """Return the number whose bits are those of a number, 52 places to the left."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits, real = map(context.get_value_type, (int64, float64))
+        left = builder.shl(builder.bitcast(arguments[0], bits), context.get_constant(int64, 52))
+        return builder.bitcast(left, real)
+
+    return float64(float64), made
+
+
+@_intrinsic
+def fused(typing, a, b, c):  # type: ignore[no-untyped-def]
+    """Return a b + c, rounded once."""
+
+    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return float64(float64, float64, float64), made
 
 
 def normals() -> Any:
@@ -202,3 +230,127 @@ def gossip() -> Any:
                     after[p, k] = (own - grad[c, a, k] * gain) + noise[c, a, k]
 
     return gossip
+
+
+def leap(how: str, dim: int) -> Any:
+    """Return a loop over steps, ``leap(gradient, tables, steps, w, matrix, x, spare, g, left)``.
+
+    It leaves in x where all of them lead, as ``kick``, ``move`` where it is fused, or ``in_turn``
+    would one by one, which ``how`` names.
+
+    gradient, tables: of all agents (``GRADIENT``). steps: eta, sd and beta of each, (3, steps). w:
+    normal numbers, (steps, chains, agents, dim). matrix: its rows' starts, columns and values.
+    spare, g: like x. left: for each chain the first step after which it has left what counts as
+    finite, which stays if it is none of these, (chains,).
+    """
+    kicked, moved = how == "kick", how == "move"
+
+    @compiled(
+        void(
+            *(types.FunctionType(GRADIENT), TABLES, TABLE, float64[:, :, :, ::1]),
+            *(INDEX, INDEX, LINE, CUBE, CUBE, CUBE, PLACES, float64),
+        )
+    )
+    def leap(gradient, tables, steps, w, starts, columns, values, x, spare, g, left, most):  # type: ignore
+        old, new = x, spare
+        for s in range(steps.shape[1]):
+            eta, sd, beta = steps[0, s], steps[1, s], steps[2, s]
+            gradient(old.reshape(-1, dim), left, g.reshape(-1, dim), tables)
+            for c in range(x.shape[0]):
+                here, there, down, more = old[c], new[c], g[c], w[s, c]
+                for i in range(x.shape[1]):
+                    if kicked:
+                        for k in range(dim):
+                            there[i, k] = (here[i, k] - down[i, k] * eta) + more[i, k] * sd
+                        continue
+                    if moved:
+                        for k in range(dim):
+                            there[i, k] = 0.0
+                        for e in range(starts[i], starts[i + 1]):
+                            j, weight = columns[e], values[e]
+                            for k in range(dim):
+                                there[i, k] += weight * here[j, k]
+                        for k in range(dim):
+                            there[i, k] = here[i, k] - there[i, k] * beta
+                    else:
+                        for k in range(dim):
+                            there[i, k] = here[i, k]
+                        for e in range(starts[i], starts[i + 1]):
+                            j = columns[e]
+                            for k in range(dim):
+                                there[i, k] += ((0.0 + here[j, k]) - there[i, k]) * beta
+                    for k in range(dim):
+                        there[i, k] += more[i, k] * sd - down[i, k] * eta
+                if left[c] < 0:
+                    outside = 0
+                    for i in range(x.shape[1]):
+                        for k in range(dim):
+                            outside += not abs(there[i, k]) < most
+                    if outside:
+                        left[c] = s
+            old, new = new, old
+        if steps.shape[1] % 2:
+            x[:] = spare
+
+    return leap
+
+
+def ticks(dim: int) -> Any:
+    """Return a loop over ticks of gossip, which leaves in x where all of them lead.
+
+    It does what ``gossip`` does, and what comes before: of each tick t agents awake[t], (m,), whose
+    positions are at ``places``, in pairs. gains, noise: of their gradients, and what is added. x:
+    (places, dim). fuse: whether they fuse, by beta[t]. known, times: what neighbors know, and how
+    often an agent has been active, where levels has numbers: the level of each such number, which
+    the squared distance to what is known exceeds where an agent tells where it is. counts: how
+    often places have been active, told it, and to how many hearers, (3, places). left: as of
+    ``leap``.
+    """
+
+    @compiled(
+        void(
+            *(types.FunctionType(GRADIENT), TABLES, COUNTS, COUNTS, COUNTS, TABLE, CUBE, boolean),
+            *(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, LINE, LINE, COUNTS, PLACES, float64),
+        )
+    )
+    def ticks(  # type: ignore[no-untyped-def]
+        gradient, tables, awake, places, hearers, gains, noise, fuse,
+        beta, x, w, grad, hats, known, times, levels, counts, left, most,
+    ):  # fmt: skip
+        agents = x.shape[0] // left.size
+        for t in range(awake.shape[0]):
+            for m in range(w.shape[0]):
+                for k in range(dim):
+                    w[m, k] = x[places[t, m], k]
+            gradient(w, awake[t], grad, tables)
+            for m in range(w.shape[0]):
+                p = places[t, m]
+                counts[0, p] += 1
+                if levels.size == 0:
+                    for k in range(dim):
+                        hats[m, k] = w[m, k]
+                    continue
+                squared = 0.0
+                for k in range(dim):
+                    apart = w[m, k] - known[p, k]
+                    squared += apart * apart
+                times[p] += 1.0
+                if squared > levels[int64(times[p])]:
+                    counts[1, p] += 1
+                    counts[2, p] += hearers[t, m]
+                    for k in range(dim):
+                        known[p, k] = w[m, k]
+                for k in range(dim):
+                    hats[m, k] = known[p, k]
+            for m in range(w.shape[0]):
+                p, other, gain, outside = places[t, m], m + 1 - 2 * (m % 2), gains[t, m], False
+                for k in range(dim):
+                    own = w[m, k]
+                    if fuse:
+                        own -= (hats[m, k] - hats[other, k]) * beta[t]
+                    x[p, k] = (own - grad[m, k] * gain) + noise[t, m, k]
+                    outside |= not abs(x[p, k]) < most
+                if outside and left[p // agents] < 0:
+                    left[p // agents] = t
+
+    return ticks

@@ -54,8 +54,13 @@ class Grid(WithMoments):
 
     def cdf(self, axis: int) -> np.ndarray:
         """Distribution function of one parameter at the edges of its axis."""
-        total = np.concatenate([[0.0], np.cumsum(self.mass.sum(axis=1 - axis))])
-        return total / total[-1]
+        return self._cdfs[axis]
+
+    @cached_property
+    def _cdfs(self) -> list[np.ndarray]:
+        sums = [self.mass.sum(axis=1 - axis) for axis in range(2)]
+        totals = [np.concatenate([[0.0], np.cumsum(each)]) for each in sums]
+        return [total / total[-1] for total in totals]
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
         """Quantiles of both parameters at these levels, (levels, 2)."""

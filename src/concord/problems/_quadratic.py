@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from concord.compiled import kernel
+from concord.compiled import Kernel, built, kernel
 from concord.contracts import Gradient, GradientAt, HessianProduct, Prox
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -90,6 +90,14 @@ class QuadraticProblem(OneDataSet):
 
         return gradient
 
+    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
+        """Return the compiled gradient of chosen agents, in two dimensions, and its tables."""
+        if width is None or self.dim != 2 or (gradient := built(_chosen)) is None:
+            return None
+        shape, nothing = (self.agents, 4), np.empty((0, 0))
+        gram, shift = map(np.ascontiguousarray, (self.gram.reshape(shape), self.shift))
+        return gradient, (gram, shift, *[nothing] * 6)
+
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
         quadratic = 0.5 * np.einsum("cad,ade,cae->ca", x, self.gram, x)
@@ -143,6 +151,12 @@ def quadratic(H: Any, b: Any) -> QuadraticProblem:
             "precision to H"
         )
     return QuadraticProblem(gram, shift)
+
+
+def _chosen() -> Kernel | None:
+    from concord.problems._compiled_quadratic import as_blas, chosen  # of an extra
+
+    return chosen if as_blas() else None
 
 
 def _product(matrices: np.ndarray, chains: int, less: np.ndarray | None = None) -> Gradient:

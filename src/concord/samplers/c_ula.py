@@ -12,6 +12,7 @@ Price: a gradient (or mini-batch) of all the data per step; no messages.
 Needs: a single agent.
 """
 
+from math import sqrt
 from typing import Annotated
 
 import numpy as np
@@ -25,6 +26,7 @@ from concord.samplers._checks import check_centralized
 from concord.samplers._parts import State, by_step, gradients, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize
 from concord.sampling.kick import kick
+from concord.sampling.leaps import leaping
 from concord.sampling.schedules import Schedule
 
 NAME = "C-ULA"
@@ -68,7 +70,14 @@ def descent(
             x -= np.multiply(grad, alpha, out=grad)
         return State(x), info
 
-    return State(x0.copy()), channel.through(step)
+    def amounts(k: int) -> tuple[float, float, float]:
+        alpha = params.step_size(k)
+        return alpha, sqrt(2 * alpha), 0.0
+
+    moves: Step = step
+    if warm and params.batch_size is None:
+        moves = leaping(step, "kick", problem, topology, x0, info, amounts)
+    return State(x0.copy()), channel.through(moves)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:

@@ -35,6 +35,7 @@ from concord.samplers._checks import check_arrivals, check_connected
 from concord.samplers._parts import State, gradients, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize
 from concord.sampling.kick import coming
+from concord.sampling.leaps import How, leaping
 from concord.sampling.schedules import Schedule
 
 NAME = "D-ULA"
@@ -131,7 +132,33 @@ def init(
         spare = x
         return State(new), info
 
-    return State(x0.copy()), channel.through(step)
+    def amounts(k: int) -> tuple[float, float, float]:
+        alpha = params.step_size(k)
+        return alpha * scale, sqrt(2 * alpha * variance), params.fusion(k)
+
+    moves: Step = step
+    if (found := _leaps(topology, params, x0)) is not None:
+        how, matrix = found
+        moves = leaping(step, how, problem, topology, x0, info, amounts, matrix)
+    return State(x0.copy()), channel.through(moves)
+
+
+def _leaps(topology: Topology, params: Params, x0: np.ndarray) -> tuple[How, AgentMatrix] | None:
+    """Return the kernel and the matrix of leaps; None where none does what a step does."""
+    late = params.prior_gradient == "after_mixing"
+    if params.batch_size is not None or late or params.update_order != "simultaneous":
+        return None
+    if params.neighbors == "in_turn":
+        return ("in_turn", topology.adjacency()) if _alike(topology, x0) else None
+    laplacian = topology.laplacian()
+    return ("move", laplacian) if laplacian.in_order(x0.shape[2]) else None
+
+
+def _alike(topology: Topology, x0: np.ndarray) -> bool:
+    """Whether all agents have as many neighbors, so that a kernel visits them in turn."""
+    alike = len(set(topology.degrees)) == 1 and topology.conditions.perfect and x0.dtype == float
+    whole = len(x0[0]) == topology.agents  # and not the part of a rank
+    return x0.shape[2] <= 32 and len(x0[0]) > 2 and alike and whole
 
 
 def _together(channel: Channel, params: Params) -> Fuse:
@@ -161,10 +188,8 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
     Source: what the released code of parayil2020 computes.
     """
     topology, ranks, pull = channel.topology, [], np.empty(x0.shape)
-    small, adjacency = x0.shape[2] <= 32 and len(x0[0]) > 2, topology.adjacency().by_row
-    whole = len(x0[0]) == topology.agents  # and not the part of a rank
-    alike = len(set(topology.degrees)) == 1 and topology.conditions.perfect and x0.dtype == float
-    compiled = kernel("in_turn", x0.shape[2]) if small and alike and whole else None
+    adjacency = topology.adjacency().by_row
+    compiled = kernel("in_turn", x0.shape[2]) if _alike(topology, x0) else None
     for rank in range(int(topology.degrees.max(initial=0))):
         has = topology.degrees > rank
         agents = np.flatnonzero(has)

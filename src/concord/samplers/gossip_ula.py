@@ -36,14 +36,13 @@ Needs: a connected network of two agents or more.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field
 
 from concord.compiled import kernel
-from concord.contracts import Info, Problem, Quadratic, Step
+from concord.contracts import Compiled, Info, Landed, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
@@ -54,6 +53,8 @@ from concord.resume import keep
 from concord.samplers._checks import check_connected, check_neighbors
 from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick, normal
+from concord.sampling.leaps import Leaping, suits
+from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.schedules import Schedule
 
 NAME = "Gossip ULA"
@@ -199,21 +200,38 @@ class _Ticks:
             np.empty((ticks, steps, chains, 2, dim)),
         )
         self._coming: Iterator[Tick] | None = None
+        self._left, self._begun = 0, False  # of a block
         self._drawn = np.zeros(1, dtype=bool)
         keep(*self._block, self._drawn)
 
     def at(self, k: int, rng: np.random.Generator) -> Tick:
         """Return that of iteration k, which follows on the one before."""
-        tick = None if self._coming is None else next(self._coming, None)
-        if tick is None:
-            done = 0  # of a block that was drawn before the process was killed
-            if self._coming is None and self._drawn[0]:
-                done = k % len(self._block.agents)
-            if not done:
-                self._prepare(k, rng)
-            self._coming = islice(map(Tick, *self._block), done, None)
-            tick = next(self._coming)
-        return tick
+        if not self._left:
+            self._begin(k, rng)
+        if self._coming is None:
+            self._coming = map(Tick, *self._rest())
+        self._left -= 1
+        return next(self._coming)
+
+    def several(self, k: int, most: int, rng: np.random.Generator) -> Tick:
+        """Return those from iteration k on, of a block: at most so many, along a first axis."""
+        if not self._left:
+            self._begin(k, rng)
+        found = Tick(*(part[:most] for part in self._rest()))
+        self._left, self._coming = self._left - len(found.agents), None
+        return found
+
+    def _rest(self) -> list[np.ndarray]:
+        return [part[len(part) - self._left :] for part in self._block]
+
+    def _begin(self, k: int, rng: np.random.Generator) -> None:
+        """Begin a block, or go on with one that was drawn before the process was killed."""
+        ticks, done = len(self._block.agents), 0
+        if not self._begun and self._drawn[0]:
+            done = k % ticks
+        if not done:
+            self._prepare(k, rng)
+        self._left, self._begun, self._coming = ticks - done, True, None
 
     def _prepare(self, k: int, rng: np.random.Generator) -> None:
         self._drawn[0] = True
@@ -304,11 +322,70 @@ def init(
         latest, spare = new, state.x
         return State(new, state.communicated, state.activations), tally.info
 
+    moves = channel.through(_leaping(step, ticks, problem, topology, params, x0))
     if trigger is None:
-        return State(x0.copy(), np.empty(0), np.empty(0)), channel.through(step)
+        return State(x0.copy(), np.empty(0), np.empty(0)), moves
     # Of an agent of which nothing is known the difference is infinite, above any threshold.
     first = x0.copy() if params.known == "start" else np.full_like(x0, np.inf)
-    return State(x0.copy(), first, np.zeros((chains, agents))), channel.through(step)
+    return State(x0.copy(), first, np.zeros((chains, agents))), moves
+
+
+def _leaping(
+    step: Step, ticks: _Ticks, problem: Problem, topology: Topology, params: Params, x0: np.ndarray
+) -> Step:
+    """Return the step with leaps, where they are possible."""
+    chains, agents, dim = x0.shape
+    triggered = params.communication == "triggered"
+    # With more dimensions einsum adds up squared distances in an order of its own.
+    suited = suits(problem, topology, x0) and (dim <= 2 or not triggered)
+    if not suited or params.local_steps is not None:
+        return step
+    assert isinstance(problem, Compiled)
+    gradient, loop = problem.compiled_gradient(chains, 2), kernel("ticks", dim)
+    if gradient is None or loop is None:
+        return step
+    pairs = [np.empty((2 * chains, dim)) for _ in range(3)]
+    fusing, levels = params.communication != "never", np.empty(0)
+
+    def leap(state: State, k: int, most: int, rng: np.random.Generator) -> Landed:
+        nonlocal levels
+        coming = ticks.several(k, most, rng)
+        count, many = len(coming.agents), 2 * chains
+        if triggered and len(levels) <= k + count:
+            levels = _levels(np.arange(2.0 * (k + count)).clip(1), params)
+        counts = np.zeros((3, chains, agents), dtype=np.int64)
+        active, said, copies = counts
+        left = np.full(chains, -1)
+        loop(
+            *gradient,
+            coming.agents.reshape(count, many),
+            coming.places,
+            coming.hearers,
+            coming.gains.reshape(count, many),
+            coming.kicks.reshape(count, many, dim),
+            fusing,
+            np.array([params.fusion(k + tick) for tick in range(count)]),
+            state.x.reshape(-1, dim, copy=False),
+            *pairs,
+            state.communicated.reshape(-1, dim, copy=False),
+            state.activations.reshape(-1, copy=False),
+            levels,
+            counts.reshape(3, -1),
+            left,
+            FINITE_RANGE,
+        )
+        if params.communication == "always":
+            said = copies = active
+        return Landed(state, Info(copies, said, active), count, left)
+
+    return Leaping(step, leap)
+
+
+def _levels(times: np.ndarray, params: Params, out: np.ndarray | None = None) -> np.ndarray:
+    """Return which squared distance an agent's must exceed that has been active so many times."""
+    assert params.threshold is not None and params.decay is not None
+    out = np.power(times, -params.decay, out=out)
+    return np.multiply(out, params.threshold, out=out)
 
 
 def _trigger(
@@ -319,7 +396,6 @@ def _trigger(
     It returns the hats, (chains, 2, dim), and who has communicated, (2 chains,).
     """
     chains, _, dim = x0.shape
-    mu, delta = params.threshold or 0.0, params.decay or 0.0
     hats, apart = np.empty((2 * chains, dim)), np.empty((2 * chains, dim))
     squared, level, times = (np.empty(2 * chains) for _ in range(3))
     triggered = np.empty(2 * chains, dtype=bool)
@@ -331,8 +407,7 @@ def _trigger(
         np.einsum("md,md->m", apart, apart, out=squared)
         activations.take(places, None, times, "clip")
         np.add(times, 1.0, out=times)
-        np.power(times, -delta, out=level)
-        np.multiply(level, mu, out=level)
+        _levels(times, params, level)
         np.greater(squared, level, out=triggered)
         np.copyto(hats, w, where=triggered[:, None])
         known[places] = hats

@@ -26,6 +26,7 @@ from concord.networks.transports import Part
 from concord.progress import progress as bar
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
+from concord.sampling.leaps import MOST, WORTH
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
 from concord.sampling.trace import Trace, join_traces
@@ -37,7 +38,7 @@ def simulate(
     iterations: int,
     recorder: Recorder,
     rng: np.random.Generator,
-    advance: Callable[[], object] = lambda: None,
+    advance: Callable[..., object] = lambda steps=1: None,
     read: Callable[[Any], np.ndarray] | None = None,
     first: int = 0,
     save: Callable[[int, Any], object] = lambda k, state: None,
@@ -45,15 +46,26 @@ def simulate(
     """Run the chain of states and return what the recorder kept.
 
     ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1;
-    ``advance`` is called after each, ``read`` makes of a state what is recorded in place of its x
-    (``contracts.ReadOut``). A chain that diverges is noted, not stopped: the run's result is that
-    it diverged. ``first``: the iteration that the state is of, which has been recorded unless it is
-    0; ``save`` is called with each and its state.
+    ``advance`` is called after each, or with the number of those of a leap (``sampling.leaps``);
+    ``read`` makes of a state what is recorded in place of its x (``contracts.ReadOut``). A chain
+    that diverges is noted, not stopped: the run's result is that it diverged. ``first``: the
+    iteration that the state is of, which has been recorded unless it is 0; ``save`` is called with
+    each and its state.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if not first:
             recorder.observe(0, state.x, None, read and partial(read, state))
-        for k in range(first, iterations):
+        leap, k = getattr(step, "leap", None), first
+        while k < iterations:
+            if leap is not None and (free := recorder.free(k, iterations)) >= WORTH:
+                landed = leap(state, k, min(free, MOST), rng)
+                if landed is not None:
+                    recorder.pass_over(k, landed)
+                    state, k = landed.state, k + landed.steps
+                    recorder.observe(k, state.x, None, read and partial(read, state))
+                    advance(landed.steps)
+                    save(k, state)
+                    continue
             made = step(state, k, rng)
             if k == 0 and not (isinstance(made, tuple) and isinstance(made[-1], Info)):
                 raise ConcordError(
@@ -61,9 +73,10 @@ def simulate(
                     "what it has sent, (state, Info(unicasts, broadcasts))"
                 )
             state, info = made
-            recorder.observe(k + 1, state.x, info, read and partial(read, state))
+            k += 1
+            recorder.observe(k, state.x, info, read and partial(read, state))
             advance()
-            save(k + 1, state)
+            save(k, state)
     return recorder.trace()
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 from concord.contracts import (
     Classifier,
     Info,
+    Landed,
     Misclassifier,
     Predictive,
     Problem,
@@ -222,18 +223,8 @@ class Recorder:
         elif info is self._same:
             self._steps += 1
         else:
-            self._catch_up()
+            self._tally(info)
             moved = info.moved
-            for name, more in (
-                ("unicasts", info.unicasts),
-                ("broadcasts", info.broadcasts),
-                ("activations", info.active),
-                ("gradients", info.gradients),
-            ):
-                if more is not None:
-                    self._count(name, more, moved)
-            self._clock = info.clock
-            self._same = info if _fixed(info) else None
             if moved is not None:
                 flat = x.reshape(-1, x.shape[-1])[moved].reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
@@ -245,6 +236,39 @@ class Recorder:
                 self._note_divergence(k, x)
             self._record(self._next, x)
             self._at(self._next + 1)
+
+    def pass_over(self, k: int, landed: Landed) -> None:
+        """Take note of what the steps of a leap from iteration k on have sent, and where it led.
+
+        None but the last may lead to an iteration that is due, which is then to be observed.
+        """
+        if landed.info is self._same:
+            self._steps += landed.steps
+        elif _fixed(landed.info):
+            self._tally(landed.info)
+            self._steps += landed.steps - 1
+        else:
+            self._tally(landed.info)
+        first = (landed.left >= 0) & (self.diverged_at < 0)
+        self.diverged_at[first] = k + 1 + landed.left[first]
+
+    def free(self, k: int, iterations: int) -> int:
+        """Return how many iterations there are from k to the next that is due, or to the end."""
+        return (self._wanted if self._wanted >= 0 else iterations) - k
+
+    def _tally(self, info: Info) -> None:
+        """Count what a step has sent, or several that it has counted together."""
+        self._catch_up()
+        for name, more in (
+            ("unicasts", info.unicasts),
+            ("broadcasts", info.broadcasts),
+            ("activations", info.active),
+            ("gradients", info.gradients),
+        ):
+            if more is not None:
+                self._count(name, more, info.moved)
+        self._clock = info.clock
+        self._same = info if _fixed(info) else None
 
     def _catch_up(self) -> None:
         """Count what steps with the same fixed diagnostics have sent since the last time."""

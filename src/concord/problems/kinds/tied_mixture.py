@@ -16,7 +16,7 @@ exists; ``reference`` holds it on a dense grid.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -65,6 +65,11 @@ class Params(Options):
 
 
 check = check_agents
+
+
+def shares(params: Params) -> bool:
+    """Tell whether runs have exact samples in common: those of several sets are the same."""
+    return params.data_sets > 1
 
 
 def build(
@@ -214,6 +219,12 @@ class TiedMixture(OneDataSet):
 
         return gradient
 
+    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
+        """Return the compiled gradient and its tables, of all agents or of chosen ones."""
+        if width is None:
+            return _compiled_gradient([self] * chains)
+        return _compiled_gradient([self], chains * width)
+
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
         size = chains * self.agents
@@ -254,37 +265,17 @@ class TiedMixture(OneDataSet):
         return 0.5 * (x**2 @ _prior_precision(self.params)) / self.agents - likelihood
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        r"""Log density of the posterior at (theta_1, theta_2), up to a constant; arrays broadcast.
+        """Return the log density at (theta_1, theta_2), up to a constant; arrays broadcast."""
+        return _log_posterior(self._all_points, self.params, first, second)
 
-        With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
-        likelihood of the point is that of the first component times :math:`1 + e^{z_j} =
-        e^{\max(z_j, 0)} (1 + e^{-|z_j|})`: one exponential for each point, and a logarithm of what
-        they multiply to.
-        """
-        u, v = _prior_precision(self.params)
-        points, variance = self.points[self._mask.astype(bool)], self.params.variance
-        mean = first + second if _tied(self.params) else second
-        weight, middle = (mean - first) / variance, (first + mean) / 2
-        alone = len(points) * first**2 - 2 * points.sum() * first
-        log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
-        odds, factor, product = np.empty_like(log), np.empty_like(log), np.ones_like(log)
-        for number, point in enumerate(points, 1):
-            np.subtract(point, middle, out=odds)
-            np.multiply(odds, weight, out=odds)
-            np.add(log, np.maximum(odds, 0.0, out=factor), out=log)
-            np.negative(np.abs(odds, out=odds), out=odds)
-            np.add(np.exp(odds, out=odds), 1.0, out=odds)
-            np.multiply(product, odds, out=product)
-            if number % 1000 == 0 or number == len(points):  # a factor is 2 at most
-                np.add(log, np.log(product, out=product), out=log)
-                product.fill(1.0)
-        return log
+    @property
+    def _all_points(self) -> np.ndarray:
+        return self.points[self._mask.astype(bool)]
 
     @property
     def two_modes(self) -> bool:
         """Whether the marginal density of theta_2 falls by a tenth, or more, between two modes."""
-        points = self.points[self._mask.astype(bool)]
-        first = points.mean() + np.linspace(-4, 4, 161)
+        first = self._all_points.mean() + np.linspace(-4, 4, 161)
         second = np.linspace(-6, 6, 121) * np.sqrt(self.params.prior_variances[1])
         log = self.log_posterior(first[:, None], second[None, :])
         marginal = np.exp(log - log.max()).sum(axis=0)
@@ -294,9 +285,7 @@ class TiedMixture(OneDataSet):
     @cached_property
     def reference(self) -> Grid:
         """The posterior on a dense grid; it costs a second or so, and is kept."""
-        reach = [9 * np.sqrt(variance) for variance in self.params.prior_variances]
-        box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
-        return from_log_density(self.log_posterior, box, self.params.grid)
+        return _reference(self._all_points.tobytes(), self.params)
 
 
 class TiedMixtures:
@@ -338,12 +327,56 @@ class TiedMixtures:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         return _gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
 
+    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
+        """Return the compiled gradient and its tables, of all agents together."""
+        if width is not None:
+            return None
+        return _compiled_gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
+
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
         values = np.empty(x.shape[:2])
         for number, one in enumerate(self.sets[: len(x)]):
             values[number :: len(self.sets)] = one.potential(x[number :: len(self.sets)])
         return values
+
+
+def _log_posterior(
+    points: np.ndarray, params: Params, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
+    r"""Log density of the posterior at (theta_1, theta_2), up to a constant; arrays broadcast.
+
+    With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
+    likelihood of the point is that of the first component times :math:`1 + e^{z_j} =
+    e^{\max(z_j, 0)} (1 + e^{-|z_j|})`: one exponential for each point, and a logarithm of what
+    they multiply to.
+    """
+    u, v = _prior_precision(params)
+    variance = params.variance
+    mean = first + second if _tied(params) else second
+    weight, middle = (mean - first) / variance, (first + mean) / 2
+    alone = len(points) * first**2 - 2 * points.sum() * first
+    log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
+    odds, factor, product = np.empty_like(log), np.empty_like(log), np.ones_like(log)
+    for number, point in enumerate(points, 1):
+        np.subtract(point, middle, out=odds)
+        np.multiply(odds, weight, out=odds)
+        np.add(log, np.maximum(odds, 0.0, out=factor), out=log)
+        np.negative(np.abs(odds, out=odds), out=odds)
+        np.add(np.exp(odds, out=odds), 1.0, out=odds)
+        np.multiply(product, odds, out=product)
+        if number % 1000 == 0 or number == len(points):  # a factor is 2 at most
+            np.add(log, np.log(product, out=product), out=log)
+            product.fill(1.0)
+    return log
+
+
+@lru_cache(maxsize=32)  # for runs that one process measures, of the same points
+def _reference(points: bytes, params: Params) -> Grid:
+    reach = [9 * np.sqrt(variance) for variance in params.prior_variances]
+    box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
+    density = partial(_log_posterior, np.frombuffer(points), params)
+    return from_log_density(density, box, params.grid)
 
 
 def _tied(params: Params) -> bool:
@@ -372,13 +405,48 @@ def _column_sums(table: np.ndarray, out: np.ndarray) -> None:
 
 def _gradient(sets: list[TiedMixture]) -> Gradient:
     """Return ``g(x, out)``, the gradient of every f_i at x_i; chain c belongs to ``sets[c]``."""
+    points, totals, padding = _columns(sets)
+    differentiate = _differentiate(sets[0], points.shape)
+    return lambda x, out: differentiate(x, points, totals, out, padding)
+
+
+def _columns(sets: list[TiedMixture]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return points, totals and mask, as ``_differentiate`` takes them, of all agents of sets."""
     points, mask = (
         np.ascontiguousarray(np.concatenate(arrays).T)
         for arrays in ([one.points for one in sets], [one._mask for one in sets])
     )
-    totals, padding = _totals(sets[0].params, points, mask), NO_MASK if mask.all() else mask
-    differentiate = _differentiate(sets[0], points.shape)
-    return lambda x, out: differentiate(x, points, totals, out, padding)
+    totals = _totals(sets[0].params, points, mask)
+    return points, totals, NO_MASK if mask.all() else mask
+
+
+def _compiled_gradient(
+    sets: list[TiedMixture], chosen: int | None = None
+) -> tuple[Any, Any] | None:
+    """Return the compiled gradient of all columns, or of so many chosen ones, and its tables."""
+    kernels = built(_kernels)
+    if kernels is None:
+        return None
+    points, totals, mask = _columns(sets)
+    settings = np.array([(_tied(sets[0].params), 1 / sets[0].params.variance), _own_prior(sets[0])])
+    if chosen is None:
+        buffer, own = np.empty((5, points.shape[1])), [NO_MASK] * 3
+    else:
+        buffer, own = np.empty((5, chosen)), [np.empty((len(t), chosen)) for t in (points, totals)]
+        own.append(np.empty((len(mask), chosen if mask.size else 0)))
+    tables = settings.astype(float), points, totals, mask, buffer, *own
+    return kernels[0 if chosen is None else 1], tables
+
+
+def _own_prior(problem: TiedMixture) -> np.ndarray:
+    """Return the precision of an agent's share of the prior, (2,)."""
+    return _prior_precision(problem.params) / problem.agents
+
+
+def _kernels() -> tuple[Kernel, Kernel]:
+    from concord.problems._compiled import chosen, everyone  # of an extra
+
+    return everyone, chosen
 
 
 def _kernel() -> Kernel:
@@ -399,11 +467,10 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
     bit to the library or the processor, so that its gradients have the same bytes.
     """
     tied, precision = _tied(problem.params), 1 / problem.params.variance
-    prior = _prior_precision(problem.params) / problem.agents
+    prior = _own_prior(problem)
     compiled = built(_kernel)
     if compiled is not None:
-        buffers = np.empty((7, shape[1])), np.empty(shape[1], dtype=np.int64)
-        kernel = partial(compiled, tied, precision, prior, *buffers)
+        kernel = partial(compiled, tied, precision, prior, np.empty((5, shape[1])))
 
         def call(
             x: np.ndarray,
