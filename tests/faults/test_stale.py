@@ -46,7 +46,7 @@ def test_another_seed_without_snakemakes_records(linked, copy, tmp_path):
 
 
 def test_two_checkouts_that_share_their_results(finished, copy, tmp_path):
-    other = TinyProject(tmp_path / "other", finished)
+    other = TinyProject(tmp_path / "other", finished.folder)
     shutil.rmtree(other.folder / "results")
     (other.folder / "results").symlink_to(copy.folder / "results")
     with_seed(other, 5)
@@ -125,7 +125,7 @@ def test_every_file_that_goes_with_a_result_is_made_again(copy, finished):
 
 
 def test_a_folder_that_would_divide_pythons_path(finished, tmp_path):
-    project = TinyProject(tmp_path / "a:b", finished)
+    project = TinyProject(tmp_path / "a:b", finished.folder)
     done = project.snakemake(*METRICS)
     assert done.returncode != 0 and "Traceback" not in done.stdout
     assert "a:b/src: Python's path cannot hold a folder with ':'; rename it" in done.stdout
