@@ -5,13 +5,16 @@ from pathlib import Path
 import pytest
 from tiny_project import ALL, TinyProject
 
+import once
+
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """What an undisturbed run makes; leave it as it is."""
-    project = TinyProject(tmp_path_factory.mktemp("undisturbed") / "project")
-    project.make(*ALL)
-    return project
+    folder = once.made(
+        tmp_path_factory, "undisturbed", lambda folder: TinyProject(folder).make(*ALL)
+    )
+    return TinyProject(tmp_path_factory.mktemp("undisturbed") / "project", folder)
 
 
 @pytest.fixture
@@ -23,4 +26,4 @@ def project(tmp_path: Path) -> TinyProject:
 @pytest.fixture
 def copy(finished: TinyProject, tmp_path: Path) -> TinyProject:
     """A finished project to be damaged."""
-    return TinyProject(tmp_path / "copy", finished)
+    return TinyProject(tmp_path / "copy", finished.folder)

@@ -141,7 +141,7 @@ def test_after_deleting_what_is_named_the_same_command_makes_the_same_bytes(
     """An edited metrics.csv beside another run's damaged file."""
     rng, wrong = random.Random(5), []
     for number in range(effort):
-        project = TinyProject(tmp_path / str(number), finished)
+        project = TinyProject(tmp_path / str(number), finished.folder)
         damaged = {METRICS: edited, f"{RUNS[1]}/{rng.choice(['run.yaml', 'trace.nc'])}": flipped}
         for path, damage in damaged.items():
             file = project.folder / path

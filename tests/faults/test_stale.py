@@ -45,7 +45,7 @@ def test_another_seed_without_snakemakes_records(linked, copy, tmp_path):
 
 
 def test_two_checkouts_that_share_their_results(finished, copy, tmp_path):
-    other = TinyProject(tmp_path / "other", finished)
+    other = TinyProject(tmp_path / "other", finished.folder)
     shutil.rmtree(other.folder / "results")
     (other.folder / "results").symlink_to(copy.folder / "results")
     with_seed(other, 5)
@@ -109,7 +109,7 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
 
 
 def test_a_folder_that_would_divide_pythons_path(finished, tmp_path):
-    project = TinyProject(tmp_path / "a:b", finished)
+    project = TinyProject(tmp_path / "a:b", finished.folder)
     done = project.snakemake(*METRICS)
     assert done.returncode != 0 and "Traceback" not in done.stdout
     assert "a:b/src: Python's path cannot hold a folder with ':'; rename it" in done.stdout

@@ -46,7 +46,7 @@ def faults_of(sizes, rng, tries):
 
 
 def test_a_file_is_whole_or_absent(finished, tmp_path, effort, reliability):
-    project = TinyProject(tmp_path / "project", finished)
+    project = TinyProject(tmp_path / "project", finished.folder)
     for command in COMMANDS.values():
         assert run(project, command) == (0, "")
     rng = random.Random(2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +43,13 @@ def only(part: Any, several: list[str], one: str) -> Any:
 class TinyProject(Project):
     """A project in which nothing has been made, or a copy of one with its results and records."""
 
-    def __init__(
-        self,
-        folder: Path,
-        original: Project | None = None,
-        copy: Callable[[str, str], object] = shutil.copy2,
-    ) -> None:
+    def __init__(self, folder: Path, original: Path | None = None) -> None:
         if original is None:
             super().__init__(folder)
             self._keep_one_experiment()
         else:
             self.folder = folder
-            shutil.copytree(original.folder, folder, copy_function=copy)
+            shutil.copytree(original, folder)
 
     def _keep_one_experiment(self) -> None:
         paper = self.sections()

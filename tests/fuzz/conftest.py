@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import limited
+from harness import limit_memory, limited
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,10 +23,7 @@ MEMORY = 2 << 30  # bytes beyond what the tests themselves have taken
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
     """Let an allocation of gigabytes fail at once instead of filling the machine."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    limit = pages * resource.getpagesize() + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    before = limit_memory(MEMORY)
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,14 @@ def limited(seconds: float = SECONDS) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def limit_memory(beyond: int) -> tuple[int, int]:
+    """Let an allocation fail beyond so many more bytes; return the limits before."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + beyond, before[1]))
+    return before
 
 
 def call(*arguments: Any) -> int:

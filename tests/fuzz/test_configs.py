@@ -141,9 +141,9 @@ FILES = [path.relative_to(CONFIG) for path in sorted(CONFIG.glob("papers/*/*.yam
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_real_papers(file, tmp_path, tries):
-    """The whole configuration as Snakemake loads it, with one file of one paper changed."""
+    """The configuration as Snakemake loads it, of one paper, with one of its files changed."""
     folder, paper = tmp_path / "config", file.parent.name
-    rest = {path.name for path in (CONFIG / "papers").iterdir()} - {paper}
+    rest = {path.name for path in CONFIG.glob("[ps]*s/*")} - {paper}  # they take the most time
     shutil.copytree(CONFIG, folder, ignore=shutil.ignore_patterns(*rest))
     path, original = folder / file, (CONFIG / file).read_bytes()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import call
+from harness import call, limit_memory
 from mutations import dumped, encoded, mutated
 from options import configured
 from pieces import CONFIG, of_whole_experiments, small_papers
@@ -119,6 +119,7 @@ def test_what_does_not_fit_into_memory_is_told(tmp_path, capsys):
     check, seen = follower(tmp_path)
     document = copy.deepcopy(tiny_papers()["gurbuzbalaban2021.linear_network"])
     document["problems"]["linear"]["points"] = 2**40
+    limit_memory(2**29)  # it is filled three times
     check(document)
     assert seen["refused when run"] == 2 and not seen["run"]
     run = tmp_path / "r" / "x" / "linear_network" / "topology=ring" / "run.yaml"

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from smoke_project import FIGURES, Project
 
+import once
+
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project whose Figures 3 and 4 have been made on two cores; leave it as it is."""
-    project = Project(tmp_path_factory.mktemp("finished"))
-    project.make(*FIGURES)
-    return project
+    folder = once.made(tmp_path_factory, "finished", lambda folder: Project(folder).make(*FIGURES))
+    return Project(tmp_path_factory.mktemp("finished") / "project", folder)
 
 
 @pytest.fixture

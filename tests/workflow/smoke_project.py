@@ -64,8 +64,8 @@ class Project:
         parts = PARTS if original == ROOT else os.listdir(original)
         for part in parts:
             source = original / part
-            if source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            if source.is_dir():  # with its bytecode, or each of the jobs would compile the package
+                shutil.copytree(source, folder / part)
             else:
                 folder.mkdir(exist_ok=True)
                 shutil.copy2(source, folder / part)

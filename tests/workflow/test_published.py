@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
 from copy import copy
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,8 @@ from concord import integrity
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
+Harm = Callable[[Path], object]
+Jobs = Callable[..., dict[str, int]]
 WALK, WEIGHTS = SECTIONS["experiments"]["walk"], SECTIONS["assumptions"]["weights"]
 STUDIED = {
     **SECTIONS,
@@ -190,28 +195,75 @@ def test_every_result_is_sealed(finished):
     assert {name for name in left if not compared.fullmatch(name)} == set()
 
 
-@pytest.mark.parametrize("what", SHOWN)
-def test_it_is_made_again(what, finished, tmp_path):
+# None of a group is made of another, so that all of them can be harmed at the same time.
+GROUPS = (
+    ("short run", "long run", "cell", "run of a universe"),
+    ("figure", "table", "ledger", "scores"),
+    ("verdicts", "universes"),
+)
+PLANNED = ("site", "ledger", MULTIVERSE)
+
+
+def edit(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+
+
+def harms(what: str) -> list[tuple[Harm, str]]:
+    """Return what befalls the files, one after the other: both harms the first and the seal."""
+    _, files, _ = SHOWN[what]
+    found = [(harm, name) for name in (files[0], files[-1]) for harm in (edit, Path.unlink)]
+    return found + [(edit if n % 2 else Path.unlink, name) for n, name in enumerate(files[1:-1])]
+
+
+def other_harms(what: str) -> list[tuple[Harm, str]]:
+    """Return what befalls all files together: not what each of them has suffered alone."""
+    return [(edit if n % 2 else Path.unlink, name) for n, name in enumerate(SHOWN[what][1])]
+
+
+@pytest.fixture
+def harmed(finished, tmp_path) -> tuple[Project, Jobs]:
+    """A finished project, and the jobs of its rules while files of it are harmed."""
     project = copy(finished)
     project.folder = tmp_path / "project"
     shutil.copytree(finished.folder, project.folder, symlinks=True)
-    rule, files, targets = SHOWN[what]
-    paths = {name: project.folder / "results/smoke" / name for name in files}
+
+    def jobs(done: list[tuple[Harm, str]], *targets: str) -> dict[str, int]:
+        for harm, name in done:
+            harm(project.folder / "results/smoke" / name)
+        found = project.jobs(*targets)
+        for _, name in done:
+            part = Path("results/smoke", name)
+            shutil.copy2(finished.folder / part, project.folder / part)
+        return found
+
+    return project, jobs
+
+
+def of_rules(found: dict[str, int], group: Iterable[str]) -> tuple[dict[str, int], Counter[str]]:
+    """Return how many jobs there are of the rules of a group, and how many there should be."""
+    wanted = Counter(SHOWN[what][0] for what in group)
+    return {rule: found.get(rule, 0) for rule in wanted}, wanted
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_every_file_is_made_again(group, harmed):
+    project, jobs = harmed
     before = contents(project)
+    for done in zip_longest(*map(harms, group)):
+        those = [what for what, one in zip(group, done, strict=True) if one]
+        found, wanted = of_rules(jobs([one for one in done if one], *PLANNED), those)
+        assert found == wanted, done
+    for harm, name in chain.from_iterable(map(other_harms, group)):
+        harm(project.folder / "results/smoke" / name)
+    project.make(*dict.fromkeys(SHOWN[what][-1][0] for what in group))
+    assert contents(project) == before
 
-    def edit(path: Path) -> None:
-        content = path.read_bytes()
-        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
 
-    tries = [(harm, name) for name in (files[0], files[-1]) for harm in (edit, Path.unlink)]
-    tries += [(edit if n % 2 else Path.unlink, name) for n, name in enumerate(files[1:-1])]
-    for number, (harm, name) in enumerate(tries):
-        harm(paths[name])
-        target = targets[number % len(targets)]
-        assert project.jobs(target).get(rule) == 1, (harm, name, target)
-        shutil.copy2(finished.folder / "results/smoke" / name, paths[name])
-    for harm in (edit, Path.unlink):
-        for path in paths.values():
-            harm(path)
-        project.make(targets[0])
-        assert contents(project) == before
+@pytest.mark.parametrize("target", dict.fromkeys(t for *_, ts in SHOWN.values() for t in ts))
+def test_every_target_has_what_it_shows_made_again(target, harmed):
+    _, jobs = harmed
+    for group in GROUPS:
+        if those := [what for what in group if target in SHOWN[what][2]]:
+            found, wanted = of_rules(jobs([harms(what)[0] for what in those], target), those)
+            assert found == wanted, those
