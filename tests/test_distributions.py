@@ -1,7 +1,5 @@
 """What counts as a plug-in's code: its distribution, others by version, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

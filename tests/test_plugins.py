@@ -1,7 +1,5 @@
 """What every plug-in promises, found by its file name: there is no second list."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Topologies and their matrices, against closed forms and dense algebra."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Captions state the parameters, reading and assumptions of what they stand below."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

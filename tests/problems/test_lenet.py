@@ -1,7 +1,5 @@
 """LeNet: gradients against differences and by hand, the sampler over torch against numpy."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Random streams: named by labels, and by nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The stages as commands: each reads files, writes one result whole, and tells mistakes."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import json
