@@ -1,7 +1,5 @@
 """Run before any test module: threads and kernels as in the commands, before numpy is imported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ point classified right, draws where the posterior is; only the iteration at whic
 tells.
 """
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 import warnings

@@ -1,7 +1,5 @@
 """What pages of a site lead to, and what of it is not there."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any

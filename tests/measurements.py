@@ -1,7 +1,5 @@
 """What metrics read, made of what a test is about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from concord.metrics import Measurement

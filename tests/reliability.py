@@ -5,8 +5,6 @@ before it fails; what fails without having said so is a row as well. What severa
 suite recorded stands side by side; a suite's own new rows replace its old ones.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

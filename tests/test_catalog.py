@@ -1,7 +1,5 @@
 """``concord list`` and ``concord describe``: what kinds there are, from their texts and types."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

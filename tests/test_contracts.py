@@ -1,7 +1,5 @@
 """Every plug-in keeps its contract, and whoever needs what a problem lacks refuses it."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from contextlib import suppress

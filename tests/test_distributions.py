@@ -1,17 +1,14 @@
 """What counts as a plug-in's code: its distribution, others by version, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from concord.errors import ConcordError
 from concord.provenance import SOURCE, code, module_files, watch
+from processes import python
 
 LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
 
@@ -50,17 +47,9 @@ def install(site: Path, name: str, files: dict[str, str], entry: str = "", **mor
     (site / info / "RECORD").write_text(record)
 
 
-def digest(*folders: Path, script: str = SCRIPT, cwd: Path | None = None) -> str:
+def digest(*folders: Path, script: str = SCRIPT) -> str:
     """Return the digest of a plug-in's code in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [SOURCE, *folders]))},
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    return python(script, PYTHONPATH=os.pathsep.join(map(str, [SOURCE, *folders])))
 
 
 def namespace(site: Path) -> Path:

@@ -1,7 +1,5 @@
 """Every block of README and documents runs, or is known to what it is typed for."""
 
-from __future__ import annotations
-
 import glob
 import re
 import shlex

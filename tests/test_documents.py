@@ -1,7 +1,5 @@
 """What the documents show exists and works."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

@@ -1,7 +1,5 @@
 """The lock, the conda environments, the container, pyproject.toml and the interpreter agree."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import importlib.util

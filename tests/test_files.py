@@ -1,7 +1,5 @@
 """Folders that results cannot be put into are told before anything is done."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

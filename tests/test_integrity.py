@@ -1,7 +1,5 @@
 """Seals: what is not as it was written is noticed, the seal itself included."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run of the workflow says before its first job ends."""
 
-from __future__ import annotations
-
 import logging
 from types import SimpleNamespace
 

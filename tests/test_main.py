@@ -4,8 +4,6 @@ Other processors are simulated by telling the libraries to leave instructions un
 numpy's own loops and the C library's functions.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

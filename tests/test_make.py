@@ -1,7 +1,5 @@
 """Batches of runs: the bytes of commands for each stage of each run; what stands is left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

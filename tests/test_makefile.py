@@ -1,7 +1,5 @@
 """Targets of the Makefile that need no set-up."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever a study says stays text in reStructuredText, Markdown and CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

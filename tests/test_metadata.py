@@ -1,7 +1,5 @@
 """What archives and catalogs read of the project."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

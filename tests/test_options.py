@@ -1,7 +1,5 @@
 """Options: what fits is built, what does not is told in one sentence."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import numpy as np

@@ -1,10 +1,6 @@
 """What every plug-in promises, found by its file name: there is no second list."""
 
-from __future__ import annotations
-
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +10,7 @@ import concord
 from concord import plugins
 from concord.errors import ConcordError
 from concord.plugins import built_in, kinds, plugin
+from processes import python
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
 KNOWN = {
@@ -63,14 +60,7 @@ def test_samplers_and_problems_start_quickly():
     code = (
         f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    loaded = {name.partition(".")[0] for name in python(code).split()}
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
     assert loaded & heavy == set()
     assert "numpy" in loaded

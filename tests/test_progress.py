@@ -1,7 +1,5 @@
 """What lasts says so on a terminal, within five seconds; what ends early is quiet."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

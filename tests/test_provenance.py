@@ -1,7 +1,5 @@
 """Provenance: what a result was made from, and which modules a command depends on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

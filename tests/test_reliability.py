@@ -1,7 +1,5 @@
 """The record of reliability tests: it shows what failed, whichever way a test fails."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

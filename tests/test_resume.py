@@ -1,7 +1,5 @@
 """A run that is killed goes on with the bytes that it would have had."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What scores of several runs say together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest

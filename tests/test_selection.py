@@ -1,7 +1,5 @@
 """The one language in which runs are selected."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """What `print` and notebooks show: a summary, whatever the size of the arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

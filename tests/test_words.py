@@ -1,7 +1,5 @@
 """What readers see of kinds and metrics stands in the kinds' own files."""
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What the rules ask: batches, what is stale and why, what jobs take, what they are told."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -7,8 +7,6 @@ from y = grad f(x^(0)). The sum of y less that of the gradients is conserved, so
 of 1 says nothing of its stability, and y starts from the positions.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The samplers that are found, and with which options and problems they are tested."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

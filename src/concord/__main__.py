@@ -334,7 +334,7 @@ COMMANDS: dict[str, Command] = {
     "list": _calls("commands.kinds:list_kinds"),
     "describe": _calls("commands.kinds:describe"),
     "test": _calls("commands.test:test"),
-    "make": _calls("commands.runs:make"),
+    "make": _calls("commands.studies:make"),
     "sample": _calls("make:sample", "run output resources progress chains pieces checkpoint"),
     "agents": _calls("runs.agents:agents", "run output resources"),
     "measure": _calls("make:measure", "run trace output resources"),

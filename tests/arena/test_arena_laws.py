@@ -1,7 +1,5 @@
 """The arena's laws, of many versions at once, against recursions written here step by step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an entry's answer is made of, what that costs, and who pays for tuning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

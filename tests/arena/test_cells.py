@@ -1,7 +1,5 @@
 """Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores estimated from chains, against those of the law."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

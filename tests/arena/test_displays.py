@@ -1,7 +1,5 @@
 """What the arena's figures show, of cells with made-up scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest

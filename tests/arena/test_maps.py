@@ -1,7 +1,5 @@
 """Points of the phase diagrams, computed once more: by loops, over all that can get lost."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an iteration costs: expectations, not means of a few draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Laws by which settings are chosen: exact where what they leave out is zero."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -7,8 +7,6 @@ and buffers took. To add a benchmark, add a function with ``@entry``; it may yie
 with the reason why it cannot run here. ``tiny`` asks for sizes that suit a test.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

@@ -4,8 +4,6 @@ A dry run, in a project of its own, of an experiment of small runs (``--large``:
 figure shows: CPU seconds and largest memory of Snakemake, reading and checking the study included.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -6,8 +6,6 @@ that draw with numpy draw in the order of Concord, so that they agree with it nu
 to rounding; torch does if it is given the same noise.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

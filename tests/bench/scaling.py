@@ -4,8 +4,6 @@ A line that is flat is work that grows as its size. Each legend states the expon
 the size n, over the last two sizes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 step takes besides is fitted on the first settings; the others are predicted.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import subprocess

@@ -1,7 +1,5 @@
 """The bench measures what it says, and one command runs all of it."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import re

@@ -5,8 +5,6 @@ for these seeds, of all samplers of the package and three plug-ins, or of some; 
 ``make reliability`` does for fewer.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the tests of calibration saw, as a table of rank histograms and as a figure."""
 
-from __future__ import annotations
-
 import csv
 import textwrap
 from collections.abc import Iterable, Mapping

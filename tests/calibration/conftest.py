@@ -1,7 +1,5 @@
 """The board: what the tests of calibration saw, for the figure, the table and the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

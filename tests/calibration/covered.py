@@ -1,7 +1,5 @@
 """What the tests of this folder cover, worked out from what they run over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 

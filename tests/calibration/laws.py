@@ -5,8 +5,6 @@ the chain's own, and positions are Gaussian. Taken over those choices their law 
 Gaussians, of which ``concord.laws.exact`` knows the moments only.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 All three have the prior N(0, I), which parameters are drawn from for simulation-based calibration.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

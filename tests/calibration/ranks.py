@@ -7,8 +7,6 @@ Simpson, Vehtari, Gelman 2018). The ranks of one array here come from independen
 sets, never from successive draws of a chain, so nothing has to be known of autocorrelation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

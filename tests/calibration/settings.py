@@ -5,8 +5,6 @@ posterior by no more than SLACK in Kolmogorov's distance. (0.02 is 8 % of a stan
 5 % of one in the mean; of 20 000 chains, 0.016 was the largest difference, chance included.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

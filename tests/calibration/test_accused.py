@@ -1,7 +1,5 @@
 """No right sampler is accused: other seeds for the tests that chance decides."""
 
-from __future__ import annotations
-
 import pytest
 
 from calibration import accused

@@ -5,8 +5,6 @@ known (noise that is wrong, another network, the published gossip ULA, D-ADMMS) 
 is seen, and which way it goes.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from calibration import laws, models

@@ -1,7 +1,5 @@
 """What calibration rests on: ranks, p-values, many data sets at once, and the table's honesty."""
 
-from __future__ import annotations
-
 import csv
 import math
 

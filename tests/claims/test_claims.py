@@ -1,7 +1,5 @@
 """Check kinds: each must say holds, does not hold and inconclusive where its rule says so."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """No claim has a rule that the exact truth fails: truth is put in the middle and on the edge."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

@@ -6,8 +6,6 @@ their own process ids, and end with the tests even if those are killed. With acc
 and a MariaDB are among them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The container: built of Debian's packages and the lock, and tests run in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What profiles/slurm and the rules ask of SLURM, as far as no SLURM is needed to see it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Snakemake waits most of the time, so that what several of them make is made at the same time.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Kernels that numba compiles: numpy's bytes, whatever the numbers; asked for where it pays."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -3,8 +3,6 @@
 ArviZ and the kernels of ``concord.compiled`` use numba where it is installed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

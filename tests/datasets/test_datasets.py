@@ -1,7 +1,5 @@
 """The registry and fetching, against a server on the loopback interface."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

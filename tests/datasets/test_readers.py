@@ -1,7 +1,5 @@
 """Readers: the real files where there are any, and tiny files of the same formats."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

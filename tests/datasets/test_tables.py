@@ -1,7 +1,5 @@
 """Tables that are kept with the project, and the points that they give to agents."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every command of the pipeline on the tiny project, run in a process that a fault may befall."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Files between the stages that were cut, overwritten, flipped in a bit or edited by hand."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Files whose times tell nothing: clocks that go wrong, copies, archives that are unpacked."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """A disk that is full, and folders that cannot be written to."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Snakemake and its jobs are killed at random moments, again and again, until all is made."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Several Snakemakes in one folder, started almost together."""
 
-from __future__ import annotations
-
 import fcntl
 import random
 import subprocess

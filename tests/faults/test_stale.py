@@ -1,7 +1,5 @@
 """Results that are no longer those of the configuration, the code or the checkout, and look it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

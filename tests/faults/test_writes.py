@@ -1,7 +1,5 @@
 """A command that is killed, or finds the disk full, while it writes any of its files."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The smallest project with all kinds of jobs: two runs, figure, table, verdicts, ledger."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs with made-up metrics for the tests of the figures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Curves of a metric, layer by layer."""
 
-from __future__ import annotations
-
 import made_up_runs
 import numpy as np
 import pandas

@@ -1,7 +1,5 @@
 """Every kind of figure shows that a run diverged, and draws one of one chain without intervals."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

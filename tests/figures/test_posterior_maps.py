@@ -1,7 +1,5 @@
 """Maps of posteriors."""
 
-from __future__ import annotations
-
 import made_up_runs
 import numpy as np
 import pandas

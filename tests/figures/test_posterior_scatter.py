@@ -1,7 +1,5 @@
 """Draws of several networks under exact contours."""
 
-from __future__ import annotations
-
 import made_up_runs
 import numpy as np
 import pandas

@@ -1,7 +1,5 @@
 """Figures of predictions: densities and maps, from made-up metrics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest

@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from concord import results
 from concord.errors import ConcordError
 from concord.figures import _panels, curves, style
 from concord.options import build
+from processes import SOURCE, python
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -67,10 +65,8 @@ def test_the_same_bytes_in_another_process(saved, tmp_path):
         "import sys; from pathlib import Path; import test_style as t; "
         "t.style.save(t.small(), t.files(Path(sys.argv[1])))"
     )
-    source = Path(style.__file__).parents[2]
     environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parent)]),
+        "PYTHONPATH": os.pathsep.join([SOURCE, *sys.path]),
         "PYTHONHASHSEED": "7",
         "TZ": "Asia/Tokyo",
         "SOURCE_DATE_EPOCH": "86400",
@@ -79,8 +75,7 @@ def test_the_same_bytes_in_another_process(saved, tmp_path):
     }
     settings = tmp_path / "matplotlibrc"
     settings.write_text("\n".join(f"{key}: {value}" for key, value in OTHER_TASTE.items()))
-    command = [sys.executable, "-c", code, str(tmp_path / "there")]
-    subprocess.run(command, env=environment, cwd=tmp_path, check=True)
+    python(code, tmp_path / "there", **environment)
     assert contents(tmp_path / "there") == saved
 
 
@@ -271,15 +266,7 @@ def test_pyplot_stays_out():
         "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    source = str(Path(style.__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"
+    assert python(code).strip() == "[]"
 
 
 def test_samplers_beside_each_other_have_colors_of_their_own():

@@ -1,7 +1,5 @@
 """Timelines of agents: bars where they compute and wait, lines where vectors are on their way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest

@@ -1,7 +1,5 @@
 """Figure kinds of draws and stationary widths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import made_up_runs

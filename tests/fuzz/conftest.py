@@ -1,7 +1,5 @@
 """Many inputs, each within limits of time and memory, and none left over on the disk."""
 
-from __future__ import annotations
-
 import resource
 import sys
 from collections.abc import Callable, Iterator

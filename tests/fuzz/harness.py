@@ -1,7 +1,5 @@
 """One input at a time: within limits of time, as a command in this process, as a sealed trace."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import resource

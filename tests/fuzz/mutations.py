@@ -1,7 +1,5 @@
 """Mutations of configuration files: of their structure, and of their text."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

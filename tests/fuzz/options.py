@@ -1,7 +1,5 @@
 """Papers with other parts and options: whatever the kinds declare, within what they allow."""
 
-from __future__ import annotations
-
 import copy
 import typing
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The real configuration files, and small papers cut out of them: what mutations start from."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from functools import cache

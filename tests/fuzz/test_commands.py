@@ -1,7 +1,5 @@
 """Any arguments of any command: an exit code of 0, 1 or 2, one sentence, never a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Mutated configuration files are accepted, or refused in one sentence that names file and key."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Data files that are cut, swollen or something else: refused in one sentence with their name."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import tracemalloc

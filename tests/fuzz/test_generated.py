@@ -1,7 +1,5 @@
 """Generated files that were cut, edited or mixed up: the next stage tells it in one sentence."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

@@ -1,7 +1,5 @@
 """YAML that is meant to harm: it is refused at its line, quickly, and nothing of it is executed."""
 
-from __future__ import annotations
-
 import pytest
 
 from concord.errors import ConcordError

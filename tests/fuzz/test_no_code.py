@@ -1,7 +1,5 @@
 """No function that executes what a file holds is called anywhere in the package or the workflow."""
 
-from __future__ import annotations
-
 import ast
 import gzip
 import io

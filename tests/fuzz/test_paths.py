@@ -1,7 +1,5 @@
 """Names become folders and words of a shell: they stay in the results, and nothing is executed."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the check accepts can be run: resolve, sample, measure, draw end well or in one sentence."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The exact law against closed forms, brute-force loops and enumeration."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

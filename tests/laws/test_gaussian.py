@@ -1,7 +1,5 @@
 """Closed-form W2, fitting, and the honesty of the bootstrap interval."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

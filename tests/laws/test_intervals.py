@@ -1,7 +1,5 @@
 """Intervals over chains: against scipy and closed forms, and how often they hold the truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

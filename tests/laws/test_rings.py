@@ -1,7 +1,5 @@
 """Laws on long rings by their modes, against dense ones, and against chains."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

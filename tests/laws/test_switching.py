@@ -1,7 +1,5 @@
 """Moments of updates with a random choice: closed forms, the affine special case, a simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Printed bounds and conditions against hand computation, exact laws and their own limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Distances between draws and a posterior on a grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

@@ -1,7 +1,5 @@
 """The Python API: the pipeline's numbers, the exact laws', and the sentences of wrong input."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The answer: against laws found one by one, and its refusals."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Activity, messages, distances to a reference posterior, accuracy by updates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

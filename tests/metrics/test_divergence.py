@@ -1,7 +1,5 @@
 """What every metric makes of chains that diverged, and of chains that did not."""
 
-from __future__ import annotations
-
 import math
 import re
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Metrics that rest on the exact law: stationary widths, stable steps, Theorem 3, draws."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The metrics of every paper, and the table they end up in."""
 
-from __future__ import annotations
-
 import csv
 import io
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Theorems 1 and 2 of bhar2023: constants by hand, what they bound by simulation, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

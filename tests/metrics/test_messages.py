@@ -1,7 +1,5 @@
 """What agents send, in both ways of counting, and how often they are active."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Metrics of parayil2020 on traces whose answer is known."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

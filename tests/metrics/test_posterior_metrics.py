@@ -1,7 +1,5 @@
 """Coverage, sliced W2, errors of moments, ESS and R-hat, against closed forms."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Metrics of predictions, on probabilities made by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded values: how many are inside, of the same law and of another."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of samplers within sets: distances of all chains, draws outside, powers, averages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Stationary laws and stable steps, of updates that conserve something and of mini-batches too."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of the papers' theorems: whom they speak of, and what they bound."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

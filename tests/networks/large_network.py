@@ -4,8 +4,6 @@
 dimensions, with ``--memory`` the most memory of each process.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import sys

@@ -1,7 +1,5 @@
 """Runs over several ranks, of which each trace is compared with that of one process."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Networks where not everything arrives: the channel by loops, its chances, its exact laws."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The simulated clock: with barrier by loops and closed forms, without by versions of vectors."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

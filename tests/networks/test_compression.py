@@ -1,7 +1,5 @@
 """Compression of what agents send: what stands for a vector, its size, and runs that use it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What happens on a network: options that do not fit, or not together, are refused by their key."""
 
-from __future__ import annotations
-
 import pytest
 
 import concord

@@ -1,7 +1,5 @@
 """Samplers over ranks on networks, conditions and options by chance, compiled and not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache, partial
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Graphs by formula have the bytes of those whose edges are listed, in parts as whole."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The order of updates, against loops over agents written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Noise of channels, and what hides what agents send: their laws, and epsilon."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A server averages over all agents, and what it is sent and sends has another price."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers by counters are the same whoever draws them, and have the moments of their laws."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

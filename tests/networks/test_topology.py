@@ -1,23 +1,16 @@
 """Topologies and their matrices, against closed forms and dense algebra."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import concord
 from concord.errors import ConcordError
 from concord.networks.matrix import STRATEGIES, AgentMatrix, _choose
 from concord.networks.topology import Topology, build
 from concord.networks.weights import weights_of
+from processes import python
 from variants import from_dense
 
 EXACT = 1e-12  # rounding only
@@ -445,6 +438,4 @@ assert "scipy" not in sys.modules
 topology.build("ring", 500).metropolis().operator(1, 1)
 assert "scipy.sparse" in sys.modules
 """
-    source = str(Path(concord.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": source}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    python(code)

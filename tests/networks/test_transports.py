@@ -1,7 +1,5 @@
 """Runs that several processes divide among them have the bytes of one process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Ranks as threads of this process: what ``transports`` asks of MPI, without MPI."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from queue import Empty, Queue

@@ -1,7 +1,5 @@
 """The network on digits: it learns, alone and in mini-batches, and predicts what is held out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

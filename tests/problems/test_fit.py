@@ -1,7 +1,5 @@
 """The Gaussian that fits a posterior, from gradients: closed forms, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

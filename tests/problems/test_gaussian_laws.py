@@ -1,7 +1,5 @@
 """Normal points and products of normal laws: their posteriors, in closed form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

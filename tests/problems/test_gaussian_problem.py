@@ -1,7 +1,5 @@
 """The Gaussian problem and its dial, which moves agents and leaves the posterior."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products with Hessians, against differences of gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Posteriors on an interval and in a ball: exact laws, starts, errors of gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,10 +1,5 @@
 """LeNet: gradients against differences and by hand, the sampler over torch against numpy."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +15,7 @@ from concord.sampling import initial, loop, streams
 from concord.sampling.partition import Partition
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.trace import join_traces
+from processes import python
 
 VERIFY = lenet.registry.verify
 LENET5 = lenet.lenet5()
@@ -372,10 +368,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 def test_importing_the_problem_does_not_import_torch():
     code = "import sys; from concord.problems.kinds.lenet import Params; Params(); "
     code += "assert 'torch' not in sys.modules"
-    source = Path(lenet.__file__).parents[3]
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(source)}
-    )
+    python(code)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Linear regression: its posterior and the covariance of its mini-batch gradients."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logistic regression: its data, its printed prior, and what it predicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models of PyMC and NumPyro: their sums, what does not split, and posteriors that are known."""
 
-from __future__ import annotations
-
 import functools
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Problems of a shard's log density, and what all problems of models promise, without an extra."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Problems that read downloaded data are tested beside this file.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

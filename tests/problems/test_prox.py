@@ -1,7 +1,5 @@
 """Proximal steps against independent solvers, and where the numbers are hard."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

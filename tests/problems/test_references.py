@@ -1,7 +1,5 @@
 """References: moments and draws that problems state, against quadrature of their potentials."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sparse logistic regression against the dense formulas, and the splits of its chains."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -1,7 +1,5 @@
 """The tied-means mixture and its grid posterior."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

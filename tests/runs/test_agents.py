@@ -1,7 +1,5 @@
 """Agents that are processes: draws, faults and prices are those of the simulation."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The identity of a run: run.yaml states every option, so a default that changes is seen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """A run's ``network``: its identity, its masks, its law."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

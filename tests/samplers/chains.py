@@ -1,7 +1,5 @@
 """Chains of a sampler, step by step, for tests against equations by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 EXACT = 1e-12  # rounding only

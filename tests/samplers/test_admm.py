@@ -1,7 +1,5 @@
 """D-ADMMS and C-ADMM against their equations, and their stationary law."""
 
-from __future__ import annotations
-
 import itertools
 import tracemalloc
 from pathlib import Path

@@ -1,7 +1,5 @@
 """C-ULA against its equation by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chains import EXACT, chain

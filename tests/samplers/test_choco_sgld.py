@@ -1,7 +1,5 @@
 """CHOCO-SGLD: DE-SGLD without compression, and the same average with any."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

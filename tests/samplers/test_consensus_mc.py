@@ -1,7 +1,5 @@
 """Consensus Monte Carlo: what is read is the posterior where potentials are quadratic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 A prototype may allocate in its steps; what is built in may not.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from concord.testing import CHECKS, Inapplicable, gate

@@ -1,7 +1,5 @@
 """D-MALA: what is accepted, and which law that leaves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """D-ULA against its equation by hand, and what it reduces to."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

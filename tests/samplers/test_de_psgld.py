@@ -1,7 +1,5 @@
 """DE-PSGLD: the law that it has within its set, by quadrature, and what it does outside."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ Agents move one after another and average with the next two around a ring; mini-
 scaled up, and drawn without the last point.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """DG-LMC: the law that it has when its steps are small, and its options."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """DIGing-SGLD against its equations by hand, and what it reduces to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chains import EXACT, chain

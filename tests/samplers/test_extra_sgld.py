@@ -1,7 +1,5 @@
 """EXTRA-SGLD against its equations by hand, what it reduces to, and what its released code does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chains import EXACT, chain

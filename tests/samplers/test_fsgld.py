@@ -1,7 +1,5 @@
 """FSGLD and DSGLD: unbiased over agents, and their exact moments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

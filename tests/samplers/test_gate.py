@@ -1,7 +1,5 @@
 """``concord test`` as a gate: what is wrong is seen, what is right is not accused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Chains go on from a state, an iteration and a generator alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

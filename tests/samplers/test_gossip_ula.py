@@ -1,7 +1,5 @@
 """Gossip ULA against enumeration, exact moment recursions, and itself without triggering."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

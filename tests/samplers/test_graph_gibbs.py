@@ -1,7 +1,5 @@
 """Graph Gibbs: its stationary law in closed form, and the posterior as its tolerance falls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Local SGLD (FALD, VR-FALD) against its equations by hand, its laws, and what it sends."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Annotated, Literal
 

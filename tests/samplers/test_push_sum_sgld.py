@@ -1,7 +1,5 @@
 """Push-sum on directed networks: its sums, its reductions, its law."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

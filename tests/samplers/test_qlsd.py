@@ -1,7 +1,5 @@
 """QLSD: Langevin where nothing is lost, unbiased where something is, and what it sends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Samplers whose answer is not their x: what is read of the state is recorded and measured."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

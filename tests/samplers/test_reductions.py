@@ -3,8 +3,6 @@
 Where only one sampler reduces to another, its own test says so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chains import EXACT, chain

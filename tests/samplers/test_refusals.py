@@ -1,7 +1,5 @@
 """What samplers refuse in a sentence: options, and problems and networks that do not suit them."""
 
-from __future__ import annotations
-
 import pytest
 
 import concord

@@ -4,8 +4,6 @@ f_i = h_i x^2 / 2 - b_i x; the h_i add up to 1 and the b_i to 0, so the posterio
 numbers are of a calculation by itself, to the digits given.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

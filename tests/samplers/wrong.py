@@ -5,8 +5,6 @@
 replaces in one of them. ``/law`` keeps ``affine``; without it a sampler states no law.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 HEAD = r'''r"""A sampler.

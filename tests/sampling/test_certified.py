@@ -1,7 +1,5 @@
 """Certified runs: the sampler against a grid and against importance sampling; refusals."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

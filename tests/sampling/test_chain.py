@@ -1,7 +1,5 @@
 """The loop, the recorder, and traces on disk."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

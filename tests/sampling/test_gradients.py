@@ -1,7 +1,5 @@
 """Mini-batch estimators: which rows they draw, and when."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

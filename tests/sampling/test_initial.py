@@ -1,7 +1,5 @@
 """Laws of the initial positions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Partitions: every row once, sizes as asked; and the padded data of agents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

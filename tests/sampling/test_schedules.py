@@ -1,7 +1,5 @@
 """Schedules: their values, their YAML forms and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from concord.errors import ConcordError

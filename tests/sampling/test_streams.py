@@ -1,11 +1,5 @@
 """Random streams: named by labels, and by nothing else."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import concord
 from concord.runs.run import Run
 from concord.sampling.streams import generator
+from processes import python
 
 STREAM = [479857035612217404, 2384650059007145754]
 
@@ -60,14 +54,7 @@ def test_a_stream_is_the_same_in_every_process_and_version():
         "from concord.sampling.streams import generator as g;"
         "print(g(1, 'noise', 'ring').integers(2**63))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(Path(concord.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) == STREAM[0]
+    assert int(python(code)) == STREAM[0]
 
 
 def test_a_runs_streams_keep_their_label_whatever_it_is_named():

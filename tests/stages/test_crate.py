@@ -1,7 +1,5 @@
 """A crate, and what `concord verify` says of it: as it was, with changed numbers, and with lies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Entries of strangers on the arena's board, fetched cells, and samplers without a law."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

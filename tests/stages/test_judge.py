@@ -1,7 +1,5 @@
 """From metrics to verdicts: what is judged, what is not run, and what the pages say."""
 
-from __future__ import annotations
-
 import csv
 from copy import copy
 from dataclasses import replace

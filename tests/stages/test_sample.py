@@ -1,7 +1,5 @@
 """Chains sampled in pieces, by several jobs, are the chains that one job samples."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import replace

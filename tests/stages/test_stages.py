@@ -1,7 +1,5 @@
 """The stages as commands: each reads files, writes one result whole, and tells mistakes."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import json
@@ -22,6 +20,7 @@ from concord.errors import ConcordError
 from concord.sampling import streams
 from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import read_trace
+from processes import python
 
 SOURCE = Path(concord.__file__).parents[1]
 CONFIG = SOURCE.parent / "config" / "config.yaml"
@@ -386,14 +385,7 @@ main(["sample", sys.argv[1], "-o", "never.nc"])
 
 
 def test_sampling_loads_no_heavy_library_before_its_first_step(project):
-    done = subprocess.run(
-        [sys.executable, "-c", STARTED, str(place(project, CALM) / "run.yaml")],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = {*done.stdout.split()}
+    loaded = {*python(STARTED, place(project, CALM) / "run.yaml").split()}
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "jsonschema", "xarray"}
     heavy |= {"networkx", "importlib.metadata"}
     assert loaded & heavy == set() and "numpy" in loaded

@@ -1,7 +1,5 @@
 """Other defensible values and other seeds: what is run, what is judged, and what it says."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path

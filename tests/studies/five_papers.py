@@ -1,7 +1,5 @@
 """Runs of the five papers of which numbers are recorded, at paper scale, and what they measure."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace

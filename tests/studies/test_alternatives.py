@@ -1,7 +1,5 @@
 """Alternatives of assumptions: those of the papers can be run, and mistakes in them are told."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `concord check` sees before anything is sampled: metrics that are read but not computed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

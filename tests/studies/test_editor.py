@@ -1,7 +1,5 @@
 """The schema that editors read: it accepts the papers and refuses what Concord refuses."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

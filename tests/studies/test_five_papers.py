@@ -3,8 +3,6 @@
 Exact ones to the digits that were stated; random ones within four standard errors.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from five_papers import Paper, moments

@@ -1,7 +1,5 @@
 """`concord check` refuses what a study's files name and nothing has, with the nearest name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

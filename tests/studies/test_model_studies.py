@@ -1,7 +1,5 @@
 """Studies that name a table or a model of their own: files of theirs, which count as data."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`concord init` and `concord orphans`, without running anything."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

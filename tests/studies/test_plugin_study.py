@@ -1,7 +1,5 @@
 """A study with plug-ins of its own, and installed ones: found, described, tested, run and drawn."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """No paper can have a name that the workflow uses, for a rule or for a folder of the results."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From a paper's folder to its runs: sweeps, overrides, what is shared, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rates of the consensus error, from errors of a known form."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

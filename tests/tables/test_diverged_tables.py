@@ -1,7 +1,5 @@
 """Every kind of table says that a run diverged, and has no interval of one chain."""
 
-from __future__ import annotations
-
 import csv
 import io
 import warnings

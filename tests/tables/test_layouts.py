@@ -1,7 +1,5 @@
 """Tables as they are read: the papers' own rows and columns, in Markdown and LaTeX."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Paired differences over replicates."""
 
-from __future__ import annotations
-
 import pandas
 import pytest
 

@@ -1,7 +1,5 @@
 """Printed numbers beside ours, from made-up metrics."""
 
-from __future__ import annotations
-
 import pandas
 import pytest
 

@@ -1,7 +1,5 @@
 """`concord test`: how many checks ran is counted by a process that no plug-in can end."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

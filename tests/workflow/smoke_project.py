@@ -1,7 +1,5 @@
 """A project of one's own for tests of the DAG: the real rules, code and paper, at smoke scale."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The arena in the DAG: what a sampler of one's own computes, and what a task waits for."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

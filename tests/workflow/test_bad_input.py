@@ -1,7 +1,5 @@
 """A user's mistake is told in one sentence, by Snakemake and by the commands alike."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -4,8 +4,6 @@ A stand-in for conda makes environments that hold this Python: what Snakemake as
 how jobs run in an environment, is real. tests/test_environments.py has a solver read the files.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

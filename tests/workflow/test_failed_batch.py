@@ -1,7 +1,5 @@
 """After a batch has failed, what was made before is not taken for what is wanted now."""
 
-from __future__ import annotations
-
 import pytest
 from smoke_project import FIGURES, STUDY, Project
 

@@ -1,7 +1,5 @@
 """Where a job looks for a data file: the environment's folder before the configuration's."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

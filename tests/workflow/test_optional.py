@@ -1,7 +1,5 @@
 """What is optional: PyTorch for the LeNet problem, and SVHN's file among its test sets."""
 
-from __future__ import annotations
-
 import pytest
 from smoke_project import Project
 

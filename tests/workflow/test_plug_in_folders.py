@@ -1,7 +1,5 @@
 """Plug-ins in a folder of the user's PYTHONPATH: planning finds them, and so do jobs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -4,8 +4,6 @@ Each target makes again what it shows: figures and verdicts of a paper, the aren
 costs, the multiverse and its pictures.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

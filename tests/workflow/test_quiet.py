@@ -1,7 +1,5 @@
 """A run of the workflow says a line per figure; all that Snakemake says is asked for, or logged."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

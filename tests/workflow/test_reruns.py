@@ -1,7 +1,5 @@
 """What Snakemake runs again after a change, and what it leaves alone."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same seed gives the same bytes: any number of cores, interrupted or not."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

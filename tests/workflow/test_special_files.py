@@ -3,8 +3,6 @@
 It is replaced or named in one sentence; nothing hangs, and nothing is written through a link.
 """
 
-from __future__ import annotations
-
 import os
 from itertools import cycle, islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The multiverse of a small study: its runs, its ledger and what is expected."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import subprocess

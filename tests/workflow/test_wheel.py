@@ -3,8 +3,6 @@
 The environment has the wheel alone; what it needs besides is lent by the environment of the tests.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The commands about studies: init, check, orphans, resolve, schema."""
+"""The commands about studies: init, check, orphans, resolve, make, schema."""
 
 import json
 import shlex
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from concord import make as making
 from concord import plugins
 from concord.errors import ConcordError
-from concord.make import resolve as write_run
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_studies, results_folder
 from concord.studies.config import orphans as left_over
 from concord.studies.editor import study_schema
 from concord.studies.init import init as begin
 from concord.studies.study import Study
+from concord.studies.universes import Multiverse
 
 
 def changes(options: Namespace) -> Mapping[str, Any]:
@@ -63,7 +64,28 @@ def check(options: Namespace) -> None:
 
 def resolve(options: Namespace) -> None:
     """Write the run.yaml of one run."""
-    write_run(study(options).run(options.experiment, options.run), options.output)
+    making.resolve(study(options).run(options.experiment, options.run), options.output)
+
+
+def make(options: Namespace) -> None:
+    """Make the runs of a batch: those that are named, or all of a batch of a universe."""
+    whole, _, name = options.batch.rpartition("/")
+    universe = whole.removeprefix("multiverse/")
+    options.pairs = "+" in universe or None
+    found = study(options)
+    if universe != whole:
+        batch = Multiverse(found).batch(universe, name)
+    else:
+        batch = making.Batch(options.batch, found.key, tuple(found.chosen(whole, options.runs)))
+    making.make(
+        batch,
+        options.results,
+        options.resources,
+        options.output,
+        options.sampled,
+        options.chains,
+        options.progress,
+    )
 
 
 def schema(options: Namespace) -> None:

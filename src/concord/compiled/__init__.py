@@ -5,8 +5,6 @@ that no byte of a result depends on numba. To import it takes half a second: so 
 enough work is announced, and what it has compiled is kept for later processes.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cache

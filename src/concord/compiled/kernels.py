@@ -5,8 +5,6 @@ fuses operations, and their results are IEEE 754's. Constants are compiled in: l
 dimensions take half the time so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

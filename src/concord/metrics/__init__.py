@@ -9,8 +9,6 @@ What a diverged chain leaves is taken out of the trace (``Trace.marked``), so th
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -7,8 +7,6 @@ caller's: nothing is allocated. Sums are taken in this order by the compiled ker
 the bytes are the same.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any
 

@@ -5,8 +5,6 @@ and agents together and hands each iterate to a ``Recorder``, which keeps only w
 ``sample`` does so for the chains of a run, block by block.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

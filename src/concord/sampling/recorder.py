@@ -1,7 +1,5 @@
 """The recorder: what is kept of the iterates, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 

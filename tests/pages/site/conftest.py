@@ -1,7 +1,5 @@
 """A report at smoke scale, of a few runs, and a browser to open it in."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

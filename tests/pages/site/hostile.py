@@ -1,7 +1,5 @@
 """What the tests' paper says in every place that takes a text: to be shown, and do nothing."""
 
-from __future__ import annotations
-
 SECRET = "what another file of this machine holds"
 HOSTILE = """</script><script>top.pwned = 1</script><img src="x" onerror="top.pwned = 1"> -->
 

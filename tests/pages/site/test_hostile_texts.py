@@ -1,7 +1,5 @@
 """Texts of users and plug-ins are text on every page of the site; no unused plug-in is executed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Snakemake's report in a real browser: from disk, without network, without an error."""
 
-from __future__ import annotations
-
 import pytest
 from hostile import SECRET, SHOWN
 from smoke_project import RESULTS

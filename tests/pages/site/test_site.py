@@ -1,7 +1,5 @@
 """The site in a real browser: from disk, without network, at three widths, dark and light."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

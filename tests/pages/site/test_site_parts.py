@@ -1,7 +1,5 @@
 """Parts of the site that need neither Sphinx nor a browser: curves, lines of figures, reference."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site at every stage of the results: no dead link, nothing false, and what to type."""
 
-from __future__ import annotations
-
 import html
 import re
 import shutil
