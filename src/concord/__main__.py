@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     try:
-        options = _parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        options = _parser(words[0] if words else "").parse_args(words)
         with at_work(options.text):
             options.command(options)
         sys.stdout.flush()
@@ -101,7 +102,19 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
         os.environ.setdefault(name, value)
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Other:
+    """In place of the parser of a command that is not asked for."""
+
+    def add_argument(self, *names: str, **options: Any) -> None:
+        """Leave it out."""
+
+    def set_defaults(self, **options: Any) -> None:
+        """Leave them out."""
+
+
+def _parser(asked: str = "") -> argparse.ArgumentParser:
+    """Return the parser of all commands, or of the one that is asked for: each takes a while."""
+    alone = asked in COMMANDS and asked != "help"
     parser = argparse.ArgumentParser(
         prog="concord",
         description="Reproduce and compare decentralized Bayesian samplers.",
@@ -110,7 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"concord {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
+    def command(name: str, text: str, *parts: Part) -> Any:
+        if alone and name != asked:
+            return _Other()
         shown: dict[str, Any] = {"help": text} if name in FIRST else {}
         sub = commands.add_parser(name, description=text, **shown)
         sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
