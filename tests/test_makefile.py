@@ -1,4 +1,4 @@
-"""Targets of the Makefile that need no set-up."""
+"""Targets of the Makefile that need no set-up, and what CI makes of them."""
 
 import shutil
 import subprocess
@@ -32,3 +32,8 @@ def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
         *(".venv", "Makefile", "envs", "results", "src", "tests", "workflow"),
     ]
     assert not list((project / "src").iterdir())
+
+
+def test_marks_of_thorough_tests_stand_in_the_files_by_which_ci_finds_them():
+    files = (path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_"))
+    assert [path for path in files if "thorough" in path.read_text()] == []

@@ -1,5 +1,6 @@
 """Runs of the five papers of which numbers are recorded, at paper scale, and what they measure."""
 
+import json
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from concord.metrics._laws import start_of, update_of
 from concord.runs import measure, sample
 from concord.studies.config import load_config
 from concord.studies.study import Study
+from once import alone
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 
@@ -24,18 +26,20 @@ def study(paper):
 
 
 class Paper:
-    """Runs of a study; tables are fetched into a folder."""
+    """Runs of a study; tables are fetched into a folder, and what was measured is kept there."""
 
     def __init__(self, paper, resources):
         self.study, self.resources = study(paper), resources
+        resources.mkdir(exist_ok=True)
 
     def run(self, experiment, name):
         run = self.study.run(experiment, name)
         for name in run.data_sets:
             path = self.resources / name / f"{name}.csv.gz"
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                fetch.fetch(f"{name}/{path.name}", path)
+            path.parent.mkdir(exist_ok=True)
+            with alone(path):
+                if not path.exists():
+                    fetch.fetch(f"{name}/{path.name}", path)
         return run, run.build_problem(self.resources)
 
     def limit(self, experiment, name="run"):
@@ -48,8 +52,16 @@ class Paper:
     def measured(self, experiment, name="run", families=None):
         """Numbers of a run, {(metric, agent, iteration): row}."""
         run, problem = self.run(experiment, name)
-        m = measure.measurement(run, problem, sample.sample(run, problem), self.resources)
-        rows = metrics.measure(families or run.metrics, m)
+        families = families or run.metrics
+        kept = self.resources / run.folder.replace("/", "-")
+        with alone(kept):
+            found = json.loads(kept.read_text()) if kept.exists() else {}
+            if missing := [family for family in families if family not in found]:
+                trace = sample.sample(run, problem)
+                m = measure.measurement(run, problem, trace, self.resources)
+                found |= {family: metrics.measure([family], m) for family in missing}
+                kept.write_text(json.dumps(found, default=lambda number: number.item()))
+        rows = [metrics.Row(*row) for family in families for row in found[family]]
         return {(row.metric, row.agent, row.iteration): row for row in rows}
 
 

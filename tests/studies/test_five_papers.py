@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from concord.datasets.tables import tabled
 from concord.laws.gaussian import w2
+from once import shared
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 
@@ -17,7 +18,7 @@ COMPLETE, RING = "topology=complete", "topology=ring"
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory):
     """Studies by key, whose tables lie in one folder."""
-    folder = tmp_path_factory.mktemp("resources")
+    folder = shared(tmp_path_factory) / "papers"
     return lambda key: Paper(key, folder)
 
 

@@ -12,6 +12,7 @@ from scipy.linalg import solve_discrete_lyapunov
 from concord.datasets.tables import tabled
 from concord.laws.gaussian import w2
 from concord.metrics.coded_bits import bits
+from once import shared
 
 PAGE = Path(__file__).parents[2] / "docs" / "nine-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())
@@ -20,7 +21,7 @@ COMPLETE = "topology=complete"
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("resources")
+    folder = shared(tmp_path_factory) / "papers"
     return lambda key: Paper(key, folder)
 
 
