@@ -197,7 +197,8 @@ def test_every_result_is_sealed(finished):
 GROUPS = (
     ("short run", "long run", "cell", "run of a universe"),
     ("figure", "table", "ledger", "scores"),
-    ("verdicts", "universes"),
+    ("verdicts",),  # they tell of the universes that there are
+    ("universes",),
 )
 PLANNED = ("site", "ledger", MULTIVERSE)
 
