@@ -16,7 +16,7 @@ from concord import make as making
 from concord.__main__ import main
 from concord.provenance import module_files
 from concord.runs import measure, sample
-from concord.studies.batches import MOST, SMALL, TOGETHER, batches, cost, long
+from concord.studies.batches import CELLS, MOST, SMALL, TOGETHER, batches, cost, long
 from concord.studies.config import load_config
 from concord.studies.study import Study
 from workflow.smoke_project import timeless
@@ -325,6 +325,26 @@ def test_long_runs_have_batches_of_their_own_up_to_so_many(folder):
         found = [batch.runs for batch in batches(paper()) if batch.name.startswith("steps/")]
         assert list(map(len, found)) == parts
         assert all(long(run) for runs in found for run in runs)
+
+
+def test_a_job_scores_all_entries_of_a_task():
+    """Whole tasks, so that data sets and posteriors are made once; sampled ones alone."""
+    study = Study(PAPERS.parent / "studies" / "arena", load_config(PAPERS.parent / "config.yaml"))
+    found = batches(study)
+    assert sorted(run.folder for batch in found for run in batch.runs) == sorted(
+        run.folder for run in study.runs.values()
+    )
+    assert len({batch.name for batch in found}) == len(found) < 80
+    homes = {}
+    for batch in found:
+        tasks = {}
+        for run in batch.runs:
+            task = run.experiment, *(v for axis, v in run.labels.items() if axis != "entry")
+            tasks.setdefault(task, []).append(run)
+            assert homes.setdefault(task, batch.name) == batch.name
+        assert len({run.experiment for run in batch.runs}) == 1
+        assert len(tasks) == 1 or len(batch.runs) <= CELLS
+        assert len(tasks) == 1 or not batch.runs[0].arena.sampled
 
 
 PAPERS = Path(__file__).parents[1] / "config" / "papers"

@@ -143,7 +143,7 @@ SHOWN = {
         "measure",
         [
             *(f"{CELL}/{name}" for name in ("metrics.csv", "choice.yaml", "run.yaml")),
-            *("arena/tasks/de_sgld.made.json", f"{CELL}/metrics.json"),
+            *("arena/tasks/batch_0.made.json", f"{CELL}/metrics.json"),
         ],
         ("arena", "site"),
     ),

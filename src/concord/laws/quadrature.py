@@ -8,6 +8,7 @@ stand for the exact posterior where no closed form exists.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +46,7 @@ class Grid(WithMoments):
         first, second = (0.5 * (edge[1:] + edge[:-1]) for edge in self.edges)
         return first, second
 
-    @property
+    @cached_property
     def mass(self) -> np.ndarray:
         """Probability of each cell, shape (m, n)."""
         first, second = self.steps
@@ -69,8 +70,16 @@ class Grid(WithMoments):
         centered = points - mean
         return mean, np.einsum("mn,mnd,mne->de", mass, centered, centered)
 
+    @cached_property
+    def _cumulative(self) -> np.ndarray:
+        return np.cumsum(self.mass.ravel())
+
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
+        return self._monomials
+
+    @cached_property
+    def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
         marginals = [self.mass.sum(axis=1 - axis) for axis in range(2)]
         powers = np.array(
             [
@@ -87,7 +96,7 @@ class Grid(WithMoments):
         A cell by its probability, then a point of it uniformly: no draw is further than a cell
         from one of the density itself.
         """
-        cumulative = np.cumsum(self.mass.ravel())
+        cumulative = self._cumulative
         u = rng.random(count) * cumulative[-1]
         cell = np.minimum(np.searchsorted(cumulative, u, side="right"), cumulative.size - 1)
         corner = np.stack(np.unravel_index(cell, self.density.shape), axis=1)

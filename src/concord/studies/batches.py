@@ -6,7 +6,7 @@ figure makes no run that it does not show, and a run that changes redraws only w
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from concord.contracts import Extra, offers
@@ -20,14 +20,18 @@ SMALL, TOGETHER, STEP = 2e6, 1e7, 1000
 # Of runs: the names of short ones stand in a job's command; of long ones each is an input of its
 # job, and in Snakemake the time to plan grows with the square of their number.
 MOST = 100
+# Of cells of the arena by exact laws, most of which take half a second or less.
+CELLS = 40
 
 
 def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     """Return the batches of a study.
 
-    Cells of the arena are divided by entry. Runs that read data files, or need what may not be
-    installed, are with those that wait for the same; one whose chains are divided among jobs is by
-    itself. Long runs are together only where more than ``MOST`` of them are shown together.
+    Cells of the arena are divided by task, whose data sets and posteriors all entries share; tasks
+    whose cells are not sampled are together up to ``CELLS`` of them. Runs that read data files, or
+    need what may not be installed, are with those that wait for the same; one whose chains are
+    divided among jobs is by itself. Long runs are together only where more than ``MOST`` of them
+    are shown together.
     """
     found: dict[str, tuple[Run, ...]] = {}
     count: dict[str, int] = defaultdict(int)
@@ -36,11 +40,8 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
         found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
         count[experiment] += 1
 
-    cells: dict[str, list[Run]] = defaultdict(list)
-    for run in study.runs.values():
-        if run.arena is not None:
-            cells[f"{run.experiment}/{run.labels['entry']}"].append(run)
-    found |= {name: tuple(runs) for name, runs in cells.items()}
+    for experiment, cells in _cells(study):
+        add(experiment, cells)
     for experiment, runs in _alike(study):
         alone: list[Run] = []
         together: list[Run] = []
@@ -73,6 +74,25 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
 def cost(run: Run) -> float:
     """Return what a run costs, in updates."""
     return float(run.iterations * (run.chains * run.agents + STEP))
+
+
+def _cells(study: Study) -> Iterator[tuple[str, list[Run]]]:
+    """Yield experiments and cells of the arena that one job scores, a task after the other."""
+    tasks: dict[str, dict[Any, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run in study.runs.values():
+        if run.arena is not None:
+            task = tuple(label for axis, label in run.labels.items() if axis != "entry")
+            tasks[run.experiment][task].append(run)
+    for experiment, of in tasks.items():
+        together: list[Run] = []
+        for cells in of.values():
+            arena = cells[0].arena
+            assert arena is not None
+            if together and (arena.sampled or len(together) + len(cells) > CELLS):
+                yield experiment, together
+                together = []
+            together = together + cells
+        yield experiment, together
 
 
 def _alike(study: Study) -> list[tuple[str, list[Run]]]:
