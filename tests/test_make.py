@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -327,17 +326,24 @@ def test_long_runs_have_batches_of_their_own_up_to_so_many(folder):
         assert all(long(run) for runs in found for run in runs)
 
 
-def test_cells_of_several_entries_are_a_job_task_by_task():
-    arena = Study(PAPERS.parent / "studies" / "arena", load_config(PAPERS.parent / "config.yaml"))
-    found = [batch.runs for batch in batches(arena) if batch.name.startswith("tasks/")]
-    assert sorted(run.name for runs in found for run in runs) == sorted(
-        name for experiment, name in arena.runs if experiment == "tasks"
+def test_a_job_scores_all_entries_of_a_task():
+    """Whole tasks, so that data sets and posteriors are made once; sampled ones alone."""
+    study = Study(PAPERS.parent / "studies" / "arena", load_config(PAPERS.parent / "config.yaml"))
+    found = batches(study)
+    assert sorted(run.folder for batch in found for run in batch.runs) == sorted(
+        run.folder for run in study.runs.values()
     )
-    for runs in found:
-        entries = {run.labels["entry"] for run in runs}
-        assert len(entries) > 1 and len(runs) <= CELLS
-        tasks = [run.problem_name + str(run.document["topology"]) for run in runs]
-        assert len(list(groupby(tasks))) == len({*tasks}) == len(runs) / len(entries)
+    assert len({batch.name for batch in found}) == len(found) < 80
+    homes = {}
+    for batch in found:
+        tasks = {}
+        for run in batch.runs:
+            task = run.experiment, *(v for axis, v in run.labels.items() if axis != "entry")
+            tasks.setdefault(task, []).append(run)
+            assert homes.setdefault(task, batch.name) == batch.name
+        assert len({run.experiment for run in batch.runs}) == 1
+        assert len(tasks) == 1 or len(batch.runs) <= CELLS
+        assert len(tasks) == 1 or not batch.runs[0].arena.sampled
 
 
 PAPERS = Path(__file__).parents[1] / "config" / "papers"

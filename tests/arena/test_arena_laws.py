@@ -239,6 +239,15 @@ def test_updates_that_alternate_or_change_for_ever():
     assert paths.turn_of(module.affine(prob, GRAPH, module.Params(decaying))) is None
 
 
+@pytest.mark.parametrize(("by", "same"), [(1e-14, True), (1e-10, False), (np.inf, False)])
+def test_updates_that_differ_by_rounding_alone_are_the_same(by, same):
+    first, *others = (
+        exact.Affine(np.eye(3) + size, np.ones(3), np.eye(3)) for size in (0.5, 0.5 + by)
+    )
+    update = exact.Update(lambda k: first if k == 0 else others[0])
+    assert (paths.turn_of(update) == (0, 1)) is same
+
+
 def test_ergodic_bias_is_that_of_many_runs():
     prob, chains, steps = problem(5, 1), 4000, 60
     module = EXACT["de_sgld"]

@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ def board(study):
 
 def values(found, metric, agent="worst"):
     return [row.value for row in found.rows if (row.metric, row.agent) == (metric, agent)]
+
+
+def test_entries_of_a_task_share_its_problems(study):
+    runs = [study.run("tasks", f"topology={t}+entry={e}") for t, e in SHARED]
+    one, other, elsewhere = (cells.task_of(run, Path()) for run in runs)
+    assert one.problems is other.problems is elsewhere.problems
+    assert one.kept is other.kept
+    assert (one.topology.name, elsewhere.topology.name) == ("ring", "directed_ring")
+    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
+        one = cells.task_of(runs[0], Path())
+        found = cells.task_of(replace(runs[0], **changes), Path())
+        assert not np.array_equal(found.problems[0].shift, one.problems[0].shift), changes
+        assert found.kept is not one.kept
+
+
+SHARED = [("ring", "de_sgld"), ("ring", "sghmc"), ("directed_ring", "de_sgld")]
 
 
 def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):

@@ -82,12 +82,44 @@ def test_a_chain_that_diverges_is_not_flattered():
         assert np.isposinf(drawn[level]).all()
 
 
-def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), **options):
+def test_what_diverges_is_not_sampled_to_its_end(monkeypatch):
+    """A score is infinite as soon as one chain diverges, of those of the first block."""
+    module = plugin("samplers", "de_sgld", "")
+    steps, init = [], module.init
+
+    def counted(*given):
+        state, step = init(*given)
+        return state, lambda *now: (steps.append(now[1]), step(*now))[1]
+
+    sampler = SimpleNamespace(**vars(module) | {"init": counted})
+    prob, graph = problem(5, 1), concord.network("ring", 5)
+    params = build(module.Params, {"step_size": 1.0}, "")
+    run = SimpleNamespace(**RUN | {"chains": 100})
+    drawn = Chains(sampler, [("a", prob)], graph, [params], run, Law("normal"))
+    found = drawn.bias([5, 2000])
+    assert all(np.isposinf(found[level]).all() for level in scores.LEVELS)
+    assert found["worst"].shape == (2, 1) and len(steps) < 100
+    drawn.told([5, 2000], ())
+    assert len(steps) > 4000  # whose other metrics are told to the end
+
+
+def test_entries_share_the_floor_of_a_data_set(monkeypatch):
+    prob, kept, calls = problem(5, 1), {}, []
+    floors = chains._floors
+    monkeypatch.setattr(chains, "_floors", lambda *given: (calls.append(1), floors(*given))[1])
+    own = told(prob, chains=20)[1]["floor.b2"]
+    both_ = [told(prob, chains=20, kept=kept, step_size=s)[1]["floor.b2"] for s in (0.02, 0.01)]
+    assert len(calls) == 2 and own == both_[0] == both_[1]
+    told(prob, chains=30, kept=kept)
+    assert len(calls) == 3
+
+
+def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), kept=None, **options):
     module = plugin("samplers", sampler, "")
     params = build(module.Params, {"step_size": 0.02, **options}, "")
     graph = concord.network("ring", problem_.agents)
     run = SimpleNamespace(**RUN | {"chains": chains})
-    drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"))
+    drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"), kept=kept)
     return drawn.told([1, steps], families)
 
 

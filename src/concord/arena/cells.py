@@ -73,15 +73,21 @@ class Scored(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A network with the problems on it: the first to choose on, the others to judge on."""
+    """A network with the problems on it: the first to choose on, the others to judge on.
+
+    names: of the streams of each problem. kept: what scores of all entries share.
+    """
 
     problems: list[Problem]
-    names: list[str]  # of the streams of each problem
+    names: list[str]
     topology: Topology
     masks: Any
+    kept: dict[Any, Any]
 
 
-_LAST: dict[str, list[Problem]] = {}  # the data sets of a task, by what they are drawn from
+_OF_PROBLEMS = ("paper", "problem", "partition", "agents")
+# Of the last task, and what is kept of them.
+_problems: dict[tuple[Any, str], tuple[list[Problem], dict[Any, Any]]] = {}
 
 # A group of settings, where they go, and what an iteration of them costs.
 Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
@@ -97,7 +103,11 @@ def made(run: Run, resources: Path) -> Made:
 
 
 def task_of(run: Run, resources: Path) -> Task:
-    """Return the task of a run; the same, number for number, for all entries."""
+    """Return the task of a run; the same, number for number, for all entries.
+
+    Of runs after each other whose problems are the same these are the same objects, so that what is
+    known of a posterior is computed once.
+    """
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
@@ -105,17 +115,14 @@ def task_of(run: Run, resources: Path) -> Task:
 
     own = run.problem_name
     names = [own, *(f"{own}/{number + 1}" for number in range(run.arena.sets))]
-    return Task(_problems(run, names, resources), names, run.graph, masks)
-
-
-def _problems(run: Run, names: Sequence[str], resources: Path) -> list[Problem]:
-    """Return a task's data sets; those of the last task are kept, which other entries meet next."""
-    stated = [run.document[key] for key in ("paper", "seed", "agents", "problem", "partition")]
-    drawn_from = json.dumps([stated, names, run.data_digest(resources), str(resources)])
-    if drawn_from not in _LAST:
-        _LAST.clear()
-        _LAST[drawn_from] = [run.build_problem(resources, name) for name in names]
-    return _LAST[drawn_from]
+    module, document = run.problem.module, run.document
+    stated = [run.seed, run.data_digest(resources), *(document[key] for key in _OF_PROBLEMS)]
+    known_as = module, json.dumps([names, stated], sort_keys=True)
+    if known_as not in _problems:
+        _problems.clear()
+        _problems[known_as] = [run.build_problem(resources, name) for name in names], {}
+    problems, kept = _problems[known_as]
+    return Task(problems, names, run.graph, masks, kept)
 
 
 def score(run: Run, task: Task) -> Scored:
@@ -155,7 +162,7 @@ def score(run: Run, task: Task) -> Scored:
                 return None
         named = list(zip(names, problems, strict=True))
         fewer = replace(run, chains=max(run.chains // share, 2))
-        return Chains(sampler, named, topology, own, fewer, run.initial, mix)
+        return Chains(sampler, named, topology, own, fewer, run.initial, mix, task.kept)
 
     def tries(group: list[Setting]) -> Tried | None:
         own, size = [setting.params for setting in group], len(group)

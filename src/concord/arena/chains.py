@@ -25,7 +25,7 @@ from concord.runs.run import Run
 from concord.sampling import loop, streams
 from concord.sampling.initial import Law
 from concord.sampling.loop import Labels
-from concord.sampling.recorder import Record
+from concord.sampling.recorder import Diverged, Record
 from concord.sampling.trace import Trace
 
 POOLED = 1000  # draws of which distances are
@@ -44,6 +44,7 @@ class Chains:
     named: the problems by the names that their streams have: noise is apart for each, starts and
     masks are those that all samplers meet.
     mix: what makes the answers of the positions, (agents, agents); none: they are the positions.
+    kept: floors of these problems, which all samplers share; they are added.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Chains:
         run: Run,
         law: Law,
         mix: np.ndarray | None = None,
+        kept: dict[Any, Any] | None = None,
     ) -> None:
+        self._kept = {} if kept is None else kept
         self._versions = list(zip(named, params, strict=True))
         self._sampler, self._topology, self._run, self._law = sampler, topology, run, law
         self._mix = mix
@@ -87,8 +90,7 @@ class Chains:
             trace = self._sampled(name, problem, params, both)
             score, own = self._bias(_at(trace, iterations), problem), {}
             if known(problem):
-                rng = streams.generator(self._run.seed, "floors", self._run.paper, name)
-                own["floor.b2"] = _floors(problem, trace.chains, rng)
+                own["floor.b2"] = self._floor(name, problem, trace.chains)
                 score = {level: np.maximum(b2, own["floor.b2"][level])
                          for level, b2 in score.items()}  # fmt: skip
             biases.append(score)
@@ -102,13 +104,29 @@ class Chains:
             for metric, levels in more[0].items()
         }
 
+    def _floor(self, name: str, problem: Problem, chains: int) -> dict[str, np.ndarray]:
+        if (name, chains) not in self._kept:
+            rng = streams.generator(self._run.seed, "floors", self._run.paper, name)
+            self._kept[name, chains] = _floors(problem, chains, rng)
+        found: dict[str, np.ndarray] = self._kept[name, chains]
+        return found
+
     def _one(
         self, named: tuple[str, Problem], params: Any, iterations: Sequence[int]
     ) -> dict[str, np.ndarray]:
-        return self._bias(self._sampled(*named, params, iterations), named[1])
+        try:
+            trace = self._sampled(*named, params, iterations, strict=True)
+        except Diverged:  # the score is infinite, whatever comes
+            return {level: np.full(len(iterations), np.inf) for level in scores.LEVELS}
+        return self._bias(trace, named[1])
 
     def _sampled(
-        self, name: str, problem: Problem, params: Any, iterations: Sequence[int]
+        self,
+        name: str,
+        problem: Problem,
+        params: Any,
+        iterations: Sequence[int],
+        strict: bool = False,
     ) -> Trace:
         run = self._run
         options = f"{params}" if len(self._versions) > 1 else ""
@@ -123,6 +141,7 @@ class Chains:
             iterations=iterations[-1],
             seed=run.seed,
             labels=Labels(run.paper, name, run.experiment, f"{run.name}{options}"),
+            strict=strict,
         )
         if self._mix is not None:
             names, x = trace.variables["x"]

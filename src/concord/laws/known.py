@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -68,6 +69,10 @@ class Draws(WithMoments):
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        return self._monomials
+
+    @cached_property
+    def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
         values = np.concatenate([self.values, self.values**2], axis=1)
         return values.mean(axis=0), values.var(axis=0)
 

@@ -75,8 +75,16 @@ class Grid(WithMoments):
         centered = points - mean
         return mean, np.einsum("mn,mnd,mne->de", mass, centered, centered)
 
+    @cached_property
+    def _cumulative(self) -> np.ndarray:
+        return np.cumsum(self.mass.ravel())
+
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
+        return self._monomials
+
+    @cached_property
+    def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
         marginals = [self.mass.sum(axis=1 - axis) for axis in range(2)]
         powers = np.array(
             [

@@ -17,6 +17,7 @@ could be read off as many products with it, of two gradients each.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,8 +91,18 @@ class _Data(NamedTuple):
         return _Data(*(array[index] for array in self))
 
 
+@cache
 def _lower(dim: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(dim) for j in range(i + 1)]
+
+
+@cache
+def _places(dim: int) -> np.ndarray:
+    """Return where among the entries below the diagonal those of the whole matrix are, (dim^2,)."""
+    places = np.empty((dim, dim), dtype=np.intp)
+    row, column = np.array(_lower(dim)).T
+    places[row, column] = places[column, row] = np.arange(len(row))
+    return places.ravel()
 
 
 def _minimize(
@@ -216,8 +227,7 @@ def _direction(
     dim = data.signed.shape[-1]
     entries = np.matmul(shares * (1 - shares), data.products)
     if dim > UNROLLED:
-        hessian, (row, column) = np.empty((*gradient.shape, dim)), np.array(_lower(dim)).T
-        hessian[..., row, column] = hessian[..., column, row] = entries
+        hessian = entries.take(_places(dim), axis=-1).reshape(*gradient.shape, dim)
         hessian[..., range(dim), range(dim)] += curvature[:, None, None]
         with suppress(np.linalg.LinAlgError):  # curvature that vanishes beside the rest
             return np.linalg.solve(hessian, gradient[..., None])[..., 0]

@@ -123,12 +123,13 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     weights = weights_of(topology, "column_stochastic").dense()
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     ratios = [np.ones(agents)]  # y of the iterations so far
+    averages = np.kron(weights, np.eye(dim))
 
     def at(k: int) -> Affine:
         while len(ratios) < k + 2:
             ratios.append(weights @ ratios[-1])
-        old, new = (np.repeat(y, dim) for y in ratios[k : k + 2])
-        eta, averages = params.step_size(k), np.kron(weights, np.eye(dim))
+        old, new = (y.repeat(dim) for y in ratios[k : k + 2])
+        eta = params.step_size(k)
         if params.read == "averaged":
             whole = averages / new[:, None]
             matrix = whole @ (np.diag(old) - eta * gram)

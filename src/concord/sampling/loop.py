@@ -172,6 +172,7 @@ def sample(
     comm: Any = None,
     checkpoint: Checkpoint | None = None,
     counter: bool = False,
+    strict: bool = False,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
@@ -189,6 +190,7 @@ def sample(
     checkpoint: what writes checkpoints, and may have some.
     counter: whether starts, noise and what arrives are drawn by counters (``shares``), other
     numbers than those of streams: each process then draws those of its agents alone.
+    strict: raise ``recorder.Diverged`` as soon as a chain diverges.
     """
     agents = topology.agents
     part: Part | None = None
@@ -243,7 +245,7 @@ def sample(
                 ahead, own = Ahead(rng), problem.from_chain(first)
                 network = drawing(topology, *drawn, part=part)
                 shape = len(block), agents, problem.dim
-                recorder = Recorder(record, own, shape, iterations, part)
+                recorder = Recorder(record, own, shape, iterations, part, strict)
                 sources: list[Any] = [rng, ahead]
                 if part is not None and isinstance(own, Divisible):
                     own = own if alone else own.part(part.own)

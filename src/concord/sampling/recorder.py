@@ -48,6 +48,10 @@ _AXES: dict[str, tuple[str, ...]] = {
 }
 
 
+class Diverged(Exception):
+    """A chain has diverged, and what follows is not wanted."""
+
+
 class Record(Options):
     """What to record, and when."""
 
@@ -139,7 +143,8 @@ class Recorder:
     """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop.
 
     part: the agents of this process, whose positions it is shown; None: all. The first process
-    keeps what all record, of others its trace has no chains.
+    keeps what all record, of others its trace has no chains. strict: raise ``Diverged`` as soon as
+    a chain diverges.
     """
 
     def __init__(
@@ -149,8 +154,10 @@ class Recorder:
         shape: tuple[int, int, int],
         iterations: int,
         part: Part | None = None,
+        strict: bool = False,
     ) -> None:
         chains, agents, dim = shape
+        self._strict = strict
         self._part, self._here = part, part is None or part.rank == 0
         self.due = record.iterations(iterations)
         self.agents = np.arange(agents) if record.agents is None else np.array(record.agents)
@@ -294,6 +301,8 @@ class Recorder:
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
         inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
+        if self._strict and not inside.all():
+            raise Diverged
 
     def _record(self, row: int, x: np.ndarray) -> None:
         found: dict[str, Any] = {}

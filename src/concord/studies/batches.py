@@ -7,11 +7,9 @@ figure makes no run that it does not show, and a run that changes redraws only w
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
-from concord.contracts import Extra, Sharing, offers
+from concord.contracts import Extra, offers
 from concord.make import Batch
 from concord.runs.run import Run
 from concord.studies.study import Study
@@ -22,18 +20,18 @@ SMALL, TOGETHER, STEP = 2e6, 1e7, 1000
 # Of runs: the names of short ones stand in a job's command; of long ones each is an input of its
 # job, and in Snakemake the time to plan grows with the square of their number.
 MOST = 100
-# Cells of the arena that a job scores: the start of a job takes as long as one of them.
-CELLS = 30
+# Of cells of the arena by exact laws, most of which take half a second or less.
+CELLS = 40
 
 
 def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     """Return the batches of a study.
 
-    Cells of the arena are divided by entry, of which a job takes several where they are small.
-    Runs that read data files, or need what may not be
-    installed, are with those that wait for the same; one whose chains are divided among jobs is by
-    itself. Long runs are measured together only where more than ``MOST`` of them are shown
-    together, or where they have part of their metrics in common.
+    Cells of the arena are divided by task, whose data sets and posteriors all entries share; tasks
+    whose cells are not sampled are together up to ``CELLS`` of them. Runs that read data files, or
+    need what may not be installed, are with those that wait for the same; one whose chains are
+    divided among jobs is by itself. Long runs are together only where more than ``MOST`` of them
+    are shown together.
     """
     found: dict[str, tuple[Run, ...]] = {}
     count: dict[str, int] = defaultdict(int)
@@ -42,7 +40,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
         found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
         count[experiment] += 1
 
-    for experiment, cells in _entries(study):
+    for experiment, cells in _cells(study):
         add(experiment, cells)
     for experiment, runs in _alike(study):
         alone: list[Run] = []
@@ -59,7 +57,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
             together.append(run)
         if together:
             add(experiment, together)
-        if len(alone) > MOST or (len(alone) > 1 and all(map(_shares, alone))):
+        if len(alone) > MOST:
             for part in range(0, len(alone), MOST):
                 add(experiment, alone[part : part + MOST])
         else:
@@ -73,32 +71,28 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
     return run.arena is None and (divided or run.ranks is not None or cost(run) > SMALL)
 
 
-def _shares(run: Run) -> bool:
-    kind = run.problem.module
-    return offers(kind, Sharing) and kind.shares(run.problem.params)
-
-
 def cost(run: Run) -> float:
     """Return what a run costs, in updates."""
     return float(run.iterations * (run.chains * run.agents + STEP))
 
 
-def _entries(study: Study) -> Iterator[tuple[str, list[Run]]]:
-    """Yield experiments, and cells of some of their entries, those of a task one after another."""
-    cells: dict[tuple[str, str], list[int]] = defaultdict(list)
-    runs = list(study.runs.values())
-    for number, run in enumerate(runs):
+def _cells(study: Study) -> Iterator[tuple[str, list[Run]]]:
+    """Yield experiments and cells of the arena that one job scores, a task after the other."""
+    tasks: dict[str, dict[Any, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run in study.runs.values():
         if run.arena is not None:
-            cells[run.experiment, run.labels["entry"]].append(number)
-    most = 0 if study.config["scale"] == "full" else CELLS
-    for experiment, entries in groupby(cells, key=itemgetter(0)):
-        together: list[int] = []
-        for entry in entries:
-            if together and len(together) + len(cells[entry]) > most:
-                yield experiment, [runs[number] for number in sorted(together)]
+            task = tuple(label for axis, label in run.labels.items() if axis != "entry")
+            tasks[run.experiment][task].append(run)
+    for experiment, of in tasks.items():
+        together: list[Run] = []
+        for cells in of.values():
+            arena = cells[0].arena
+            assert arena is not None
+            if together and (arena.sampled or len(together) + len(cells) > CELLS):
+                yield experiment, together
                 together = []
-            together += cells[entry]
-        yield experiment, [runs[number] for number in sorted(together)]
+            together = together + cells
+        yield experiment, together
 
 
 def _alike(study: Study) -> list[tuple[str, list[Run]]]:

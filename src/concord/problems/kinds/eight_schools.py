@@ -90,6 +90,16 @@ def from_arrays(effects: Any, errors: Any) -> Schools:
     return Schools(y, sigma)
 
 
+def _misfit(mu: np.ndarray, variance: np.ndarray, effect: np.ndarray) -> np.ndarray:
+    """Return minus the log likelihood of a study."""
+    return 0.5 * (np.log(variance) + (effect - mu) ** 2 / variance)
+
+
+def _prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
+    """Return minus the log density of the prior."""
+    return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
+
+
 class Schools(Tabled):
     """Studies of one effect, one an agent."""
 
@@ -103,8 +113,7 @@ class Schools(Tabled):
         """Return the potentials."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
-        prior = mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
-        return 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance) + prior / self.agents
+        return _misfit(mu, variance, effects) + _prior(mu, log_tau) / self.agents
 
     def slope(
         self, x: np.ndarray, out: np.ndarray, effects: np.ndarray, squares: np.ndarray
@@ -121,10 +130,10 @@ class Schools(Tabled):
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at (mu, log tau), up to a constant."""
-        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
-        log = np.zeros(x.shape[:-1])
-        for school in zip(*self.tables, strict=True):  # one by one, for the grid is large
-            log -= self.values(x, *school)
+        between, prior = np.exp(2 * second), _prior(first, second) / self.agents
+        log = np.zeros(prior.shape)
+        for effect, square in zip(*self.tables, strict=True):  # one by one, for the grid is large
+            log -= _misfit(first, square + between, effect) + prior
         return log
 
     @cached_property
