@@ -287,8 +287,11 @@ def leap(how: str, dim: int) -> Any:
                     if outside:
                         left[c] = s
             old, new = new, old
-        if steps.shape[1] % 2:
-            x[:] = spare
+        if steps.shape[1] % 2:  # an assignment to all of it takes seconds to compile
+            for c in range(x.shape[0]):
+                for i in range(x.shape[1]):
+                    for k in range(dim):
+                        x[c, i, k] = spare[c, i, k]
 
     return leap
 
