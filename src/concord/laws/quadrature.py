@@ -110,10 +110,6 @@ class Grid(WithMoments):
         draws += [edge[0] for edge in self.edges]
         return draws
 
-    @cached_property
-    def _cumulative(self) -> np.ndarray:
-        return np.cumsum(self.mass.ravel())
-
     def rebinned(self, edges: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Return the probability of each cell of a coarser grid, from the distribution function.
 

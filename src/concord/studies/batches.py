@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from concord.contracts import Extra, offers
+from concord.contracts import Extra, Sharing, offers
 from concord.make import Batch
 from concord.runs.run import Run
 from concord.studies.study import Study
@@ -30,8 +30,8 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     Cells of the arena are divided by task, whose data sets and posteriors all entries share; tasks
     whose cells are not sampled are together up to ``CELLS`` of them. Runs that read data files, or
     need what may not be installed, are with those that wait for the same; one whose chains are
-    divided among jobs is by itself. Long runs are together only where more than ``MOST`` of them
-    are shown together.
+    divided among jobs is by itself. Long runs are measured together only where more than ``MOST``
+    of them are shown together, or where they have part of their metrics in common.
     """
     found: dict[str, tuple[Run, ...]] = {}
     count: dict[str, int] = defaultdict(int)
@@ -57,7 +57,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
             together.append(run)
         if together:
             add(experiment, together)
-        if len(alone) > MOST:
+        if len(alone) > MOST or (len(alone) > 1 and all(map(_shares, alone))):
             for part in range(0, len(alone), MOST):
                 add(experiment, alone[part : part + MOST])
         else:
@@ -69,6 +69,11 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
     """Whether a run is sampled by a job of its own."""
     divided = chains_per_job is not None and run.chains > chains_per_job
     return run.arena is None and (divided or run.ranks is not None or cost(run) > SMALL)
+
+
+def _shares(run: Run) -> bool:
+    kind = run.problem.module
+    return offers(kind, Sharing) and kind.shares(run.problem.params)
 
 
 def cost(run: Run) -> float:
