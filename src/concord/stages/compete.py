@@ -174,7 +174,7 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     chosen = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found["chosen"].items()}
     return (
         f"{name}, tuned on each task: {tried} ({found['settings']} settings); "
-        f"on {task} {words.options(chosen)}; fixed: {fixed or 'nothing else'}"
+        f"on {task}: {words.options(chosen)}; fixed: {fixed or 'nothing else'}"
     )
 
 
