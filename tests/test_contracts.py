@@ -45,6 +45,7 @@ OPTIONAL = {
         contracts.NeedsData,
         contracts.TakesData,
         contracts.Extra,
+        contracts.Sharing,
     ],
     "topologies": [topology.AveragingKind],
 }

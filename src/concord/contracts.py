@@ -68,7 +68,7 @@ class Divisible(Protocol):
 
 
 @runtime_checkable
-class Compiled(Protocol):
+class CompiledGradient(Protocol):
     """Potentials whose gradients loops of compiled code can call (``sampling.leaps``)."""
 
     def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:

@@ -42,7 +42,7 @@ import numpy as np
 from msgspec import field
 
 from concord.compiled import kernel
-from concord.contracts import Compiled, Info, Landed, Problem, Quadratic, Step
+from concord.contracts import CompiledGradient, Info, Landed, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
@@ -340,7 +340,7 @@ def _leaping(
     suited = suits(problem, topology, x0) and (dim <= 2 or not triggered)
     if not suited or params.local_steps is not None:
         return step
-    assert isinstance(problem, Compiled)
+    assert isinstance(problem, CompiledGradient)
     gradient, loop = problem.compiled_gradient(chains, 2), kernel("ticks", dim)
     if gradient is None or loop is None:
         return step

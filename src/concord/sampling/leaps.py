@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from concord.compiled import kernel
-from concord.contracts import Compiled, Info, Landed, Leap, Problem, Step
+from concord.contracts import CompiledGradient, Info, Landed, Leap, Problem, Step
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.sampling.recorder import FINITE_RANGE
@@ -47,7 +47,7 @@ def suits(problem: Problem, topology: Topology, x0: np.ndarray) -> bool:
     And of problems whose gradients are compiled.
     """
     whole = topology.part is None and topology.conditions.perfect and x0.size <= SMALL
-    return whole and x0.dtype == np.float64 and isinstance(problem, Compiled)
+    return whole and x0.dtype == np.float64 and isinstance(problem, CompiledGradient)
 
 
 def leaping(
@@ -68,7 +68,7 @@ def leaping(
     """
     if not suits(problem, topology, x0):
         return step
-    assert isinstance(problem, Compiled)
+    assert isinstance(problem, CompiledGradient)
     chains, _, dim = x0.shape
     gradient, loop = problem.compiled_gradient(chains), kernel("leap", how, dim)
     if gradient is None or loop is None:
