@@ -147,8 +147,8 @@ def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     lines = list(compete.compare(study, None, [kind, "de_sgld"], ["noise"], tmp_path))
     start, shown = "Scores are estimated from chains, since no exact law is known of ", lines[1]
     assert lines[0] == f"{start}lawless_de_sgld."
-    tuned = r"lawless_de_sgld, tuned on each task: step size from \S+ to \S+ \(\d+ settings\); on unknown noise: "
-    assert re.match(tuned, shown)
+    assert shown.startswith("lawless_de_sgld, tuned on each task: step size from ")
+    assert re.search(r" to \S+ \(\d+ settings\); on unknown noise: step size ", shown)
     assert "weights metropolis" in lines[2].partition("; fixed: ")[2]
     assert any(line.startswith("lawless_de_sgld against DE-SGLD, ") for line in lines)
 
