@@ -393,7 +393,7 @@ def test_slurm_makes_the_bytes_that_a_local_run_makes(
 
 
 def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliability):
-    """An entry on all tasks of an experiment: as many cells as there are links, in one job."""
+    """All entries on the tasks of an experiment: thirteen on three links, in one job."""
     piece = "results/full/arena/links/link=lan+entry=de_sgld"
     made = []
     for name, how in (("here", ("--cores", "1")), ("there", ON_SLURM)):
@@ -413,7 +413,7 @@ def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliabi
         len(differing),
         "byte for byte that of a local run",
     )
-    assert len(made[0]) == 3 * 3 and differing == []
+    assert len(made[0]) == 3 * 13 * 3 and differing == []
 
 
 @pytest.mark.skipif(bool(MPI), reason=str(MPI))
