@@ -1,7 +1,5 @@
 """What several tests need and none changes: made once in a test run, by the first to want it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The parser of one command alone, by which jobs start sooner."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -167,14 +167,19 @@ mpi = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("problem", ["linear", "logistic"])
-def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
+def regression(problem, tmp_path, *probes):
+    """Return a run of regression on five agents, which records probes of all."""
     resolved(tmp_path)
-    run = replace(
+    return replace(
         read(tmp_path / "run.yaml"),
         problem=ChosenProblem.parse({"kind": f"{problem}_regression", "points": 60}, "tests"),
-        record=Record(every=50, probes=("potential", "consensus_error")),
+        record=Record(every=50, probes=probes),
     )
+
+
+@pytest.mark.parametrize("problem", ["linear", "logistic"])
+def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
+    run = regression(problem, tmp_path, "potential", "consensus_error")
     assert run.record.by_agent and not Record(probes=("accuracy",)).by_agent
     whole = sample(run, run.build_problem(tmp_path))
 
@@ -189,12 +194,7 @@ def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
 
 @pytest.mark.parametrize("problem", ["linear", "logistic"])
 def test_potentials_of_some_agents_are_those_of_their_own_data(problem, tmp_path):
-    resolved(tmp_path)
-    every = replace(
-        read(tmp_path / "run.yaml"),
-        problem=ChosenProblem.parse({"kind": f"{problem}_regression", "points": 60}, "tests"),
-        record=Record(every=50, probes=("potential",)),
-    )
+    every = regression(problem, tmp_path, "potential")
     some = replace(every, record=Record(every=50, agents=(3, 1), probes=("potential",)))
     whole = every.build_problem(tmp_path)
     expected = sample(every, whole)["potential"][..., [3, 1]]

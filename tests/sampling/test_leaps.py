@@ -1,7 +1,5 @@
 """Leaps have the bytes of the steps one by one, of every sampler and problem that has them."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ A call of numpy takes a microsecond, and a step of a small network is some ten o
 its arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -24,7 +24,7 @@ from concord.networks.transports import Part
 from concord.progress import progress as bar
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
-from concord.sampling.leaps import MOST, WORTH
+from concord.sampling.leaps import MOST, WORTH, Leaping
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
 from concord.sampling.trace import Trace, join_traces
@@ -53,7 +53,7 @@ def simulate(
     with np.errstate(over="ignore", invalid="ignore"):
         if not first:
             recorder.observe(0, state.x, None, read and partial(read, state))
-        leap, k = getattr(step, "leap", None), first
+        leap, k = step.leap if isinstance(step, Leaping) else None, first
         while k < iterations:
             if leap is not None and (free := recorder.free(k, iterations)) >= WORTH:
                 landed = leap(state, k, min(free, MOST), rng)

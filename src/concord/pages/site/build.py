@@ -3,11 +3,9 @@
 Pages are put together as sources of Sphinx, of the results at hand; Sphinx makes them HTML.
 """
 
-import io
 import posixpath
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -323,23 +321,8 @@ def _documents(source: Path) -> dict[str, list[str]]:
 
 
 def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
-    """Make HTML of a folder of documents; Sphinx's warnings are errors."""
-    try:  # of an extra
-        from sphinx.application import Sphinx
-        from sphinx.errors import SphinxError
-        from sphinx.util import console
-        from sphinx.util.docutils import docutils_namespace
+    try:
+        from concord.pages.site import sphinx_html  # of an extra
     except ModuleNotFoundError as error:
         raise pages.needs(error) from error
-    console.nocolor()
-    warned = io.StringIO()
-    how: dict[str, Any] = {"confoverrides": SETTINGS, "status": io.StringIO(), "warning": warned}
-    try:
-        with docutils_namespace():  # so that a process can make another
-            Sphinx(source, None, output, doctrees, "html", **how).build()
-    except SphinxError as error:
-        raise ConcordError(f"the site could not be made: {error}") from error
-    warnings = warned.getvalue().replace(str(source), "").strip()
-    if warnings:
-        print(warnings, file=sys.stderr)
-        raise ConcordError("the site could not be made: correct what Sphinx warns of above")
+    sphinx_html.make(source, output, doctrees, SETTINGS)

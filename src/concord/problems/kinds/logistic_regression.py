@@ -24,7 +24,7 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, HessianProduc
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.laws.known import Draws
-from concord.laws.quadrature import Grid, from_log_density
+from concord.laws.quadrature import Grid, add_softplus, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
 from concord.problems._data import (
@@ -44,8 +44,6 @@ from concord.sampling.partition import AgentData, Partition, Parts, enough
 ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
 CELLS = 640  # along each axis of the reference posterior
-BLOCK = 8192  # of the grid's cells, which stay in cache
-FACTORS = 1000  # of at most 2 each, whose product is finite
 DRAWN, KEPT = 40_000, 0.05  # draws of a reference in more dimensions, and the least share kept
 
 
@@ -401,7 +399,14 @@ class LogisticRegression(OneDataSet):
         size = np.square if self.prior == "gaussian" else np.abs
         width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
         prior = (size(first) + size(second)) / width
-        return -prior - _losses(features * (1 - 2 * labels)[:, None], first, second)
+        signed = features * (1 - 2 * labels)[:, None]
+
+        def odds(j: int, out: np.ndarray) -> None:
+            np.add(signed[j, 0] * first, signed[j, 1] * second, out=out)
+
+        losses = np.zeros_like(prior)
+        add_softplus(losses, len(signed), odds)
+        return -prior - losses
 
     @cached_property
     def reference(self) -> Grid | Draws:
@@ -497,30 +502,3 @@ class LogisticRegression(OneDataSet):
         features, labels = self.test
         scores = x @ features.T
         return (((scores >= 0) == (labels > 0.5)) & ~np.isnan(scores)).mean(axis=-1)
-
-
-def _losses(signed: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    r"""Return sum_i log(1 + e^{w_i}), where w_i = signed_i . (first, second), of two parameters.
-
-    It is sum_i (w_i + |w_i|) / 2 + log prod_i (1 + e^{-|w_i|}): one logarithm for many points.
-    """
-    first, second = np.broadcast_arrays(first, second)
-    along = signed.sum(axis=0)
-    losses = np.empty(first.size)
-    for begin in range(0, first.size, BLOCK):
-        cells = slice(begin, begin + BLOCK)
-        one, other = first.flat[cells], second.flat[cells]
-        w, part = np.empty_like(one), np.empty_like(one)
-        away, odds = along[0] * one + along[1] * other, np.ones_like(one)
-        for number, (a, b) in enumerate(signed, 1):
-            np.multiply(a, one, out=w)
-            w += np.multiply(b, other, out=part)
-            away += np.abs(w, out=w)
-            np.exp(np.negative(w, out=w), out=w)
-            w += 1
-            odds *= w
-            if number % FACTORS == 0:
-                away += 2 * np.log(odds)
-                odds[:] = 1
-        losses[cells] = 0.5 * away + np.log(odds)
-    return losses.reshape(first.shape)

@@ -26,7 +26,7 @@ from msgspec import Meta
 from concord.compiled import Kernel, built
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
-from concord.laws.quadrature import Grid, from_log_density
+from concord.laws.quadrature import Grid, add_softplus, from_log_density
 from concord.options import Count, Options, Positive, choices
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data
@@ -347,9 +347,7 @@ def _log_posterior(
     r"""Log density of the posterior at (theta_1, theta_2), up to a constant; arrays broadcast.
 
     With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
-    likelihood of the point is that of the first component times :math:`1 + e^{z_j} =
-    e^{\max(z_j, 0)} (1 + e^{-|z_j|})`: one exponential for each point, and a logarithm of what
-    they multiply to.
+    likelihood of the point is that of the first component times :math:`1 + e^{z_j}`.
     """
     u, v = _prior_precision(params)
     variance = params.variance
@@ -357,17 +355,12 @@ def _log_posterior(
     weight, middle = (mean - first) / variance, (first + mean) / 2
     alone = len(points) * first**2 - 2 * points.sum() * first
     log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
-    odds, factor, product = np.empty_like(log), np.empty_like(log), np.ones_like(log)
-    for number, point in enumerate(points, 1):
-        np.subtract(point, middle, out=odds)
-        np.multiply(odds, weight, out=odds)
-        np.add(log, np.maximum(odds, 0.0, out=factor), out=log)
-        np.negative(np.abs(odds, out=odds), out=odds)
-        np.add(np.exp(odds, out=odds), 1.0, out=odds)
-        np.multiply(product, odds, out=product)
-        if number % 1000 == 0 or number == len(points):  # a factor is 2 at most
-            np.add(log, np.log(product, out=product), out=log)
-            product.fill(1.0)
+
+    def odds(j: int, out: np.ndarray) -> None:
+        np.subtract(points[j], middle, out=out)
+        np.multiply(out, weight, out=out)
+
+    add_softplus(log, len(points), odds)
     return log
 
 
@@ -443,16 +436,10 @@ def _own_prior(problem: TiedMixture) -> np.ndarray:
     return _prior_precision(problem.params) / problem.agents
 
 
-def _kernels() -> tuple[Kernel, Kernel]:
-    from concord.problems._compiled import chosen, everyone  # of an extra
+def _kernels() -> tuple[Kernel, Kernel, Kernel]:
+    from concord.problems._compiled import chosen, everyone, tied_mixture  # of an extra
 
-    return everyone, chosen
-
-
-def _kernel() -> Kernel:
-    from concord.problems._compiled import tied_mixture  # of an extra
-
-    return tied_mixture
+    return everyone, chosen, tied_mixture
 
 
 def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
@@ -468,8 +455,8 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
     """
     tied, precision = _tied(problem.params), 1 / problem.params.variance
     prior = _own_prior(problem)
-    compiled = built(_kernel)
-    if compiled is not None:
+    if (kernels := built(_kernels)) is not None:
+        compiled = kernels[2]
         kernel = partial(compiled, tied, precision, prior, np.empty((5, shape[1])))
 
         def call(
