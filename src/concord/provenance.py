@@ -3,13 +3,12 @@
 import hashlib
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -46,7 +45,7 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
     return {
         "concord": concord.__version__,
         **commit(),
-        "python": platform.python_version(),
+        "python": sys.version.split()[0],
         "libraries": {name: version(name) for name in LIBRARIES},
         "threads": os.environ.get("OMP_NUM_THREADS", "unset"),
         "inputs": {str(path): sha256(path) for path in inputs},
@@ -126,14 +125,21 @@ def code(*names: str | Path) -> str:
     return _digest_of(files, *sorted(others))
 
 
+def _modules_in(folder: Path | str) -> Iterator[str]:
+    """Yield the files of the modules in a folder; what is compiled of them is not looked at."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif (
+                entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__"
+            ):  # which has most files
+                yield from _modules_in(entry.path)
+
+
 # Taken when this module is imported, before those that compute: what has the same signature later
 # was the same when it was imported.
-_AT_START = {
-    path: signature(path)
-    for folder, _, names in os.walk(Path(__file__).parent)
-    for path in (os.path.join(folder, name) for name in names)
-    if path.endswith(".py")
-}
+_AT_START = {path: signature(path) for path in _modules_in(Path(__file__).parent)}
 
 
 def watch(path: Path) -> None:
@@ -142,7 +148,7 @@ def watch(path: Path) -> None:
     A file of a study is executed again when it has changed, modules of a distribution are not.
     """
     if _AT_START.get(str(path), now := signature(path)) != now:
-        for remembered in (_digest_of, _content, module_files, _imports, _code_of):
+        for remembered in (_digest_of, _content, _bytes, module_files, _imports, _code_of):
             remembered.cache_clear()
         _READ.pop(str(path), None)
     _AT_START[str(path)] = now
@@ -256,13 +262,19 @@ def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
 def _label(path: str) -> str:
     """Return what a file is called in a digest, wherever it lies."""
     if path.startswith(_PLACE):
-        return os.path.relpath(path, SOURCE)
+        return path.removeprefix(f"{SOURCE}{os.sep}")
     return f"{Path(path).parent.name}/{Path(path).name} {_content(path)}"
 
 
 @cache
 def _content(path: str) -> str:
-    return sha256(Path(path))
+    return hashlib.sha256(_bytes(path)).hexdigest()
+
+
+@cache
+def _bytes(path: str) -> bytes:
+    with open(path, "rb", opener=regular) as file:
+        return file.read()
 
 
 @cache
@@ -306,7 +318,7 @@ def _imports(name: str | Path) -> tuple[str, ...]:
     if path.suffix != ".py":
         return ()
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = _bytes(str(path)).decode(errors="replace")
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
     for package, names, module in _IMPORT.findall(f"\n{text}"):

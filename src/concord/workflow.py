@@ -42,7 +42,8 @@ from concord.provenance import excuse, sha256
 from concord.runs.run import Run
 from concord.stages import compete, draw, judge, measured, survey
 from concord.studies import batches
-from concord.studies.config import load_studies, results_folder
+from concord.studies.config import results_folder
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 from concord.studies.universes import Multiverse
 

@@ -15,7 +15,7 @@ from concord.claims.quantities import Quantity
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
 from concord.results import COLUMNS, Measured
 from concord.selection import lookup
-from concord.studies.config import load_studies
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]

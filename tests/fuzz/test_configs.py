@@ -18,7 +18,8 @@ from concord.errors import ConcordError, short
 from concord.io import load_yaml
 from concord.pages import captions
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_studies
+from concord.studies.config import load_config
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 pytestmark = pytest.mark.thorough

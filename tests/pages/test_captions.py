@@ -8,7 +8,8 @@ from docutils.core import publish_doctree
 
 from concord.pages import captions
 from concord.studies.config import load_config
-from concord.studies.sections import Assumption, Output
+from concord.studies.sections import Assumption
+from concord.studies.shown import Output
 from concord.studies.study import Study
 from processes import python
 

@@ -11,7 +11,7 @@ from concord.options import Options, choices
 from concord.plugins import plugin
 from concord.provenance import digest
 from concord.runs.run import Run, read
-from concord.studies.config import load_studies
+from concord.studies.project import load_studies
 
 PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
 

@@ -24,7 +24,8 @@ from concord.runs.run import ChosenProblem, Run
 from concord.runs.sample import sample
 from concord.stages import judge
 from concord.stages.measured import why_not
-from concord.studies.config import load_config, load_studies
+from concord.studies.config import load_config
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]

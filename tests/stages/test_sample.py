@@ -21,7 +21,8 @@ from concord.runs.sample import sample
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
-from concord.studies.config import Config, load_studies
+from concord.studies.config import Config
+from concord.studies.project import load_studies
 
 ROOT = Path(__file__).parents[2]
 # Which need a table, PyTorch, and draws of a certified run.

@@ -11,8 +11,8 @@ from concord.__main__ import main
 from concord.make import Batch, make
 from concord.results import Measured
 from concord.runs.run import Run
-from concord.studies.config import orphans
 from concord.studies.init import init
+from concord.studies.project import orphans
 from concord.studies.study import Study
 
 

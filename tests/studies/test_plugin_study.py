@@ -15,7 +15,7 @@ from concord.errors import ConcordError
 from concord.provenance import SOURCE, code
 from concord.runs.sample import modules
 from concord.sampling.schedules import Schedule
-from concord.studies.config import load_studies
+from concord.studies.project import load_studies
 
 DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]

@@ -9,7 +9,8 @@ import yaml
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_studies
+from concord.studies.config import load_config
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from concord import plugins
-from concord.commands.studies import changes
+from concord.commands.runs import changes
 from concord.commands.test import test
 from concord.errors import ConcordError
 from concord.home import HOME
 from concord.stages import entries
-from concord.studies.config import load_config, load_studies, results_folder
+from concord.studies.config import load_config, results_folder
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 OWN = Path("config", "studies", "arena")

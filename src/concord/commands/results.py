@@ -6,7 +6,7 @@ from pathlib import Path
 from concord import plugins
 from concord.claims import ledger
 from concord.commands import kinds
-from concord.commands.studies import changes
+from concord.commands.runs import changes
 from concord.home import HOME
 from concord.pages.site import build
 from concord.stages import compete

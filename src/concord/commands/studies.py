@@ -1,33 +1,25 @@
-"""The commands about studies: init, check, orphans, resolve, make, schema."""
+"""The commands about studies: init, check, orphans, schema."""
 
 import json
 import shlex
 from argparse import Namespace
-from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
 
-from concord import make as making
 from concord import plugins
+from concord.commands.runs import changes, study_of
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_studies, results_folder
-from concord.studies.config import orphans as left_over
+from concord.studies.config import results_folder
 from concord.studies.editor import study_schema
 from concord.studies.init import init as begin
+from concord.studies.project import load_studies
+from concord.studies.project import orphans as left_over
 from concord.studies.study import Study
-from concord.studies.universes import Multiverse
-
-
-def changes(options: Namespace) -> Mapping[str, Any]:
-    """Return what the options change of the configuration."""
-    given = vars(options)
-    return {k: given[k] for k in ("scale", "seed", "pairs") if given.get(k) is not None}
 
 
 def study(options: Namespace) -> Study:
     """Return the study that the options name."""
-    return Study(options.study, load_config(options.config, changes(options)))
+    return study_of(options, Study)
 
 
 def at_work(options: Namespace) -> None:
@@ -60,32 +52,6 @@ def check(options: Namespace) -> None:
     for run in found.runs.values():
         print(run.folder)
     check_outputs(found)
-
-
-def resolve(options: Namespace) -> None:
-    """Write the run.yaml of one run."""
-    making.resolve(study(options).run(options.experiment, options.run), options.output)
-
-
-def make(options: Namespace) -> None:
-    """Make the runs of a batch: those that are named, or all of a batch of a universe."""
-    whole, _, name = options.batch.rpartition("/")
-    universe = whole.removeprefix("multiverse/")
-    options.pairs = "+" in universe or None
-    found = study(options)
-    if universe != whole:
-        batch = Multiverse(found).batch(universe, name)
-    else:
-        batch = making.Batch(options.batch, found.key, tuple(found.chosen(whole, options.runs)))
-    making.make(
-        batch,
-        options.results,
-        options.resources,
-        options.output,
-        options.sampled,
-        options.chains,
-        options.progress,
-    )
 
 
 def schema(options: Namespace) -> None:

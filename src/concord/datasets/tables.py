@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import field
 
 from concord.datasets.registry import verify
+from concord.libraries import pandas
 from concord.options import Count, Options
 
 
@@ -35,10 +36,8 @@ def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
     Its only file is ``<name>.csv.gz``, whose first line names the columns. A ConcordError if that
     is missing or another one.
     """
-    import pandas  # a quarter of a second
-
     file = f"{name}.csv.gz"
-    found = pandas.read_csv(verify(f"{name}/{file}", resources / name / file))
+    found = pandas().read_csv(verify(f"{name}/{file}", resources / name / file))
     return {
         str(column): values.to_numpy(float if values.dtype.kind in "iuf" else str)
         for column, values in found.items()

@@ -14,7 +14,8 @@ import msgspec
 
 from concord import markup, selection, words
 from concord.plugins import plugin
-from concord.studies.sections import Assumption, Output
+from concord.studies.sections import Assumption
+from concord.studies.shown import Output
 from concord.studies.study import Study
 
 Pairs = list[tuple[str, str]]

@@ -23,7 +23,8 @@ from concord.home import HOME
 from concord.io import load_yaml, whole
 from concord.make import at
 from concord.provenance import describe, sha256
-from concord.studies.config import load_studies, results_folder
+from concord.studies.config import results_folder
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 PROFILES = {
@@ -54,7 +55,7 @@ COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
     """Write the crate of all runs, figures, tables and verdicts that stand; return what is in it.
 
-    folder, changes: of the configuration, as of ``studies.config.load_studies``.
+    folder, changes: of the configuration, as of ``studies.project.load_studies``.
     results: none: those of the configuration.
     A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
     """

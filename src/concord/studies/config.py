@@ -1,19 +1,14 @@
-"""The configuration: ``config/config.yaml`` and the papers' folders."""
+"""The configuration: ``config/config.yaml``."""
 
-import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from concord import plugins
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
-from concord.studies.checks import check_outputs
-from concord.studies.stated import RESERVED
-from concord.studies.study import Study
 
 
 class Smoke(Options):
@@ -69,6 +64,8 @@ class Config(Options):
 
 
 CONFIG = Path("config", "config.yaml")
+# Where they are, below the folder of the configuration.
+FOLDERS = ("papers", "studies")
 
 
 def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -88,61 +85,3 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
 def results_folder(config: Mapping[str, Any]) -> Path:
     """Return the folder of the results at the scale of a configuration."""
     return Path(config["results"], *[config["scale"]] * (config["scale"] != "paper"))
-
-
-def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
-    """Return the folders of runs below ``results`` that are of no run of these studies."""
-    asked = {results / run.folder for study in studies for run in study.runs.values()}
-    made = {path.parent for path in results.glob("*/*/*/run.yaml")}
-    return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
-
-
-# Where they are, below the folder of the configuration.
-FOLDERS = ("papers", "studies")
-
-
-def load_studies(
-    folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
-) -> tuple[dict[str, Any], dict[str, Study]]:
-    """Load and check the whole configuration: ``config.yaml``, the papers and the studies.
-
-    folder, changes: the folder of both; what Snakemake's ``--config`` sets.
-    checked: all of it has been checked before, so that reading it will do.
-    Returned are the configuration, and by key the papers, then the studies that are no papers
-    (``Study.printed``).
-    """
-    # All that is read is kept: to look for garbage in it takes a fifth of the time,
-    # and time again while jobs are planned.
-    gc.disable()
-    try:
-        return _load_studies(folder, changes, checked)
-    finally:
-        gc.enable()
-        gc.freeze()
-
-
-def _load_studies(
-    folder: Path, changes: Mapping[str, Any] | None, checked: bool
-) -> tuple[dict[str, Any], dict[str, Study]]:
-    config = load_config(folder / "config.yaml", changes)
-    studies: dict[str, Study] = {}
-    for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
-        if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
-            continue
-        if path.name in studies:
-            raise ConcordError(f"{path}: {studies[path.name].path} has this key too; rename one")
-        study = studies[path.name] = Study(path, config, checked)
-        if not checked:
-            study.runs  # noqa: B018 (expands and so checks every run)
-            check_outputs(study)
-    plugins.use(*(study.path for study in studies.values()))  # each was checked with its own
-    if not studies:
-        raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
-    known = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]
-    for name in [] if checked else config["not_varied"]:
-        if name.partition("/")[0] in studies and name not in known:
-            raise ConcordError(
-                f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
-                f"{nearest(name, known)}"
-            )
-    return config, studies

@@ -16,7 +16,7 @@ from concord.options import Options, kinds, members
 from concord.plugins import Chosen, executed, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs.keys import Keys
-from concord.studies.sections import Sections
+from concord.studies.shown import AllSections
 
 REF = "#/$defs/"
 OUTPUTS = ("figures", "tables")
@@ -114,9 +114,9 @@ def _part(own: type) -> str:
 
 def study_schema(execute: bool = True) -> dict[str, Any]:
     """Return the schema of a study's files, with everything that options may be."""
-    (_,), definitions = msgspec.json.schema_components([Sections], ref_template=f"{REF}{{name}}")
-    _describe(definitions, {cls.__name__: cls for cls in _classes(Sections)})
-    sections = definitions.pop("Sections")
+    (_,), definitions = msgspec.json.schema_components([AllSections], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(AllSections)})
+    sections = definitions.pop("AllSections")
     run = {"$ref": f"{REF}run"}
     options = schema_of_options(execute)
     experiment = definitions["Experiment"]

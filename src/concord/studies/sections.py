@@ -1,15 +1,15 @@
-"""A study's sections, typed; what a run, a problem and a check hold is checked by their kinds."""
+"""The sections of a study that its runs come from, typed.
 
-from typing import Annotated, Any, Literal
+What a run and a problem hold is checked by their kinds.
+"""
 
-from msgspec import Meta, field
+from typing import Annotated, Any
 
-from concord.claims.checks import KINDS
-from concord.claims.claim import Claim
+from msgspec import Meta
+
 from concord.options import Index, Options, Some
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
-Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
 Keys = dict[str, Any]
 SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
 
@@ -118,49 +118,8 @@ class Experiment(Options, forbid_unknown_fields=False):
     ] = {}
 
 
-class Output(Options):
-    """A figure or table."""
-
-    kind: Annotated[str, "module of src/concord/figures or src/concord/tables"]
-    title: Annotated[str, "short title, used in the report"]
-    runs: Annotated[
-        Some[str | Keys], "runs shown: experiment ids, or {experiment: id, axis: label or [labels]}"
-    ]
-    caption: Annotated[str, "what is seen and what for, in two sentences for strangers"] = ""
-    printed: Annotated[str, "what the paper shows there"] = ""
-    ours: Annotated[str, "what is shown here, where it differs, and how to read it"] = ""
-    options: Annotated[Keys, "options of the kind"] = {}
-
-
-class Check(Options, forbid_unknown_fields=False):
-    """A check's kind; its options follow, and ``both``: keys that its quantities share."""
-
-    kind: Annotated[
-        Literal[tuple(KINDS)] | None,  # type: ignore[valid-type]
-        "what is compared, and how; a rule may set it",
-    ] = None
-
-
-Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
-
-
-class Family(Claim, kw_only=True):
-    """A claim; with ``for`` one for each of its cells (``concord.studies.cases``)."""
-
-    check: Annotated[Check, "check kind and its options"]
-    reason: Annotated[str, "why this rule and tolerance"] = ""
-    printed: Annotated[str, "what is printed, as it is printed"] = ""
-    cells: Annotated[
-        Axes | None,
-        "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",
-    ] = field(name="for", default=None)
-    cases: Annotated[
-        Axes | None, "the same for sub-cases of one sentence; a claim holds if all of them do"
-    ] = None
-
-
 class Sections(Options):
-    """The sections of a study, each in one of its files."""
+    """The sections that runs come from."""
 
     paper: Annotated[About | None, "which paper this is"] = None
     readings: Annotated[
@@ -187,6 +146,3 @@ class Sections(Options):
         "what readers see in place of a label's value, of one label's (problem=noise: unknown "
         "noise), or of the key of numbers; in figures, tables and cases of claims",
     ] = {}
-    figures: Annotated[dict[Id, Output], "figures by id"] = {}
-    tables: Annotated[dict[Id, Output], "tables by id"] = {}
-    claims: Annotated[dict[Template, Family], "the paper's claims, by id"] = {}

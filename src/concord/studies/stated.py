@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from concord import plugins
 from concord.errors import ConcordError, nearest, short
-from concord.io import load_yaml
+from concord.io import load_yaml, read_text
 from concord.networks.topology import Topology
 from concord.options import build_file
 from concord.runs.keys import STUDY
-from concord.studies.sections import About, Assumption, Output, Sections
+from concord.studies.sections import About, Assumption, Sections
 
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
 # the studies' among the results, and the report's own targets.
@@ -24,6 +24,7 @@ RESERVED = {
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
+SHOWING = ("figures", "tables", "claims")  # sections that runs do not come from
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 READINGS = {  # what a paper need not declare
     "published": "the equations as printed",
@@ -39,6 +40,7 @@ class Stated:
     config: the validated ``config/config.yaml``.
     checked: the files have been checked before: jobs take over what was checked where they were
     planned.
+    typed: the type of the sections that are read: ``SHOWING`` are left out unless it has them.
     sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
     checks.
     raw: all of it as the files have it.
@@ -46,6 +48,8 @@ class Stated:
     graphs: the networks of its runs, by what states one: many runs share it, and what is computed
     of it.
     """
+
+    typed: type[Sections] = Sections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         self.path, self.config, self.checked = path, config, checked
@@ -61,7 +65,7 @@ class Stated:
                 f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        self.sections = Sections()
+        self.sections = self.typed()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Topology] = {}
@@ -74,10 +78,14 @@ class Stated:
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
         for file in files:
+            if self.typed is Sections and _shows_only(read_text(file)):
+                continue
             stated = load_yaml(file)
             if not isinstance(stated, dict):
                 raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
-            typed = build_file(Sections, stated, file)
+            if self.typed is Sections:
+                stated = {key: value for key, value in stated.items() if key not in SHOWING}
+            typed = build_file(self.typed, stated, file)
             for section in stated:
                 if section in self.files:
                     other = self.files[section].name
@@ -143,15 +151,12 @@ class Stated:
                 f"{nearest(reading, self.readings)}"
             )
 
-    def outputs(self, section: str) -> dict[str, Output]:
-        """Return the figures or tables (``section``) by id."""
-        return self.sections.figures if section == "figures" else self.sections.tables
 
-    def output(self, section: str, name: str) -> Output:
-        """Return a figure or table."""
-        entries = self.outputs(section)
-        if name not in entries:
-            raise ConcordError(
-                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
-            )
-        return entries[name]
+def _shows_only(text: str) -> bool:
+    """Return whether a file has no other sections than ``SHOWING``, as its outermost lines say.
+
+    Where these are not plain keys nobody knows without reading it as YAML.
+    """
+    outermost = re.findall(r"^[^\s#].*", text, re.MULTILINE)
+    known = re.compile(rf"(?:{'|'.join(SHOWING)}):(?:\s|$)")
+    return bool(outermost) and all(map(known.match, outermost))

@@ -16,8 +16,9 @@ from concord.io import dump_yaml
 from concord.markup import table_of
 from concord.pages.site import build, papers, parts, reference
 from concord.stages import judge
-from concord.studies.config import load_config, load_studies
+from concord.studies.config import load_config
 from concord.studies.init import init
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 from links import dead, pages
 

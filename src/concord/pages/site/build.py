@@ -25,7 +25,8 @@ from concord.pages.site.parts import raw, title
 from concord.plugins import PACKAGES
 from concord.progress import each
 from concord.provenance import describe
-from concord.studies.config import load_config, load_studies, results_folder
+from concord.studies.config import load_config, results_folder
+from concord.studies.project import load_studies
 from concord.studies.study import Study
 
 STATIC = Path(__file__).parent / "static"
