@@ -196,7 +196,7 @@ def test_the_crate_is_valid(results, tmp_path, capsys, monkeypatch):
     rocrate = pytest.importorskip("rocrate", reason="pip install -e '.[crate]'")
     validator = ROOT / ".venv-validator" / "bin" / "python"
     if not validator.exists():
-        pytest.skip(f"{validator}: a venv with roc-validator==0.13.0, which .ci/run makes")
+        pytest.skip(f"{validator}: a venv with roc-validator==0.13.0, which .ci/run extras makes")
     monkeypatch.chdir(ROOT)
     crate = tmp_path / "crate.zip"
     where = ("--scale", "smoke", "--results", str(results), "-o", str(crate))
