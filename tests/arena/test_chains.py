@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import concord
 from concord.arena import chains, scores
@@ -55,7 +56,7 @@ def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
         square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / count
         worst.append((square / variance).max())
     error = np.std(worst) / np.sqrt(chains.FLOORS)
-    floors = chains._floors(prob, count, np.random.default_rng(6))
+    floors = chains._floors(count, prob, np.random.default_rng(6))
     assert abs(floors["worst"] - np.mean(worst)) < 4 * error
     assert 2.5 / count < floors["worst"] < 10 / count and floors["average"] < 2 / count
 
@@ -103,13 +104,16 @@ def test_what_diverges_is_not_sampled_to_its_end(monkeypatch):
     assert len(steps) > 4000  # whose other metrics are told to the end
 
 
-def test_entries_share_the_floor_of_a_data_set(monkeypatch):
+@pytest.mark.parametrize(("made", "metric"), [("_floors", "floor.b2"), ("_yardstick", "w1")])
+def test_entries_share_what_is_drawn_for_a_data_set(made, metric, monkeypatch):
     prob, kept, calls = problem(5, 1), {}, []
-    floors = chains._floors
-    monkeypatch.setattr(chains, "_floors", lambda *given: (calls.append(1), floors(*given))[1])
-    own = told(prob, chains=20)[1]["floor.b2"]
-    both_ = [told(prob, chains=20, kept=kept, step_size=s)[1]["floor.b2"] for s in (0.02, 0.01)]
-    assert len(calls) == 2 and own == both_[0] == both_[1]
+    make = getattr(chains, made)
+    monkeypatch.setattr(chains, made, lambda *given: (calls.append(1), make(*given))[1])
+    own = told(prob, chains=20)[1][metric]
+    steps = (0.02, 0.02, 0.01)
+    shared = [told(prob, chains=20, kept=kept, step_size=step)[1][metric] for step in steps]
+    assert len(calls) == 2 and own == shared[0] == shared[1]
+    assert (shared[2] == own) is (metric == "floor.b2")
     told(prob, chains=30, kept=kept)
     assert len(calls) == 3
 
@@ -142,14 +146,14 @@ def test_draws_are_compared_with_exact_ones():
     rng = np.random.default_rng(2)
     draws = exact.sample(3 * 1000, rng).reshape(1000, 3, 2)
     draws[:, 0] += 2 * np.sqrt(np.diag(exact.cov))  # an agent that is two deviations off
-    found = dict(scores.of_draws(draws, exact, rng))
+    found = dict(scores.of_draws(draws, scores.yardstick(len(draws), exact, rng)))
     assert abs(found["w1"]["worst"] - 2) < 0.15  # the error of a mean of 1000 is 0.03
     assert abs(found["sliced_w2"]["worst"] - np.sqrt(8)) < 0.6  # of 50 directions
     for name in ("w1", "sliced_w2"):
         assert 0.3 < found[name]["average"] / found[name]["floor"] < 3
     assert found["coverage_90"]["worst"] < 0.5 < 0.85 < found["coverage_90"]["average"] < 0.95
     draws[5, 1, 0] = np.nan
-    lost = dict(scores.of_draws(draws, exact, rng))
+    lost = dict(scores.of_draws(draws, scores.yardstick(len(draws), exact, rng)))
     assert np.isposinf(lost["w1"]["worst"]) and np.isposinf(lost["sliced_w2"]["worst"])
     assert np.isnan(lost["coverage_50"]["worst"])
 

@@ -60,8 +60,7 @@ from concord.runs.keys import Arena
 from concord.runs.run import Run
 from concord.sampling import streams
 
-PER_OCTAVE = 4
-OCTAVES = 12
+PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2
 TUNING = 4  # of so many chains one is tuned with
 
 
@@ -286,7 +285,7 @@ def _tuned(
         k = _iterations(budget, price[name], last)
         b2 = np.full((1, len(group)), np.inf)
         if k >= 1:
-            due = [k] if arena.aim is None else _down_from(k, 2, 0)
+            due = [k] if arena.aim is None else _looks(k, PER_OCTAVE_OF_TUNING)
             b2 = _bias(path, due, [task.problems[0]] * len(group))[arena.level]
             if arena.aim is not None:
                 paid = np.append(np.array(due) * price[name], np.inf)
@@ -330,11 +329,15 @@ def _tuned(
     return chosen, all_prices[best], about
 
 
-def _down_from(most: float, per_octave: int, octaves: int, end: float = np.inf) -> list[int]:
-    """Return iterations from ``most`` down to the first, or so many octaves; at most ``end``."""
-    octaves = max(octaves, int(np.ceil(np.log2(max(most, 1)))))
-    found = (most * 2.0 ** (-np.arange(per_octave * octaves, -1, -1) / per_octave)).astype(int)
-    return [k for k in np.unique(np.minimum(found, end).astype(int)).tolist() if k >= 1]
+def _looks(end: int, per_octave: int) -> list[int]:
+    """Return the iterations up to the end at which scores are looked at, and the end.
+
+    They are ``per_octave`` to twice that times powers of two, so that one power of an update leads
+    from each to the next.
+    """
+    octaves = range(end.bit_length())
+    found = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}
+    return sorted(k for k in {*range(1, per_octave), *found, end} if k <= end)
 
 
 def _bias(
@@ -372,12 +375,12 @@ def _judged(
     last, judges = run.iterations, task.problems[1:]
     score = "b2" if known(judges[0]) else "log_loss"
     end = _iterations(budget, price, last)
-    due = _down_from(budget / price, PER_OCTAVE, OCTAVES, end)
     if end < 1:  # too dear: it stays where it starts
         yield from _scores(last, f"{score}_by_{name}", _ends(_bias(path, [0], judges)))
         for number in range(arena.sets):
             yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
         return
+    due = _looks(end, PER_OCTAVE)
     if isinstance(path, Laws):
         seen = path.at(due)
         b2 = _of_law(seen, judges)

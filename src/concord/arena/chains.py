@@ -10,7 +10,7 @@ score is the log loss instead, the mean over held-out data of -log of the predic
 chains' draws.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,8 +94,8 @@ class Chains:
                 score = {level: np.maximum(b2, own["floor.b2"][level])
                          for level, b2 in score.items()}  # fmt: skip
             biases.append(score)
-            rng = streams.generator(self._run.seed, "scores", self._run.paper, name)
-            own |= dict(_late(_at(trace, late), problem, rng))
+            if known(problem):
+                own |= self._late(_at(trace, late), name, problem)
             own |= self._families(_at(trace, late), problem, params, name, families)
             more.append(own)
         score = {level: np.stack([b[level] for b in biases], axis=1) for level in biases[0]}
@@ -105,11 +105,28 @@ class Chains:
         }
 
     def _floor(self, name: str, problem: Problem, chains: int) -> dict[str, np.ndarray]:
-        if (name, chains) not in self._kept:
-            rng = streams.generator(self._run.seed, "floors", self._run.paper, name)
-            self._kept[name, chains] = _floors(problem, chains, rng)
-        found: dict[str, np.ndarray] = self._kept[name, chains]
+        found: dict[str, np.ndarray] = self._of_all(_floors, chains, problem, "floors", name)
         return found
+
+    def _of_all(self, make: Callable[..., Any], count: int, problem: Problem, *of: str) -> Any:
+        """Return what is drawn so often for scores of a problem, the same for all samplers."""
+        if (count, *of) not in self._kept:
+            what, name = of
+            rng = streams.generator(self._run.seed, what, self._run.paper, name)
+            self._kept[count, *of] = make(count, problem, rng)
+        return self._kept[count, *of]
+
+    def _late(self, trace: Trace, name: str, problem: Problem) -> dict[str, dict[str, np.ndarray]]:
+        """Return metrics of a chain's second half by level; of what diverged infinite or nan."""
+        marked = trace.marked()
+        with np.errstate(all="ignore"):
+            found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
+            each = max(min(POOLED // trace.chains, LATE), 1)
+            rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
+            x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
+            draws = x.reshape(-1, *x.shape[2:])
+            by = self._of_all(_yardstick, len(draws), problem, "scores", name)
+            return found | dict(scores.of_draws(draws, by))
 
     def _one(
         self, named: tuple[str, Problem], params: Any, iterations: Sequence[int]
@@ -220,7 +237,11 @@ def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
     return b2
 
 
-def _floors(problem: Problem, chains: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _yardstick(count: int, problem: Problem, rng: np.random.Generator) -> scores.Yardstick:
+    return scores.yardstick(count, reference_of(problem), rng)
+
+
+def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return by level the mean b² of so many exact draws, at least one over their number.
 
     Of agents with draws of their own, of which the worst counts, and of one alone, for the average
@@ -250,21 +271,6 @@ def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
     each = np.array([of(x) for x in trace["x"].swapaxes(0, 1)])
     average = np.array([of(x[:, None])[0] for x in trace["x_average"].swapaxes(0, 1)])
     return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
-
-
-def _late(
-    trace: Trace, problem: Problem, rng: np.random.Generator
-) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield metrics of a chain's second half by level; infinite, or no number, of what diverged."""
-    if not known(problem):
-        return
-    exact, marked = reference_of(problem), trace.marked()
-    with np.errstate(all="ignore"):
-        yield "ergodic_b2", _ergodic(marked, exact)
-        each = max(min(POOLED // trace.chains, LATE), 1)
-        rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
-        x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
-        yield from scores.of_draws(x.reshape(-1, *x.shape[2:]), exact, rng)
 
 
 def _ergodic(trace: Trace, exact: Reference) -> dict[str, np.ndarray]:

@@ -22,8 +22,9 @@ from concord.networks.network import turns as turns_of
 from concord.networks.topology import Topology
 from concord.sampling import spent
 
-# Iterations: of what is always the same, and of what is not.
-CHAINS, STEPS, MANY = 8, 48, 4800
+# Iterations: of what is always the same, and of what is not; and what is close enough, relative to
+# a mean, as its standard error over the chains.
+CHAINS, STEPS, MANY, CLOSE = 8, 48, 4800, 0.002
 
 
 class _Counts(NamedTuple):
@@ -132,8 +133,17 @@ def _counted(
                 ends = info.clock.seconds.max(axis=1)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
+            if info.clock is None and (k + 1) % (10 * STEPS) == 0 and _spread(total) < CLOSE:
+                break
     gradients, unicasts, broadcasts = total.mean(axis=1) / (k + 1)
     return _Counts(gradients, unicasts, broadcasts, float(ends.mean()) / (k + 1))
+
+
+def _spread(total: np.ndarray) -> float:
+    """Return the largest relative standard error of the means of (counts, chains, agents)."""
+    each = total.sum(axis=-1)
+    mean = each.mean(axis=1)
+    return float((each.std(axis=1, ddof=1)[mean > 0] / mean[mean > 0]).max() / CHAINS**0.5)
 
 
 def _always(topology: Topology) -> tuple[Topology, np.ndarray | float, np.ndarray | float]:

@@ -10,6 +10,7 @@ that of the network average.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,9 +82,30 @@ DIRECTIONS, FLOORS, EXACT = 50, 10, 20_000
 LARGER_IS_BETTER = ("ess_bulk", "ess_tail", "log_predictive", "modes_visited")
 
 
-def of_draws(
-    draws: np.ndarray, exact: Reference, rng: np.random.Generator
-) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+class Yardstick(NamedTuple):
+    """What draws are compared with, the same for all samplers: made once for a problem.
+
+    onto: coordinates in posterior standard deviations, and directions, (dim, dim + DIRECTIONS).
+    drawn: exact draws, (draws, FLOORS + 1, dim). sorted: of each coordinate, (EXACT, dim).
+    """
+
+    onto: np.ndarray
+    drawn: np.ndarray
+    sorted: np.ndarray
+
+
+def yardstick(count: int, exact: Reference, rng: np.random.Generator) -> Yardstick:
+    """Return what so many draws are compared with."""
+    variance = exact.monomials()[1]
+    dim = len(variance) // 2
+    directions = rng.standard_normal((dim, DIRECTIONS))
+    directions *= np.sqrt(dim) / np.linalg.norm(directions, axis=0)
+    onto = np.concatenate([np.eye(dim), directions], axis=1) / np.sqrt(variance[:dim, None])
+    drawn = exact.sample((FLOORS + 1) * count, rng).reshape(count, FLOORS + 1, dim)
+    return Yardstick(onto, drawn, np.sort(exact.sample(EXACT, rng), axis=0))
+
+
+def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """Yield metrics by level, of draws (draws, agents and the average, dim).
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
@@ -91,13 +113,8 @@ def of_draws(
     ``floor``); coverage_50 and coverage_90 (``metrics.coverage``). What is not finite is infinitely
     far, and covers no number.
     """
-    count, _, dim = draws.shape
-    directions = rng.standard_normal((dim, DIRECTIONS))
-    directions *= np.sqrt(dim) / np.linalg.norm(directions, axis=0)
-    onto = np.concatenate([np.eye(dim), directions], axis=1)
-    onto /= np.sqrt(exact.monomials()[1][:dim, None])
-    drawn = exact.sample((FLOORS + 1) * count, rng).reshape(count, FLOORS + 1, dim)
-    every = np.sort(np.concatenate([draws, drawn], axis=1) @ onto, axis=0)
+    dim = draws.shape[-1]
+    every = np.sort(np.concatenate([draws, by.drawn], axis=1) @ by.onto, axis=0)
     apart = every[:, :-1] - every[:, -1:]
     for name, each in (
         ("w1", np.abs(apart[..., :dim]).mean(axis=(0, 2))),
@@ -106,7 +123,7 @@ def of_draws(
         found = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
         own, floors = found[:-FLOORS], found[-FLOORS:]
         yield name, {"worst": own[:-1].max(), "average": own[-1], "floor": floors.mean()}
-    shares = coverage.masses(draws, np.sort(exact.sample(EXACT, rng), axis=0))
+    shares = coverage.masses(draws, by.sorted)
     for level, each in zip(coverage.LEVELS, shares, strict=True):
         name = f"coverage_{level}"
         yield name, {"worst": worst(name, each[:-1], level / 100), "average": each[-1]}
