@@ -203,6 +203,7 @@ def score(run: Run, task: Task) -> Scored:
         if np.isinf(limit)
     ]
     choice: dict[str, Any] = {}
+    judged: dict[str, Laws | Chains] = {}  # by what is chosen: often the same for several prices
     for name, budget in arena.budget.items():
         found = _tuned(tried, name, budget, arena, task, last)
         wider = list(tried)
@@ -229,13 +230,18 @@ def score(run: Run, task: Task) -> Scored:
         rows.append(_network(last, f"steps_by_{name}", about["within twice the best"]))
         if arena.tune is not None and arena.share is None:
             rows.append(_network(last, f"end_by_{name}", float(bool(_end(found, open_above)))))
-        judged, network = [setting.params] * arena.sets, network_of(setting.params, paid)
+        network = network_of(setting.params, paid)
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
             about["sigma"] = network.conditions.privacy.sigma
             rows.append(_network(last, f"sigma_by_{name}", about["sigma"]))
-        path = path_of(task.names[1:], task.problems[1:], judged, network)
-        assert path is not None
+        chosen = f"{setting.params} {network.conditions}"
+        if chosen not in judged:
+            every = [setting.params] * arena.sets
+            own = path_of(task.names[1:], task.problems[1:], every, network)
+            assert own is not None
+            judged[chosen] = own
+        path = judged[chosen]
         rows += _judged(path, task, arena, name, budget, paid[name], run)
         if name == next(iter(arena.budget)) and isinstance(path, Laws):
             rows += _limit(path, task)
