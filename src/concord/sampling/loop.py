@@ -24,6 +24,7 @@ from concord.networks.transports import Part
 from concord.progress import progress as bar
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
+from concord.sampling.divided import Divided
 from concord.sampling.leaps import MOST, WORTH, Leaping
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
@@ -245,7 +246,8 @@ def sample(
                 ahead, own = Ahead(rng), problem.from_chain(first)
                 network = drawing(topology, *drawn, part=part)
                 shape = len(block), agents, problem.dim
-                recorder = Recorder(record, own, shape, iterations, part, strict)
+                asked = record, own, shape, iterations, strict
+                recorder = Recorder(*asked) if part is None else Divided(part, *asked)
                 sources: list[Any] = [rng, ahead]
                 if part is not None and isinstance(own, Divisible):
                     own = own if alone else own.part(part.own)

@@ -17,7 +17,7 @@ from concord.contracts import (
     WithPotential,
 )
 from concord.errors import ConcordError, short
-from concord.networks.transports import Part, Sum, blocks
+from concord.networks.transports import Sum, blocks
 from concord.options import Count, Index, Options
 from concord.sampling.trace import TIMES, Trace
 
@@ -139,13 +139,19 @@ def _sum(rows: np.ndarray) -> np.ndarray:
     return rows.sum(axis=1) if rows.shape[2] == 1 else np.einsum("cad->cd", rows)
 
 
+def indexed(values: np.ndarray, agents: np.ndarray, axis: int) -> np.ndarray:
+    """Return rows of agents along an axis, the second or the last."""
+    # The same way always, since what probes add up depends on how arrays lie in memory.
+    return values[:, agents] if axis == 1 else values[..., agents]
+
+
 class Recorder:
     """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop.
 
-    part: the agents of this process, whose positions it is shown; None: all. The first process
-    keeps what all record, of others its trace has no chains. strict: raise ``Diverged`` as soon as
-    a chain diverges.
+    strict: raise ``Diverged`` as soon as a chain diverges.
     """
+
+    _here = True  # whether this process keeps what is recorded
 
     def __init__(
         self,
@@ -153,12 +159,10 @@ class Recorder:
         problem: Problem,
         shape: tuple[int, int, int],
         iterations: int,
-        part: Part | None = None,
         strict: bool = False,
     ) -> None:
         chains, agents, dim = shape
         self._strict = strict
-        self._part, self._here = part, part is None or part.rank == 0
         self.due = record.iterations(iterations)
         self.agents = np.arange(agents) if record.agents is None else np.array(record.agents)
         unknown = [a for a in self.agents if a >= agents]
@@ -168,7 +172,6 @@ class Recorder:
                 f"name agents 0 to {agents - 1}"
             )
         self._all, self._agents = len(self.agents) == agents, agents
-        self._whole = part is None or problem.agents == agents  # the problem is that of all
         self._probes: dict[str, Probe] = {
             name: _probe(problem, name, "probes")
             for name in record.probes
@@ -279,17 +282,15 @@ class Recorder:
         """Count what steps with the same fixed diagnostics have sent since the last time."""
         for name in self._totals if self._same is not None else ():
             more = getattr(self._same, "active" if name == "activations" else name)
-            self._totals[name] += self._steps * self._recorded(more)
+            self._totals[name] += self._steps * self._own(more)
         self._steps = 0
 
-    def _recorded(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
-        """Return the rows of the agents that are recorded, of several processes."""
-        if self._part is None:
-            return values
-        return values.take(self._part.here(self.agents)[1], axis)
+    def _own(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Return the rows of agents of which this process needs some that are recorded."""
+        return values
 
     def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
-        more = self._recorded(more)
+        more = self._own(more)
         if name not in self._totals:
             kind = np.result_type(more, np.int64)
             self._totals[name] = np.zeros(more.shape, dtype=kind)
@@ -309,7 +310,7 @@ class Recorder:
         if {"x_average", "consensus_error"} & self._kept.keys():
             found["x_average"] = average = self._mean(_sum, x)
         if "consensus_error" in self._kept:
-            center: Any = average if self._part is None else self._part.of_all(average)[0]
+            center: Any = self._everywhere(average)
 
             def apart(rows: np.ndarray) -> np.ndarray:
                 distance = rows - center[:, None]
@@ -317,7 +318,7 @@ class Recorder:
 
             found["consensus_error"] = self._mean(apart, x)
         self._catch_up()
-        chosen = self._chosen(self._recorded(x, 1), 1)
+        chosen = self._chosen(self._own(x, 1), 1)
         if "potential" in self._probes:
             found["potential"] = self._potentials(x)
         totals: dict[str, Any] = {
@@ -346,11 +347,7 @@ class Recorder:
 
     def _potentials(self, x: np.ndarray) -> np.ndarray | None:
         """Return the recorded agents' potentials: each is of its own data, so all are evaluated."""
-        potential = self._probes["potential"]
-        if self._part is None or not self._whole:
-            return self._chosen(self._recorded(potential(x), -1), -1)
-        everyone = self._part.collect(x, 1, np.arange(self._agents))
-        return None if everyone is None else potential(everyone)[..., self.agents]
+        return self._chosen(self._own(self._probes["potential"](x)), -1)
 
     def written(self) -> dict[str, np.ndarray]:
         """Return all that a recorder needs to go on from here."""
@@ -395,19 +392,15 @@ class Recorder:
 
     def _chosen(self, values: np.ndarray, axis: int) -> np.ndarray | None:
         """Return the rows of the agents that are recorded, where they are kept; here are these."""
-        agents = self.agents
-        if self._part is not None:
-            found = self._part.collect(values, axis % values.ndim, agents)
-            if found is None:
-                return None
-            values, agents = found, np.arange(len(agents))
-        # Indexed alike, since what probes add up depends on how arrays lie in memory.
-        return values if self._all else values[:, agents] if axis == 1 else values[..., agents]
+        return values if self._all else indexed(values, self.agents, axis)
 
     def _mean(self, summed: Sum, x: np.ndarray) -> np.ndarray | None:
         """Return a sum over agents, by how many they are, where it is kept."""
-        total = blocks(summed, x) if self._part is None else self._part.total(summed, x)
-        return None if total is None else total / self._agents
+        return blocks(summed, x) / self._agents
+
+    def _everywhere(self, value: np.ndarray | None) -> np.ndarray | None:
+        """Return what is kept here, in all processes."""
+        return value
 
     def trace(self) -> Trace:
         """Return what has been recorded so far, chain first as ArviZ expects it."""
@@ -435,8 +428,5 @@ class Recorder:
                 variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
             else:
                 variables[name] = ("draw", "agent"), kept
-        if self._part is not None:
-            self.diverged_at = self._part.first(self.diverged_at)
-            self.diverged_at = self.diverged_at[: None if self._here else 0]
         variables["diverged_at"] = ("chain",), self.diverged_at
         return Trace(variables, due, self.agents)
