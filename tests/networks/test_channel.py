@@ -27,6 +27,7 @@ from concord.samplers import (
     extra_sgld,
     gossip_ula,
     local_sgld,
+    push_sum_sgld,
 )
 from concord.sampling.schedules import Schedule
 from samplers.chains import errors
@@ -480,6 +481,15 @@ def test_who_sleeps_neither_moves_nor_sends():
     state, info = step(state, 0, np.random.default_rng(1))
     assert ((state.x != x0).all(axis=2) == info.active).all()
     assert (info.unicasts == info.active * WHEEL.degrees).all() and 0.3 < info.active.mean() < 0.7
+
+
+def test_the_weight_of_who_sleeps_is_kept_as_its_position_is():
+    net, prob = network(WHEEL, awake=0.5, on_loss="sender_keeps"), tilted(5, 2)
+    params, x0 = push_sum_sgld.Params(Schedule(0.01)), np.ones((50, 5, 2))
+    state, step = push_sum_sgld.init(prob, net, params, x0, np.random.default_rng(1))
+    state, info = step(state, 0, np.random.default_rng(1))
+    assert ((state.x != x0).all(axis=2) == info.active).all()
+    assert (state.y[~info.active] == 1).all() and (state.y != 1).any()
 
 
 @pytest.mark.parametrize(
