@@ -192,11 +192,10 @@ def _loss(
     bad = _with_probability(loss.bad, rows, chains, rng)(0)
     keep(bad)
     turns = np.empty((rows, chains))
-    chances = np.array([loss.to_bad, loss.to_good])
 
     def draw(k: int) -> np.ndarray:
         rng.random(out=turns)
-        np.logical_xor(bad, turns < chances[bad.astype(np.intp)], out=bad)
+        np.logical_xor(bad, turns < np.where(bad, loss.to_good, loss.to_bad), out=bad)
         return np.logical_or(delivered(k), ~bad)
 
     return draw

@@ -37,12 +37,14 @@ def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
     """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     dropped = shape[-1] - number(params.share, shape[-1])
     size, first = np.empty(shape, dtype), begins(shape)
+    one = dropped == shape[-1] - 1  # which argmax finds in a sixth of the time
 
     def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
         np.abs(x, out=size)
-        kept = size.argpartition(dropped)[..., dropped:] + first
+        kept = size.argmax(-1, keepdims=True) if one else size.argpartition(dropped)[..., dropped:]
+        places = kept + first
         out.fill(0.0)
-        out.put(kept, x.take(kept))
+        out.put(places, x.take(places))
 
     return compress
 
