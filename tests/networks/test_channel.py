@@ -73,9 +73,11 @@ class Same:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
-def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
-    net = network(graph, loss=bernoulli(), on_loss=policy, awake=0.8)
+def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
+    loss = bernoulli(rate) if rate else None
+    net = network(graph, loss=loss, on_loss=policy, awake=awake)
     rng = np.random.default_rng(3)
     x = rng.standard_normal((7, graph.agents, 2))
     channel, weather = connect(net, x), Weather(network(graph, 1, **plain(net)), 7)
@@ -111,11 +113,12 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
 
 
 @pytest.mark.parametrize("policy", LOST)
+@pytest.mark.parametrize("besides", [{"loss": bernoulli(), "awake": 0.8}, {}], ids=["lost", "late"])
 @pytest.mark.parametrize(
     "delay", [{"kind": "fixed", "iterations": 2}, {"kind": "uniform", "most": 3}], ids=str
 )
-def test_mixing_is_the_loop_over_agents_with_what_was_under_way(delay, policy):
-    net = network(WHEEL, loss=bernoulli(), on_loss=policy, awake=0.8, delay=delay)
+def test_mixing_is_the_loop_over_agents_with_what_was_under_way(delay, besides, policy):
+    net = network(WHEEL, on_loss=policy, delay=delay, **besides)
     rng = np.random.default_rng(3)
     x = rng.standard_normal((7, WHEEL.agents, 2))
     channel, weather = connect(net, x), Weather(network(WHEEL, 1, **plain(net)), 7)

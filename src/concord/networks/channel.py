@@ -358,7 +358,7 @@ class Faulty(Channel):
         """Let every agent send its own; what does not arrive is replaced as the policy says."""
         if self._conditions.on_loss == "sender_keeps":
             self._inbox.fill(0)
-        elif self._conditions.on_loss != "reuse_last":
+        elif self._conditions.on_loss != "reuse_last" and not self._weather.calm:
             self._own.take(self._receivers, 0, self._inbox, "clip")
         if self._noise is not None:
             self._noises.standard_normal(out=self._noise, dtype=self._noise.dtype)
@@ -380,10 +380,12 @@ class Faulty(Channel):
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
         """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
-        sent.take(self._senders, 0, self._sent, "clip")
+        heard = self._mail if self._weather.calm else self._sent
+        sent.take(self._senders, 0, heard, "clip")
         if self._noise is not None:
-            np.add(self._sent, self._noise, out=self._sent)
-        copy_vectors(self._sent, self._mail, arrived)
+            np.add(heard, self._noise, out=heard)
+        if heard is not self._mail:
+            copy_vectors(heard, self._mail, arrived)
 
     def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
         """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""

@@ -27,9 +27,9 @@ def copy_vectors(x: np.ndarray, out: np.ndarray, where: Any = True) -> None:
 
     A vector is copied as one item if it can: numpy takes up to four times as long for its numbers.
     """
-    one = x.strides[-1] == out.strides[-1] == x.itemsize and x.dtype == out.dtype
-    if one and x.shape[-1] > 1:
-        item = f"V{x.shape[-1] * x.itemsize}"
+    dim, size = x.shape[-1], x.itemsize
+    if dim > 1 and x.dtype == out.dtype and x.strides[-1] == out.strides[-1] == size:
+        item = f"V{dim * size}"
         x, out = x.view(item), out.view(item)
     np.copyto(out, x, where=where if where is True else where[..., None])
 

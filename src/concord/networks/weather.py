@@ -46,6 +46,7 @@ class Weather:
     awake: which agents are awake, (agents, chains): they move. Without a barrier, those whose
     gradients are ready.
     varies: whether some may not be.
+    calm: whether all that is sent arrives at once, always.
     sends: which agents send, (agents, chains): those that are awake; without a barrier those that
     begin again, since they have moved in the iteration before.
     """
@@ -77,6 +78,7 @@ class Weather:
         self.up = np.ones((size, chains), dtype=bool)
         self.arrived, self.awake = self.up.copy(), np.ones((len(known), chains), dtype=bool)
         self.varies = options.sleeps or self._clock is not None
+        self.calm = not (self._up or self._delivered or self._post or self.varies)
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
         keep(lasting(rng), self.up, self.arrived, self.awake, self.sends, self._pair)
