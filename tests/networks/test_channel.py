@@ -27,6 +27,7 @@ from concord.samplers import (
     extra_sgld,
     gossip_ula,
     local_sgld,
+    push_sum_sgld,
 )
 from concord.sampling.schedules import Schedule
 from samplers.chains import errors
@@ -72,9 +73,11 @@ class Same:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
-def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
-    net = network(graph, loss=bernoulli(), on_loss=policy, awake=0.8)
+def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
+    loss = bernoulli(rate) if rate else None
+    net = network(graph, loss=loss, on_loss=policy, awake=awake)
     rng = np.random.default_rng(3)
     x = rng.standard_normal((7, graph.agents, 2))
     channel, weather = connect(net, x), Weather(network(graph, 1, **plain(net)), 7)
@@ -110,11 +113,12 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
 
 
 @pytest.mark.parametrize("policy", LOST)
+@pytest.mark.parametrize("besides", [{"loss": bernoulli(), "awake": 0.8}, {}], ids=["lost", "late"])
 @pytest.mark.parametrize(
     "delay", [{"kind": "fixed", "iterations": 2}, {"kind": "uniform", "most": 3}], ids=str
 )
-def test_mixing_is_the_loop_over_agents_with_what_was_under_way(delay, policy):
-    net = network(WHEEL, loss=bernoulli(), on_loss=policy, awake=0.8, delay=delay)
+def test_mixing_is_the_loop_over_agents_with_what_was_under_way(delay, besides, policy):
+    net = network(WHEEL, on_loss=policy, delay=delay, **besides)
     rng = np.random.default_rng(3)
     x = rng.standard_normal((7, WHEEL.agents, 2))
     channel, weather = connect(net, x), Weather(network(WHEEL, 1, **plain(net)), 7)
@@ -480,6 +484,15 @@ def test_who_sleeps_neither_moves_nor_sends():
     state, info = step(state, 0, np.random.default_rng(1))
     assert ((state.x != x0).all(axis=2) == info.active).all()
     assert (info.unicasts == info.active * WHEEL.degrees).all() and 0.3 < info.active.mean() < 0.7
+
+
+def test_the_weight_of_who_sleeps_is_kept_as_its_position_is():
+    net, prob = network(WHEEL, awake=0.5, on_loss="sender_keeps"), tilted(5, 2)
+    params, x0 = push_sum_sgld.Params(Schedule(0.01)), np.ones((50, 5, 2))
+    state, step = push_sum_sgld.init(prob, net, params, x0, np.random.default_rng(1))
+    state, info = step(state, 0, np.random.default_rng(1))
+    assert ((state.x != x0).all(axis=2) == info.active).all()
+    assert (state.y[~info.active] == 1).all() and (state.y != 1).any()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
+from concord.networks.matrix import copy_vectors
 from concord.networks.mixing import ORDERS, mixer
 from concord.networks.topology import build
 from concord.networks.weights import check_weights, weights_of
@@ -48,6 +49,19 @@ def one_by_one(matrix, x, order, response):
             total += weights[i, j] * seen[:, j]
         new[:, i] = response(i, total)
     return new
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["whole", "parts"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dim", [1, 3])
+def test_vectors_are_copied_where_a_mask_says_so(dim, dtype, apart):
+    x = RNG.standard_normal((4, 5, dim)).transpose(1, 0, 2)
+    out = np.zeros((5, 4, 2 * dim), dtype)[..., :: 2 if apart else 1][..., :dim]
+    where = RNG.random((5, 4)) < 0.5
+    copy_vectors(x, out, where)
+    assert (out == np.where(where[..., None], x, 0).astype(dtype)).all()
+    copy_vectors(x, out)
+    assert (out == x.astype(dtype)).all()
 
 
 @every_order

@@ -22,7 +22,7 @@ from concord.networks.clock import Clock
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Static
 from concord.networks.edges import Edges
-from concord.networks.matrix import FEW, AgentMatrix, Apply
+from concord.networks.matrix import FEW, AgentMatrix, Apply, copy_vectors
 from concord.networks.shares import lasting, rows_of
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
@@ -188,15 +188,12 @@ class Channel:
         state, info = step(state, k, rng)
         if self.clock is None:
             return state, info
-        sent, active, gradients = (
-            None if rows is None else self._of_all(rows)
-            for rows in (info.broadcasts, info.active, info.gradients)
-        )
-        moves: Any = True if active is None else active.astype(bool)
-        gradients = 1 if gradients is None else gradients
+        moves: Any = True if info.active is None else self._of_all(info.active).astype(bool)
+        gradients = 1 if info.gradients is None else self._of_all(info.gradients)
         if self._conditions.barrier:
             share = state[0].shape[-1] / self.dim  # of vectors whose bytes are known
-            self.clock.wait(share * sent, moves, gradients, self._up)
+            sent = share * self._of_all(info.broadcasts)
+            self.clock.wait(sent, moves, gradients, self._up)
         else:
             self.clock.begin(k, moves, gradients)
         return state, info._replace(clock=self.clock)
@@ -265,6 +262,8 @@ class Faulty(Channel):
         if self._varies:
             self._unicasts = np.zeros((self.chains, len(edges.agents)), dtype=np.int64)
             self._broadcasts = np.zeros_like(self._unicasts)
+            self._over = np.zeros_like(self._unicasts.T)  # ways from each agent that are up
+            edges.add_sent(self._weather.up, self._over)
             self.unicasts, self.broadcasts = (
                 counts[:, self._here] for counts in (self._unicasts, self._broadcasts)
             )
@@ -292,7 +291,7 @@ class Faulty(Channel):
         sent = self._own if self._told is None else self._told.held
         self._past = np.empty((slots, *sent.shape), x0.dtype)  # what was sent, by iteration
         self._enter(x0)
-        np.take(sent, self._senders, axis=0, out=self._inbox, mode="clip")
+        sent.take(self._senders, 0, self._inbox, "clip")
         self._mail = self._inbox if self._conditions.barrier else self._inbox.copy()
         keep(self._held, self._past, self._mail)
 
@@ -301,7 +300,7 @@ class Faulty(Channel):
         vectors = x.transpose(1, 0, 2)
         if self._told is not None and self._mine != self.own:
             vectors = self._told(vectors)
-        np.copyto(self._own, vectors)
+        copy_vectors(vectors, self._own)
 
     def lane(self, first: np.ndarray) -> Self:
         """Return a lane with what it holds of its own, under the same weather."""
@@ -349,17 +348,18 @@ class Faulty(Channel):
         np.logical_not(self._weather.awake, out=self._asleep)
         sleeping = self._asleep.T[:, self._here]
         for before, part in zip(self._kept, state, strict=True):
-            if part.size:
-                asleep = sleeping if part.ndim == 2 else sleeping[:, :, None]
-                np.copyto(part, before, where=asleep)
+            if part.ndim == 2:
+                np.copyto(part, before, where=sleeping)
+            elif part.size:
+                copy_vectors(before, part, sleeping)
         return state, info
 
     def _send(self) -> None:
         """Let every agent send its own; what does not arrive is replaced as the policy says."""
         if self._conditions.on_loss == "sender_keeps":
             self._inbox.fill(0)
-        elif self._conditions.on_loss != "reuse_last":
-            np.take(self._own, self._receivers, axis=0, out=self._inbox, mode="clip")
+        elif self._conditions.on_loss != "reuse_last" and not self._weather.calm:
+            self._own.take(self._receivers, 0, self._inbox, "clip")
         if self._noise is not None:
             self._noises.standard_normal(out=self._noise, dtype=self._noise.dtype)
             np.multiply(self._noise, self._conditions.noise, out=self._noise)
@@ -370,20 +370,22 @@ class Faulty(Channel):
             self._take(code, self._arrived)
         else:
             np.copyto(self._past[weather.iteration % len(self._past)], code)
-            for age in range(min(weather.iteration + 1, len(self._past))):
+            for age in weather.ages:
                 sent = self._past[(weather.iteration - age) % len(self._past)]
                 np.equal(weather.age[self._ways], age, out=due)
                 self._take(sent, np.logical_and(due, self._arrived, out=due))
         if self._mail is not self._inbox:
             begin = weather.of(weather.sends, weather.receivers)[self._ways]
-            np.copyto(self._inbox, self._mail, where=begin[:, :, None])
+            copy_vectors(self._mail, self._inbox, begin)
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
         """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
-        np.take(sent, self._senders, axis=0, out=self._sent, mode="clip")
+        heard = self._mail if self._weather.calm else self._sent
+        sent.take(self._senders, 0, heard, "clip")
         if self._noise is not None:
-            np.add(self._sent, self._noise, out=self._sent)
-        np.copyto(self._mail, self._sent, where=arrived[:, :, None])
+            np.add(heard, self._noise, out=heard)
+        if heard is not self._mail:
+            copy_vectors(heard, self._mail, arrived)
 
     def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
         """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""
@@ -429,7 +431,7 @@ class Faulty(Channel):
             np.add(x, left, out=whole)
             compress(whole, rng, code)
             np.subtract(whole, code, out=whole)
-            np.copyto(left, whole, where=sends[..., None])
+            copy_vectors(whole, left, sends)
 
         return with_feedback
 
@@ -453,7 +455,7 @@ class Faulty(Channel):
 
         def gather(out: np.ndarray) -> np.ndarray:
             totals = (weights @ flat).reshape(self._own.shape)
-            np.copyto(out, totals[self._rows].transpose(1, 0, 2))
+            copy_vectors(totals[self._rows].transpose(1, 0, 2), out)
             return out
 
         if self._conditions.on_loss != "sender_keeps":
@@ -477,8 +479,9 @@ class Faulty(Channel):
     def _count_sent(self) -> None:
         """Count what agents send over ways that are up."""
         unicasts, broadcasts = self._unicasts, self._broadcasts
-        self._edges.add_sent(self._weather.up, unicasts.T)
-        unicasts *= self._weather.sends.T
+        if self._up is not None:
+            self._edges.add_sent(self._up, self._over)
+        np.multiply(self._over.T, self._weather.sends.T, out=unicasts)
         np.minimum(unicasts, 1, out=broadcasts)
         if self._vectors > 1:
             unicasts *= self._vectors

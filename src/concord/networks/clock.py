@@ -99,7 +99,7 @@ class Clock:
         np.add(time, self._latency + vectors * self._sending, out=self._comes)
         if moves is not True or not vectors.all():  # nobody waits for who sends nothing
             np.copyto(self._comes, -np.inf, where=(vectors == 0) | np.logical_not(moves))
-        np.take(self._comes, self._edges.senders, axis=0, out=self._way, mode="clip")
+        self._comes.take(self._edges.senders, 0, self._way, "clip")
         if up is not None:
             np.copyto(self._way, -np.inf, where=~up)
         self._edges.last(self._way, begins)

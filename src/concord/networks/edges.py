@@ -47,7 +47,7 @@ class Edges:
 
     def ways(self, receivers: np.ndarray, senders: np.ndarray) -> np.ndarray:
         """Return the numbers of the ways to these receivers from these senders, their neighbors."""
-        return np.searchsorted(self._ways, receivers * self._agents + senders)
+        return self._ways.searchsorted(receivers * self._agents + senders)
 
     def of_receiver(self, operation: np.ufunc, values: np.ndarray) -> np.ndarray:
         """Return for each way what the operation makes of the values of all ways to its receiver.

@@ -22,6 +22,18 @@ BLOCK = 1 << 16
 FEW = 32
 
 
+def copy_vectors(x: np.ndarray, out: np.ndarray, where: Any = True) -> None:
+    """Copy x, (..., dim), into an array alike, the vectors that a mask (...) marks.
+
+    A vector is copied as one item if it can: numpy takes up to four times as long for its numbers.
+    """
+    dim, size = x.shape[-1], x.itemsize
+    if dim > 1 and x.dtype == out.dtype and x.strides[-1] == out.strides[-1] == size:
+        item = f"V{dim * size}"
+        x, out = x.view(item), out.view(item)
+    np.copyto(out, x, where=where if where is True else where[..., None])
+
+
 @dataclass(frozen=True, eq=False)
 class AgentMatrix:
     """A sparse N x N matrix that acts on the agents, not necessarily symmetric.
@@ -287,9 +299,9 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     flat = buffer.reshape(width, chains * dim)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        np.copyto(buffer, x.transpose(1, 0, 2))
+        copy_vectors(x.transpose(1, 0, 2), buffer)
         product = (weights @ flat).reshape(agents, chains, dim)
-        np.copyto(out, product.transpose(1, 0, 2))
+        copy_vectors(product.transpose(1, 0, 2), out)
         return out
 
     return apply

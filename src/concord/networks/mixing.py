@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from concord.networks.matrix import AgentMatrix, Apply
+from concord.networks.matrix import AgentMatrix, Apply, copy_vectors
 from concord.options import choices
 
 Order = Literal["simultaneous", "in_place"]
@@ -117,14 +117,14 @@ def _one_by_one(matrix: AgentMatrix, chains: int, dim: int) -> Mixer:
     def mix(x: np.ndarray, plus: Plus, out: np.ndarray) -> np.ndarray:
         if isinstance(plus, Kick):
             plus = plus.array()
-        np.copyto(current, x.transpose(1, 0, 2))
+        copy_vectors(x.transpose(1, 0, 2), current)
         for agent, values, columns, position in rows:
             np.matmul(values, flat[columns], out=flat_total)
             if callable(plus):
                 plus(agent, total, position)
             else:
                 np.add(total, 0.0 if plus is None else plus[:, agent], out=position)
-        np.copyto(out, current.transpose(1, 0, 2))
+        copy_vectors(current.transpose(1, 0, 2), out)
         return out
 
     return mix

@@ -7,7 +7,6 @@ long all this takes is in ``clock``.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -40,12 +39,14 @@ class Weather:
     that are known.
     rng: the generator of all this.
     up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
-    age: how many iterations ago that was sent, (edges, chains); None: in this one.
+    age: how many iterations ago that was sent, (edges, chains); None: in this one. ages: those that
+    there may be.
     iteration: which iteration it is.
     reach: how many iterations a vector takes at most.
     awake: which agents are awake, (agents, chains): they move. Without a barrier, those whose
     gradients are ready.
     varies: whether some may not be.
+    calm: whether all that is sent arrives at once, always.
     sends: which agents send, (agents, chains): those that are awake; without a barrier those that
     begin again, since they have moved in the iteration before.
     """
@@ -66,17 +67,18 @@ class Weather:
             together = options.loss.direction == "link"
             rows, source = (links, of_links) if together else (size, of_ways)
             self._delivered = _loss(options.loss, rows, chains, source)
-            self._of_links: Any = edges.links if together else slice(None)
+            self._of_links = edges.links if together else np.arange(size)
         delay, self._clock = options.delay, None if options.barrier else clock
         if self._clock is not None and self._clock.ticks:
             delay = Fixed(self._clock.ticks)
         self._post = _Post(delay, (size, chains), of_ways) if delay else None
         self.age = self._post.age if self._post else None
-        self.iteration, self.reach = 0, self._post.most if self._post else 0
+        self.iteration, self.ages, self.reach = 0, range(0), self._post.most if self._post else 0
         self._awake = _with_probability(options.awake, len(known), chains, rows_of(rng, known))
         self.up = np.ones((size, chains), dtype=bool)
         self.arrived, self.awake = self.up.copy(), np.ones((len(known), chains), dtype=bool)
         self.varies = options.sleeps or self._clock is not None
+        self.calm = not (self._up or self._delivered or self._post or self.varies)
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
         keep(lasting(rng), self.up, self.arrived, self.awake, self.sends, self._pair)
@@ -90,7 +92,7 @@ class Weather:
             self._paired(self.up, self._pair)
         np.copyto(self.arrived, self.up)
         if self._delivered is not None:
-            self.arrived &= self._delivered(k)[self._of_links]
+            self.arrived &= self.of(self._delivered(k), self._of_links)
         if self._clock is not None:
             np.copyto(self.sends, self.awake)
             self._clock.pass_tick(self.awake)
@@ -103,15 +105,15 @@ class Weather:
         if self.varies:
             self.arrived &= self.of(self.sends, self.senders)
         if self._post is not None:
-            self._post.deliver(k, self.arrived)
+            self.ages = self._post.deliver(k, self.arrived)
         if self._conditions.sleeps:
             self.arrived &= self.of(self.awake, self.receivers)
         if self._conditions.on_loss == "skip":
             self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
 
     def of(self, agents: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return what holds of the agents at one end of the ways, (edges, chains); kept by it."""
-        return np.take(agents, ends, axis=0, out=self._idle, mode="clip")
+        """Return what holds at these ends of the ways, (edges, chains); kept by it."""
+        return agents.take(ends, 0, self._idle, "clip")
 
 
 def _known(network: Topology) -> np.ndarray | None:
@@ -149,8 +151,11 @@ class _Post:
         self._due = np.empty(shape, dtype=bool)
         keep(self._sent, self._takes, self.age)
 
-    def deliver(self, k: int, sent: np.ndarray) -> None:
-        """Take what is sent in iteration k, and write over which ways something arrives."""
+    def deliver(self, k: int, sent: np.ndarray) -> range:
+        """Take what is sent in iteration k, and write over which ways something arrives.
+
+        Returned are the ages that it may have.
+        """
         slots, due = self.most + 1, self._due
         here = k % slots
         np.copyto(self._sent[here], sent)
@@ -160,12 +165,14 @@ class _Post:
                 np.multiply(self._takes[here], slots, out=self._takes[here]), self._takes[here]
             )
         sent.fill(False)
-        for age in range(min(k, self.most), -1, -1):  # of several the one sent last
+        ages = range(0 if self._rng is not None else self.most, min(k, self.most) + 1)
+        for age in reversed(ages):  # of several the one sent last
             slot = (k - age) % slots
             np.equal(self._takes[slot], age, out=due)
             np.logical_and(due, self._sent[slot], out=due)
             np.copyto(self.age, age, where=due)
             np.logical_or(sent, due, out=sent)
+        return ages
 
 
 def _with_probability(share: float, rows: int, chains: int, rng: np.random.Generator) -> Draw:
@@ -187,11 +194,10 @@ def _loss(
     bad = _with_probability(loss.bad, rows, chains, rng)(0)
     keep(bad)
     turns = np.empty((rows, chains))
-    chances = np.array([loss.to_bad, loss.to_good])
 
     def draw(k: int) -> np.ndarray:
         rng.random(out=turns)
-        np.logical_xor(bad, turns < chances[bad.astype(np.intp)], out=bad)
+        np.logical_xor(bad, turns < np.where(bad, loss.to_good, loss.to_bad), out=bad)
         return np.logical_or(delivered(k), ~bad)
 
     return draw

@@ -83,8 +83,8 @@ class QuadraticProblem(OneDataSet):
         shift = np.empty((chains, width, self.dim))
 
         def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.take(self.gram, agents, axis=0, out=gram, mode="clip")
-            np.take(self.shift, agents, axis=0, out=shift, mode="clip")
+            self.gram.take(agents, 0, gram, "clip")
+            self.shift.take(agents, 0, shift, "clip")
             np.matmul(gram, x[..., None], out=out[..., None])
             return np.subtract(out, shift, out=out)
 

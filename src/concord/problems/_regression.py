@@ -47,8 +47,8 @@ def batch_gradient(
 
     def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
         np.add(rows, offset, out=flat)
-        np.take(table, flat, axis=0, out=features, mode="clip")
-        np.take(column, flat, out=targets, mode="clip")
+        table.take(flat, 0, features, "clip")
+        column.take(flat, None, targets, "clip")
         np.matmul(features, x[..., None], out=residual[..., None])
         if link is not None:
             link(residual, residual)

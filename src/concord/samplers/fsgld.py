@@ -131,10 +131,10 @@ def init(
         np.greater_equal(uniform[:, None], bounds, out=beyond)
         np.sum(beyond, axis=1, keepdims=True, out=drawn)
         theta = x[:, :1]
-        np.take(weights, drawn, axis=0, out=scale, mode="clip")
+        weights.take(drawn, 0, scale, "clip")
         if corrected:
-            np.take(excess, drawn[:, 0], axis=0, out=matrix, mode="clip")
-            np.take(beside, drawn, axis=0, out=offset, mode="clip")
+            excess.take(drawn[:, 0], 0, matrix, "clip")
+            beside.take(drawn, 0, offset, "clip")
         for _ in range(params.local_steps):
             gradient(theta, drawn, grad)
             np.multiply(grad, scale, out=grad)

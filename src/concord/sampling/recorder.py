@@ -107,8 +107,9 @@ def _probe(problem: Problem, name: str, key: str) -> Probe:
 
 def _fixed(info: Info) -> bool:
     """Whether diagnostics never change: no array of them can be written."""
-    arrays = [part for part in info if isinstance(part, np.ndarray)]
-    return info.clock is None and not any(array.flags.writeable for array in arrays)
+    return info.clock is None and not any(
+        isinstance(part, np.ndarray) and part.flags.writeable for part in info
+    )
 
 
 class _Average:

@@ -43,12 +43,13 @@ def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
     """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     levels = levels_of(params)
     uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
+    least = np.finfo(unit.dtype).tiny  # of a vector of zeros
 
     def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
         np.multiply(x, x, out=out)
         np.sqrt(out.sum(axis=-1, keepdims=True, out=unit), out=unit)
         np.divide(unit, levels, out=unit)
-        np.maximum(unit, np.finfo(unit.dtype).tiny, out=unit)  # of a vector of zeros
+        np.maximum(unit, least, out=unit)
         np.divide(np.abs(x, out=out), unit, out=out)
         rng.random(out=uniform, dtype=uniform.dtype)
         np.floor(np.add(out, uniform, out=out), out=out)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from concord.networks.compressions import Compress, top_k
-from concord.networks.compressions.top_k import number
+from concord.networks.compressions.top_k import begins, number
 
 
 class Params(top_k.Params):
@@ -23,13 +23,13 @@ def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
     """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     dim = shape[-1]
     kept = number(params.share, dim)
-    uniform = np.empty(shape)
+    uniform, first = np.empty(shape), begins(shape)
 
     def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
         rng.random(out=uniform)
-        dropped = np.argpartition(uniform, kept - 1, axis=-1)[..., kept:]
-        np.multiply(x, dim / kept, out=out)
-        np.put_along_axis(out, dropped, 0.0, axis=-1)
+        sent = uniform.argpartition(kept - 1)[..., :kept] + first
+        out.fill(0.0)
+        out.put(sent, x.take(sent) * (dim / kept))
 
     return compress
 
