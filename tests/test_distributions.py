@@ -2,10 +2,12 @@
 
 import json
 import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from concord import distributions
 from concord.errors import ConcordError
 from concord.provenance import SOURCE, code, module_files, watch
 from processes import python
@@ -235,3 +237,13 @@ def test_a_stray_module_is_refused_however_it_is_imported(imports, tmp_path, mon
     path.write_text(LADDER.format(imports=imports))
     with pytest.raises(ConcordError, match=r"it imports .*/lib/helper.py"):
         watch(path)
+
+
+def test_what_is_installed_is_read_once(monkeypatch):
+    distributions.forget()
+    read, found = [], metadata.entry_points()
+    monkeypatch.setattr(metadata, "entry_points", lambda **which: read.append(which) or found)
+    for group in ("console_scripts", "pytest11"):
+        assert list(distributions.entries(group)) == list(found.select(group=group)) != []
+    assert read == [{}]
+    distributions.forget()

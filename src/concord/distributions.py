@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import Distribution, EntryPoint, EntryPoints
 
 SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/var/cache")
 OURS = {"concord", "snakemake_logger_plugin_concord", "__main__"}
@@ -106,7 +106,14 @@ def version(name: str) -> str:
 
 def entries(group: str) -> Iterable[EntryPoint]:
     """Return the entry points of installed distributions."""
-    found: Iterable[EntryPoint] = _metadata().entry_points(group=group)
+    found: Iterable[EntryPoint] = _entries().select(group=group)
+    return found
+
+
+@cache
+def _entries() -> EntryPoints:
+    """Return all entry points: for those of one group, too, all would be read."""
+    found: EntryPoints = _metadata().entry_points()
     return found
 
 
@@ -317,5 +324,5 @@ def _of_system(path: Path) -> bool:
 
 def forget() -> None:
     """Look again at what is installed."""
-    for remembered in (_having, _in, _record, _editable, _project):
+    for remembered in (_entries, _having, _in, _record, _editable, _project):
         remembered.cache_clear()

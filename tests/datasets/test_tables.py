@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import yaml
 
@@ -13,6 +14,7 @@ from concord.datasets.tables import tabled
 from concord.errors import ConcordError
 from concord.problems.kinds import gaussian_location, linear_regression, logistic_regression
 from concord.sampling.partition import Partition
+from processes import python
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -38,6 +40,27 @@ def test_a_table_that_has_changed_is_refused(resources, tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ConcordError, match="SHA-256"):
         tabled(name, tmp_path)
+
+
+def test_tables_are_read_as_pandas_reads_them(resources):
+    kept = sorted(file.name for file in (ROOT / "config" / "recorded").glob("*.csv.gz"))
+    assert len(kept) > 10
+    for file in kept:
+        name = file.removesuffix(".csv.gz")
+        columns, frame = tabled(name, resources), pandas.read_csv(resources / name / file)
+        assert list(columns) == list(frame)
+        for column, values in columns.items():
+            number = pandas.api.types.is_numeric_dtype(frame[column])
+            np.testing.assert_array_equal(values, frame[column].to_numpy(float if number else str))
+            assert values.dtype.kind == ("f" if number else "U")
+
+
+def test_tables_are_read_without_pandas(resources):
+    code = (
+        "import sys; from pathlib import Path; from concord.datasets.tables import tabled;"
+        "print(*tabled('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
+    )
+    assert python(code, str(resources)).split()[-1] == "False"
 
 
 def test_a_file_is_kept_or_downloaded_and_not_both(tmp_path):
