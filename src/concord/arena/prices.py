@@ -123,12 +123,12 @@ def _counted(
             state, info = step(state, k, rng)
             moved = 1.0 if info.active is None else info.active
             gradients = moved if info.gradients is None else info.gradients
-            now = np.stack(
-                [np.broadcast_to(part, total.shape[1:])
-                 for part in (gradients, info.unicasts, info.broadcasts)]
-            )  # fmt: skip
-            total += now
-            seen |= set(map(tuple, now.sum(axis=-1).T.tolist()))
+            parts = gradients, info.unicasts, info.broadcasts
+            for sums, part in zip(total, parts, strict=True):
+                sums += part
+            if k < STEPS:
+                every = [np.broadcast_to(part, total.shape[1:]).sum(axis=-1) for part in parts]
+                seen |= set(zip(*(each.tolist() for each in every), strict=True))
             if info.clock is not None:
                 ends = info.clock.seconds.max(axis=1)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
