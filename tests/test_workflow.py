@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,16 @@ def test_a_long_run_is_sampled_by_a_job_of_its_own_and_its_chains_by_several(flo
     pieces = [(0, 50), (50, 100), (100, 120)]
     assert plan.pieces(of(LONG)) == [f"results/{LONG}.{sampled(p)}.json" for p in pieces]
     assert plan.traces(of(f"x/steps/{RUNS[0]}")) == [f"results/x/steps/{RUNS[0]}.sampled.json"]
+    assert plan.for_draws(of(LONG)) == plan.pieces(of(LONG))
+    assert plan.for_metrics(of(LONG)) == plan.traces(of(LONG))
 
 
 def test_data_files_are_inputs_and_optional_ones_where_they_are_at_hand(flow):
     plan = flow()
     assert plan.data(of(STEPS)) == []
     needed = plan.data(of(MNIST))
+    assert plan.for_draws(of(MNIST)) == needed
+    assert plan.for_metrics(of(MNIST)) == plan.traces(of(MNIST)) + needed
     assert len(needed) == 4 and all(file.startswith("resources/mnist/") for file in needed)
     folder = next(Path("resources", name) for name in plan.data_files if "svhn" in name)
     for file in plan.data_files[folder.name]:
@@ -294,10 +299,23 @@ def test_what_a_job_takes_grows_with_its_attempts(flow):
     assert plan.environment(plan.measuring)(of(MNIST)) == "../../envs/concord.yaml"
 
 
+def test_the_signature_of_what_is_asked_of_each_job_is_at_hand(flow):
+    """To find it takes longer than what is asked, and Snakemake wants it again and again."""
+    plan = flow()
+    for asked in (
+        *plan.taking(plan.sampling).values(),
+        plan.environment(plan.sampling),
+        *(plan.for_draws, plan.for_metrics, plan.stale_draws, plan.command, plan.group),
+    ):
+        function = getattr(asked, "__func__", asked)
+        assert vars(function)["__signature__"] == signature(function)
+
+
 def test_the_command_of_a_job_makes_its_batch(flow):
     plan = flow(scale="smoke", seed=7)
     study, options = "config/papers/x", "--scale smoke --seed 7 --results results/smoke"
     assert plan.command(of(STEPS)) == f"{study} steps/batch_0 {' '.join(RUNS)} {options}"
+    assert plan.command(of(MNIST)).endswith(f" run {options} --progress")
     batch = LAZY.partition("/")[2]
     assert plan.command(of(LAZY)) == f"{study} {batch} {options}"
     assert plan.settings(of(paper="x")) == f"{study} {options}"

@@ -42,6 +42,7 @@ from concord.errors import ConcordError, nearest, short
 T = TypeVar("T")
 
 LARGEST = 2**63  # what arrays and trace files can hold
+_PLAIN = frozenset({str, int, float, bool, type(None)})  # types of values that are plain data
 TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -141,7 +142,7 @@ def build_file(kind: Any, value: Any, path: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return what ``build`` made as plain data, every option written out, which it builds again."""
-    return _lists(_builtins(value))
+    return value if type(value) in _PLAIN else _lists(_builtins(value))
 
 
 def _builtins(value: Any) -> Any:
@@ -150,7 +151,7 @@ def _builtins(value: Any) -> Any:
 
 def _lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _lists(item) for key, item in value.items()}
+        return {k: v if type(v) in _PLAIN else _lists(v) for k, v in value.items()}
     return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

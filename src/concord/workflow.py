@@ -332,6 +332,16 @@ class Workflow:
         ends = [(first, min(first + most, run.chains)) for first in starts]
         return [f"{self.results}/{run.folder}.{sampled(chains, run)}.json" for chains in ends]
 
+    @told
+    def for_draws(self, wildcards: Wildcards) -> list[str]:
+        """Return what the draws of a run are made from."""
+        return self.pieces(wildcards) + self.data(wildcards)
+
+    @told
+    def for_metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return what the metrics of a batch are made from."""
+        return self.traces(wildcards) + self.data(wildcards)
+
     def ranks(self, wildcards: Wildcards) -> int:
         """Return how many processes divide a run among them."""
         return self.batch(wildcards).runs[0].ranks or 1
@@ -382,7 +392,7 @@ class Workflow:
         batch, study = self.batch(wildcards), self.study(wildcards)
         words = [str(study.path), wildcards.batch.partition("/")[2]]
         words += [] if batch.variant else [run.name for run in batch.runs]
-        return f"{shlex.join(words)} {self.options}"
+        return f"{shlex.join(words)} {self.options} {self.sampling(wildcards)['options']}".rstrip()
 
     def settings(self, wildcards: Wildcards) -> str:
         """Return the study of a job, and the options that its command has."""
@@ -420,13 +430,15 @@ class Workflow:
         """Return resources: amounts, or those of a job, and as much again with every attempt."""
 
         def growing(key: str) -> Callable[..., int]:
-            return lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
+            return told(
+                lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
+            )
 
         return {key: growing(key) for key in ("mem_mb", "runtime")}
 
     def environment(self, of: Callable[[Wildcards], dict[str, Any]]) -> Inputs:
         """Return what names the conda environment of a job."""
-        return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
+        return told(lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml")  # type: ignore[arg-type, return-value]
 
     @told
     def group(self, wildcards: Wildcards) -> str | None:
@@ -540,15 +552,17 @@ class Workflow:
     @told
     def stale_draws(self, wildcards: Wildcards) -> list[str]:
         """Return what has a run, or some chains of it, sampled again."""
+        if self.planned:
+            return []
         batch = self.batch(wildcards)
-        (run,) = batch.runs
-        place, chains = batch.place(run, self.place), None
+        (run,), chains = batch.runs, None
         if wildcards.get("first"):
             chains = int(wildcards.first), int(wildcards.end)
         file = batch.file(self.place, sampled(chains, run))
         # Where it is missing Snakemake makes it for the metrics, if these do not stand.
-        if self.planned or not os.path.lexists(file):
+        if not os.path.lexists(file):
             return []
+        place = batch.place(run, self.place)
         why = place.lacks_trace() if chains is None else place.lacks_piece(chains)
         return self._because(why, file) if why else []
 

@@ -20,7 +20,7 @@ rule fetch:
 # The draws of a long run, or of some of its chains, which are then joined.
 rule sample_chains:
     input:
-        data=flow.data,
+        flow.data,
         because=flow.stale_draws,
     output:
         temp(f"{RESULTS}/{{batch}}.sampled_{{first}}_{{end}}.json"),
@@ -36,15 +36,14 @@ rule sample_chains:
     params:
         start="",
         batch=flow.command,
-        how=lambda wildcards: f"--sampled --chains {wildcards.first}:{wildcards.end}",
+        how="--sampled --chains {first}:{end}",
     shell:
         "{params.start} python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
 
 
 use rule sample_chains as sample with:
     input:
-        pieces=flow.pieces,
-        data=flow.data,
+        flow.for_draws,
         because=flow.stale_draws,
     output:
         f"{RESULTS}/{{batch}}.sampled.json",
@@ -55,7 +54,7 @@ use rule sample_chains as sample with:
     group:
         flow.group
     params:
-        how=lambda wildcards: f"--sampled {flow.sampling(wildcards)['options']}",
+        how="--sampled",
 
 
 # The draws of a run whose agents several processes divide among them: mpiexec, or a cluster's srun,
@@ -79,8 +78,7 @@ use rule sample_chains as divide with:
 # The metrics of a batch; short runs and those of universes are sampled, cells of the arena scored.
 use rule sample as measure with:
     input:
-        traces=flow.traces,
-        data=flow.data,
+        flow.for_metrics,
         because=flow.stale_metrics,
     output:
         f"{RESULTS}/{{batch}}.made.json",
