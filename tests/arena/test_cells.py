@@ -554,3 +554,13 @@ def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tun
 def test_epsilon_takes_something_to_hide(study):
     with pytest.raises(ConcordError, match="epsilon: it takes a network with privacy"):
         other(study, "de_sgld", "step_size: 0.01", "tune: step_size, epsilon: 1.0")
+
+
+@pytest.mark.parametrize("per_octave", [2, 4])
+def test_one_power_leads_from_each_look_to_the_next(per_octave):
+    for end in (1, 2, 3, 7, 8, 100, 4096):
+        looks = cells._looks(end, per_octave)
+        assert looks[0] == 1 and looks[-1] == end
+        steps = np.diff(looks[:-1] if end == 100 else looks)
+        assert all(step.bit_count() == 1 for step in steps.tolist())
+        assert (steps <= np.maximum(np.array(looks[: len(steps)]) / per_octave, 1)).all()

@@ -5,6 +5,7 @@ import pytest
 
 import concord
 from concord.arena import prices
+from concord.contracts import Info
 from concord.options import build
 from concord.plugins import plugin
 from variants import problem
@@ -53,3 +54,38 @@ def test_what_repeats_slowly_or_by_the_samplers_own_chance_is_a_mean_over_many()
     assert price("de_sgld", {}, **slow)["seconds"] == pytest.approx(0.05)
     silent = price("local_sgld", {"communication": 0.5})
     assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MANY * 8))
+
+
+def counted(step, monkeypatch, **changes):
+    """Return what is counted of a network of four whose iterations cost ``step(k, rng)``."""
+    for name, value in changes.items():
+        monkeypatch.setattr(prices, name, value)
+    steps, sent = [], np.ones(4)
+
+    class Stub:
+        @staticmethod
+        def init(prob, network, params, x0, rng):
+            def of(state, k, rng):
+                steps.append(k)
+                return state, Info(sent, sent, gradients=step(k, rng))
+
+            return x0, of
+
+    rng = np.random.default_rng(1)
+    found = prices._counted(Stub, None, problem(4, 1), concord.network("ring", 4), rng)
+    return found.gradients.mean(), len(steps)
+
+
+def test_what_is_drawn_is_counted_until_its_mean_is_known(monkeypatch):
+    found, steps = counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch)
+    assert steps < prices.MANY / 2
+    assert found == pytest.approx(6, rel=5 * prices.CLOSE)  # five standard errors
+    assert (
+        counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, CLOSE=0)[1] == prices.MANY
+    )
+
+
+def test_what_repeats_slowly_is_counted_to_the_end(monkeypatch):
+    """All chains are alike, and the first iterations say nothing of later ones."""
+    found, steps = counted(lambda k, rng: np.full(4, 1 + (k == 3) + 2 * (k >= 600)), monkeypatch)
+    assert steps == prices.MANY and found == pytest.approx(3 - (2 * 600 - 1) / prices.MANY)

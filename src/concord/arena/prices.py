@@ -133,7 +133,8 @@ def _counted(
                 ends = info.clock.seconds.max(axis=1)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
-            if info.clock is None and (k + 1) % (10 * STEPS) == 0 and _spread(total) < CLOSE:
+            # Of what repeats slowly all chains are alike: there is no error to go by.
+            if info.clock is None and (k + 1) % (10 * STEPS) == 0 and 0 < _spread(total) < CLOSE:
                 break
     gradients, unicasts, broadcasts = total.mean(axis=1) / (k + 1)
     return _Counts(gradients, unicasts, broadcasts, float(ends.mean()) / (k + 1))
