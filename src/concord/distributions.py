@@ -51,11 +51,11 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
     done = skipped = {"concord-bayes", *map(_normal, apart)}
     # A file of a study may lie in somebody's project and yet be none of its distribution.
     pending = [o for o in owners(path) if not _project(o) or path in _files(o)]
-    first = {_normal(owner.name) for owner in pending}
+    first = {_normal(_name(owner)) for owner in pending}
     while pending or (unread := sorted(files - read)):
         if pending:
             owner = pending.pop()
-            name = _normal(owner.name)
+            name = _normal(_name(owner))
             if name not in done:
                 done = done | {name}
                 if name in first or _project(owner):
@@ -75,7 +75,7 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
                 pending += found
                 known.add(spec.name)
                 for owner in found:
-                    if _project(owner) and _normal(owner.name) not in skipped:
+                    if _project(owner) and _normal(_name(owner)) not in skipped:
                         files |= set(_walk(spec, owner))
     return Code(tuple(sorted(files)), versions)
 
@@ -154,7 +154,7 @@ def _recorded(place: Path) -> list[Distribution]:
 def _having(base: Path, name: str) -> list[Distribution]:
     lines = f"\n{name},", f"\n{name}/"  # words of a regular expression would take 50 ms
     found = (owner for owner in _in(base) if any(line in _record(owner) for line in lines))
-    return [owner for owner in found if owner.metadata["Name"]]
+    return [owner for owner in found if _name(owner)]
 
 
 @cache
@@ -169,9 +169,15 @@ def _record(owner: Distribution) -> str:
     return "\n" + (owner.read_text("RECORD") or names)
 
 
+def _name(owner: Distribution) -> str:
+    """Return what a distribution is called; nothing where it is just being installed or removed."""
+    name: str | None = owner.metadata["Name"]
+    return name or ""
+
+
 def _tops(owner: Distribution) -> list[str]:
     """Return the names of packages and modules, as far as its metadata have them."""
-    stated = (owner.read_text("top_level.txt") or owner.name.replace("-", "_")).split()
+    stated = (owner.read_text("top_level.txt") or _name(owner).replace("-", "_")).split()
     entries = [entry.module.partition(".")[0] for entry in owner.entry_points]
     return list(dict.fromkeys([*stated, *entries]))
 
@@ -180,7 +186,7 @@ def _tops(owner: Distribution) -> list[str]:
 def _editable() -> list[tuple[Distribution, Path]]:
     found = [(owner, _project(owner)) for owner in _metadata().distributions()]
     # One without a name is just being installed, or was half removed.
-    return [(owner, project) for owner, project in found if project and owner.metadata["Name"]]
+    return [(owner, project) for owner, project in found if project and _name(owner)]
 
 
 @cache
