@@ -15,10 +15,3 @@ def sparse() -> Any:
     import scipy.sparse  # as said above
 
     return scipy.sparse
-
-
-def pandas() -> Any:
-    """Return pandas, a quarter of a second."""
-    import pandas  # as said above
-
-    return pandas

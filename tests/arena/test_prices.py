@@ -56,17 +56,18 @@ def test_what_repeats_slowly_or_by_the_samplers_own_chance_is_a_mean_over_many()
     assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MANY * 8))
 
 
-def counted(step, monkeypatch, **changes):
+def counted(step, monkeypatch, sends=lambda k: 1, **changes):
     """Return what is counted of a network of four whose iterations cost ``step(k, rng)``."""
     for name, value in changes.items():
         monkeypatch.setattr(prices, name, value)
-    steps, sent = [], np.ones(4)
+    steps = []
 
     class Stub:
         @staticmethod
         def init(prob, network, params, x0, rng):
             def of(state, k, rng):
                 steps.append(k)
+                sent = np.full(4, sends(k))
                 return state, Info(sent, sent, gradients=step(k, rng))
 
             return x0, of
@@ -89,3 +90,10 @@ def test_what_repeats_slowly_is_counted_to_the_end(monkeypatch):
     """All chains are alike, and the first iterations say nothing of later ones."""
     found, steps = counted(lambda k, rng: np.full(4, 1 + (k == 3) + 2 * (k >= 600)), monkeypatch)
     assert steps == prices.MANY and found == pytest.approx(3 - (2 * 600 - 1) / prices.MANY)
+
+
+def test_what_is_sent_now_and_then_is_counted_to_the_end(monkeypatch):
+    _, steps = counted(
+        lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, sends=lambda k: k % 100 == 99
+    )
+    assert steps == prices.MANY

@@ -23,7 +23,7 @@ from concord.networks.topology import Topology
 from concord.sampling import spent
 
 # Iterations: of what is always the same, and of what is not; and what is close enough, relative to
-# a mean, as its standard error over the chains.
+# the mean of gradients, as its standard error over the chains.
 CHAINS, STEPS, MANY, CLOSE = 8, 48, 4800, 0.002
 
 
@@ -133,18 +133,24 @@ def _counted(
                 ends = info.clock.seconds.max(axis=1)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
-            # Of what repeats slowly all chains are alike: there is no error to go by.
-            if info.clock is None and (k + 1) % (10 * STEPS) == 0 and 0 < _spread(total) < CLOSE:
+            looks = info.clock is None and (k + 1) % (10 * STEPS) == 0
+            if looks and _steady(total, parts, k + 1):
                 break
     gradients, unicasts, broadcasts = total.mean(axis=1) / (k + 1)
     return _Counts(gradients, unicasts, broadcasts, float(ends.mean()) / (k + 1))
 
 
-def _spread(total: np.ndarray) -> float:
-    """Return the largest relative standard error of the means of (counts, chains, agents)."""
-    each = total.sum(axis=-1)
-    mean = each.mean(axis=1)
-    return float((each.std(axis=1, ddof=1)[mean > 0] / mean[mean > 0]).max() / CHAINS**0.5)
+def _steady(total: np.ndarray, parts: tuple[Any, ...], steps: int) -> bool:
+    """Whether what is sent is always the same, and gradients are drawn and their mean is known.
+
+    Of gradients that repeat slowly all chains are alike: there is no error to go by.
+    """
+    always = all(
+        (sums == steps * part).all() for sums, part in zip(total[1:], parts[1:], strict=True)
+    )
+    each = total[0].sum(axis=-1)
+    error = each.std(ddof=1) / CHAINS**0.5
+    return bool(always and 0 < error < CLOSE * each.mean())
 
 
 def _always(topology: Topology) -> tuple[Topology, np.ndarray | float, np.ndarray | float]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.libraries import pandas
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -272,9 +271,11 @@ def _sklearn() -> Any:
 
 def table(path: str | Path) -> dict[str, np.ndarray]:
     """Read a CSV table with a header: its columns of numbers by name."""
+    import pandas  # a quarter of a second
+
     path = _existing(path, "table")
     try:
-        frame = pandas().read_csv(path)
+        frame = pandas.read_csv(path)
     except (ValueError, OSError) as error:
         raise _malformed(path, "a CSV table with a header", error) from error
     for name in frame:

@@ -1,7 +1,5 @@
 """The recorder of a run whose agents several processes divide among them."""
 
-from typing import Any
-
 import numpy as np
 
 from concord.contracts import Problem
@@ -17,10 +15,16 @@ class Divided(Recorder):
     """
 
     def __init__(
-        self, part: Part, record: Record, problem: Problem, *options: Any, **more: Any
+        self,
+        part: Part,
+        record: Record,
+        problem: Problem,
+        shape: tuple[int, int, int],
+        iterations: int,
+        strict: bool = False,
     ) -> None:
         self._part, self._here = part, part.rank == 0
-        super().__init__(record, problem, *options, **more)
+        super().__init__(record, problem, shape, iterations, strict)
         self._whole = problem.agents == part.agents  # the problem is that of all
 
     def trace(self) -> Trace:

@@ -40,7 +40,7 @@ class Stated:
     config: the validated ``config/config.yaml``.
     checked: the files have been checked before: jobs take over what was checked where they were
     planned.
-    typed: the type of the sections that are read: ``SHOWING`` are left out unless it has them.
+    SECTIONS: the type of the sections that are read: ``SHOWING`` are left out unless it has them.
     sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
     checks.
     raw: all of it as the files have it.
@@ -49,7 +49,7 @@ class Stated:
     of it.
     """
 
-    typed: type[Sections] = Sections
+    SECTIONS: type[Sections] = Sections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         self.path, self.config, self.checked = path, config, checked
@@ -65,7 +65,7 @@ class Stated:
                 f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        self.sections = self.typed()
+        self.sections = self.SECTIONS()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Topology] = {}
@@ -77,15 +77,16 @@ class Stated:
         files = sorted(self.path.glob("[!.]*.yaml"))
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        bare = self.SECTIONS is Sections
         for file in files:
-            if self.typed is Sections and _shows_only(read_text(file)):
+            if bare and _shows_only(read_text(file)):
                 continue
             stated = load_yaml(file)
             if not isinstance(stated, dict):
                 raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
-            if self.typed is Sections:
+            if bare:
                 stated = {key: value for key, value in stated.items() if key not in SHOWING}
-            typed = build_file(self.typed, stated, file)
+            typed = build_file(self.SECTIONS, stated, file)
             for section in stated:
                 if section in self.files:
                     other = self.files[section].name

@@ -25,7 +25,7 @@ from concord.studies.shown import AllSections, Output
 class Study(Experiments):
     """A study with its runs, and what shows and judges them."""
 
-    typed = AllSections
+    SECTIONS = AllSections
     sections: AllSections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
