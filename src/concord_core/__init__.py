@@ -1,0 +1,1 @@
+"""Samplers on simulated networks, and their exact laws."""

@@ -1,0 +1,55 @@
+"""The loop over iterations, in which all chains and agents advance together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from concord_core.networks.network import Network
+from concord_core.problem import CountedProblem
+
+Callback = Callable[[int, Any], object]
+
+
+def run(
+    sampler: Any,
+    problem: Any,
+    network: Network,
+    x0: np.ndarray,
+    steps: int,
+    rng: np.random.Generator,
+    callbacks: Sequence[Callback] = (),
+) -> Any:
+    """Return the state after so many steps from x0, (chains, agents, dim).
+
+    network: as ``Network.start`` returns it. callbacks: called with each iteration and its state,
+    that of the start included.
+    """
+    counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
+    state = sampler.init(x0, counted, network, rng)
+    counted.take()  # starts are not charged
+    for callback in callbacks:
+        callback(0, state)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(steps):
+            network.begin(k)
+            state = keep_asleep(network, state, sampler.step(state, k, counted, network, rng))
+            network.end(k, counted.settle(network.active))
+            for callback in callbacks:
+                callback(k + 1, state)
+    return state
+
+
+def keep_asleep(network: Network, before: Any, after: Any) -> Any:
+    """Return the state after a step, in which agents that sleep are where they were."""
+    traffic = network.traffic
+    if traffic is None or not network.has_sleep:
+        return after
+    awake = traffic.awake.T
+    parts = [
+        np.where(awake.reshape(awake.shape + (1,) * (new.ndim - 2)), new, old) if new.size else new
+        for old, new in zip(before, after, strict=True)
+    ]
+    return type(after)(*parts)

@@ -1,0 +1,149 @@
+r"""Mini-batches: a problem whose gradients are estimated from a few of each agent's points.
+
+With b points drawn of the n_i that agent i has, the likelihood's part is scaled by n_i / b and the
+prior's is exact, so that the estimate is unbiased (gurbuzbalaban2021, eq. 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+
+Order = Literal["with_replacement", "epochs", "whole_batches"]
+Scale = Literal["data", "none", "mean"]
+Pool = Literal["all", "all_but_last"]
+Draw = Callable[[np.random.Generator], np.ndarray]
+
+
+class MiniBatches:
+    """A problem with mini-batch gradients; everything else is the problem's own.
+
+    problem: potentials that are sums over points (``problem.Batched``).
+    size: points b of a mini-batch.
+    rng: what draws them, the generator of the sampler's noise.
+    order: points are drawn independently; or in ``epochs``, in which every point is used once; or
+    in epochs of ``whole_batches``, which leave out points that fill none.
+    scale: the likelihood's part stands for all ``data`` of the agent; for the mini-batch alone
+    (``none``); or for one point (``mean``). Released codes have these two, which are biased.
+    pool: draw from all points, or from all but the last, as released code does.
+
+    A ConcordError if the problem has no points, or too few.
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        size: int,
+        chains: int,
+        rng: np.random.Generator,
+        order: Order = "with_replacement",
+        scale: Scale = "data",
+        pool: Pool = "all",
+    ) -> None:
+        name = type(problem).__name__
+        if not hasattr(problem, "batch_gradient"):
+            raise ConcordError(
+                f"{name} takes no mini-batches; leave the sampler's batch_size out"
+            )
+        if scale != "data" and not hasattr(problem, "prior_gradient"):
+            raise ConcordError(
+                f"{name} does not give its prior's gradient apart; use batch_scale: data"
+            )
+        counts = problem.counts - (pool == "all_but_last")
+        if counts.min() < 1:
+            raise ConcordError(
+                f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
+                "give it more, or use batch_pool: all"
+            )
+        self.problem, self.size, self._rng = problem, size, rng
+        shape = chains, problem.agents, size
+        self._draw = (
+            _draw_independently(counts, shape)
+            if order == "with_replacement"
+            else _Epochs(counts, shape, whole=order == "whole_batches").draw
+        )
+        points = {"data": None, "none": size, "mean": 1}[scale]
+        self._share = None if points is None else (points / problem.counts)[:, None]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the problem itself offers."""
+        return getattr(self.problem, name)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return gradients estimated from new mini-batches, (chains, agents, dim)."""
+        return self._estimate(x, self._draw(self._rng))
+
+    def full_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of all points."""
+        gradient: np.ndarray = self.problem.gradient(x)
+        return gradient
+
+    @property
+    def full_cost(self) -> np.ndarray:
+        """The mini-batches that a full gradient is worth, (agents,)."""
+        cost: np.ndarray = -(-self.problem.counts // self.size)
+        return cost
+
+    def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Return the estimate at x less that at a reference, both from the same points."""
+        rows = self._draw(self._rng)
+        return self._estimate(x, rows) - self._estimate(reference, rows)
+
+    def _estimate(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        estimate: np.ndarray = self.problem.batch_gradient(x, rows)
+        if self._share is None:
+            return estimate
+        prior: np.ndarray = self.problem.prior_gradient(x)
+        return (estimate - prior) * self._share + prior
+
+
+def _draw_independently(counts: np.ndarray, shape: tuple[int, int, int]) -> Draw:
+    each = counts[:, None]
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        rows = (rng.random(shape) * each).astype(np.intp)
+        return np.minimum(rows, each - 1)  # n (1 - 2^-53) may round up to n
+
+    return draw
+
+
+class _Epochs:
+    """Walks of all agents through their points in random order, shuffled when all are used."""
+
+    def __init__(self, counts: np.ndarray, shape: tuple[int, int, int], whole: bool) -> None:
+        chains, _, batch = self._shape = shape
+        if whole and counts.min() < batch:
+            raise ConcordError(
+                f"batch_order: whole_batches of {batch} points need as many of each agent, but "
+                f"agent {counts.argmin()} has {counts.min()}; use smaller batches, or epochs"
+            )
+        # Agents with as many points end their epochs together: [agents, order, points used].
+        self._walks = [
+            [
+                agents,
+                np.broadcast_to(np.arange(n, dtype=np.int32), (chains, len(agents), n)).copy(),
+                n - n % (batch if whole else 1),
+            ]
+            for n in np.unique(counts).tolist()
+            for agents in [np.flatnonzero(counts == n)]
+        ]
+        self._ends = [used for *_, used in self._walks]
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the next points of every agent, (chains, agents, batch)."""
+        rows = np.empty(self._shape, dtype=np.intp)
+        for walk, end in zip(self._walks, self._ends, strict=True):
+            agents, order, used = walk
+            filled = 0
+            while filled < self._shape[2]:
+                if used == end:
+                    order, used = rng.permuted(order, axis=2), 0
+                count = min(self._shape[2] - filled, end - used)
+                rows[:, agents, filled : filled + count] = order[:, :, used : used + count]
+                filled, used = filled + count, used + count
+            walk[1:] = order, used
+        return rows

@@ -1,0 +1,143 @@
+r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
+
+In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
+gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are on
+their way, agent i ends iteration k + 1 at
+
+.. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
+          + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad
+          s_j = \text{latency} + \frac{\text{bytes}}{\text{bandwidth}}.
+
+So each waits for its neighbors alone, and nobody for agents that send nothing or sleep, nor over
+links that are down. A lost vector is waited for until it should have come. C_i is a shifted
+exponential number for each agent and iteration, times the gradients that the step takes.
+
+Without a barrier time goes in ticks, an iteration each: the least that a gradient takes of an agent
+that is not slow. An agent moves in the tick in which its gradients are ready, by the last vectors
+that had arrived when it began with them, sends in the next what it has moved to, and begins again.
+Its own time goes on exactly, and vectors take whole ticks, rounded up.
+
+Sources: the recursion, Marfoq, Xu, Neglia and Vidal (2020, arXiv:2010.12229), section 2; shifted
+exponential times, Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran (2018, arXiv:1512.02673),
+section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.graph import Graph
+
+LONGEST_DELAY = 1000  # ticks that a vector takes: all that is under way is kept
+
+
+@dataclass(frozen=True)
+class ComputeTime:
+    """How long a gradient takes: a shifted exponential time.
+
+    seconds: its mean, of agents that are not slow. spread: its standard deviation as a share of the
+    mean. slowest: how many times longer slow agents need. slow_agents: which are slow.
+    """
+
+    seconds: float
+    spread: float = 0.0
+    slowest: float = 1.0
+    slow_agents: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class LinkTime:
+    """How long vectors are on their way: a latency in seconds, and a bandwidth in bytes a second.
+
+    No bandwidth: it is unlimited.
+    """
+
+    latency: float = 0.0
+    bandwidth: float | None = None
+
+    def seconds(self, size: Any) -> Any:
+        """Return how long so many bytes are on their way."""
+        return self.latency + (size / self.bandwidth if self.bandwidth else 0.0 * size)
+
+
+class Clock:
+    """When agents end their steps, of a block of chains.
+
+    seconds, waited: when each agent has ended its last step, and how long it has waited until then,
+    (agents, chains).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        chains: int,
+        compute: ComputeTime | None,
+        link: LinkTime | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._graph, self._link, self._rng = graph, link or LinkTime(), rng
+        self.tick, self._spread = 0.0, 0.0
+        slow = np.ones((graph.agents, 1))
+        if compute is not None:
+            self.tick = compute.seconds * (1 - compute.spread)
+            self._spread = compute.spread / (1 - compute.spread)
+            slow[list(compute.slow_agents)] = compute.slowest
+        self._slow = slow
+        self.seconds, self.waited = np.zeros((2, graph.agents, chains))
+        self._left = self.draw_times()  # ticks until a gradient is ready
+
+    def draw_times(self) -> np.ndarray:
+        """Return how many ticks a gradient takes this time, (agents, chains)."""
+        times = np.ones(self.seconds.shape) * self._slow
+        if self._spread:
+            exponential = self._rng.standard_exponential(self.seconds.shape)
+            times = (exponential * self._spread + 1.0) * self._slow
+        return times
+
+    def ticks_under_way(self, size: float) -> int:
+        """Return how many ticks so many bytes are on their way; a ConcordError if too many."""
+        ticks = math.ceil(self._link.seconds(size) / self.tick - 1e-9)
+        if ticks > LONGEST_DELAY:
+            raise ConcordError(
+                f"network.link: without a barrier a vector is on its way for {ticks:g} ticks of "
+                f"the clock, and all that is under way is kept; at most {LONGEST_DELAY} can be, so "
+                "use a faster link, slower gradients or less spread"
+            )
+        return ticks
+
+    def wait_for_neighbors(
+        self, size: Any, moves: np.ndarray, gradients: Any, up: np.ndarray | None
+    ) -> None:
+        """Pass an iteration with a barrier.
+
+        size: bytes that each agent has sent to each neighbor. moves: who has moved. gradients: how
+        many each agent has taken. All are (agents, chains), or broadcast to it. up: ways that are
+        up, (ways, chains); None: all.
+        """
+        comes = self.seconds + self._link.seconds(size)
+        comes = np.where((size > 0) & moves, comes, -np.inf)  # nobody waits for who sends nothing
+        over = comes[self._graph.senders]
+        if up is not None:
+            over = np.where(up, over, -np.inf)
+        begins = self.seconds.copy()
+        np.maximum.at(begins, self._graph.receivers, over)
+        self.waited = np.where(moves, self.waited + begins - self.seconds, self.waited)
+        ends = begins + self.draw_times() * (self.tick * gradients)
+        self.seconds = np.where(moves, ends, self.seconds)
+
+    def pass_tick(self) -> np.ndarray:
+        """Pass a tick without a barrier, and return whose gradients are ready, (agents, chains)."""
+        self._left = self._left - 1.0
+        ready: np.ndarray = self._left <= 0.0
+        return ready
+
+    def begin_again(self, k: int, moves: np.ndarray, gradients: Any) -> None:
+        """Let agents that have moved in tick k begin with so many gradients."""
+        self.seconds = np.where(moves, (self._left + (k + 1)) * self.tick, self.seconds)
+        left = np.where(moves, self._left + self.draw_times() * gradients, self._left)
+        self._left = np.maximum(left, 0.0)  # of steps without a gradient

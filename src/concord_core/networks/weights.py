@@ -1,0 +1,63 @@
+"""The mixing matrices W that agents average with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.graph import Graph, Matrix
+
+NAMES = (
+    *("metropolis", "lazy_metropolis", "max_degree", "best_constant"),
+    *("row_stochastic", "column_stochastic", "pairwise"),
+)
+
+
+def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
+    r"""Return the matrix W that agents of a graph average with.
+
+    ``metropolis``
+        symmetric and doubly stochastic; a graph's own weights, if it has some;
+    ``lazy_metropolis``
+        (I + W)/2 with these, whose eigenvalues are not negative;
+    ``max_degree``, ``best_constant``
+        :math:`I - \alpha L` with :math:`\alpha = 1 / (1 + \max_i \deg_i)`, or :math:`2 /
+        (\lambda_{\max}(L) + \lambda_2(L))`, which agrees fastest (Xiao and Boyd, 2004);
+    a number w
+        :math:`I - w L`, the weight w on every edge;
+    ``row_stochastic``, ``column_stochastic``
+        :math:`1 / (1 + r_i)` or :math:`1 / (1 + s_j)` where i hears j, with r_i the number of
+        neighbors that i hears, and s_j of those that hear j;
+    ``pairwise``
+        1/2 where i hears j, of which one is heard in an iteration, or none.
+    """
+    if weights in ("metropolis", "lazy_metropolis"):
+        metropolis = graph.metropolis() if graph.weights is None else graph.weights
+        return metropolis if weights == "metropolis" else (metropolis + _identity(graph)) / 2
+    if not isinstance(weights, str):
+        return fusion_matrix(graph, float(weights))
+    if weights == "max_degree":
+        return fusion_matrix(graph, 1 / (1 + graph.degrees.max()))
+    if weights == "best_constant":
+        spectrum = graph.spectrum()
+        total = spectrum["laplacian_max"] + spectrum["algebraic_connectivity"]
+        return fusion_matrix(graph, 2 / total if total else 0.0)
+    values = {
+        "row_stochastic": 1 / (1 + graph.in_degrees[graph.receivers]),
+        "column_stochastic": 1 / (1 + graph.degrees[graph.senders]),
+        "pairwise": np.full(len(graph.senders), 0.5),
+    }
+    if weights not in values:
+        raise ConcordError(f"weights: there are no {weights}; choose one of {', '.join(NAMES)}")
+    summed = graph.senders if weights == "column_stochastic" else graph.receivers
+    own = 1 - np.bincount(summed, values[weights], graph.agents)
+    return graph.matrix(values[weights], own)
+
+
+def fusion_matrix(graph: Graph, coefficient: float) -> Matrix:
+    """Return I - beta L, which moves every agent by beta times what it is apart from neighbors."""
+    return _identity(graph) - coefficient * graph.laplacian()
+
+
+def _identity(graph: Graph) -> Matrix:
+    return graph.matrix(np.zeros(len(graph.senders)), 1.0)

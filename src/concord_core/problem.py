@@ -1,0 +1,167 @@
+r"""Problems: posteriors that are split over agents.
+
+Agent i holds the potential :math:`f_i`, its data's negative log likelihood and its share of the
+prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim), and
+agent i is evaluated at its own :math:`x_i`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A posterior split over agents.
+
+    agents, dim: how many agents there are, and how many coordinates each x_i has.
+    """
+
+    agents: int
+    dim: int
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of f_i at x_i, (chains, agents, dim)."""
+
+
+@runtime_checkable
+class Quadratic(Problem, Protocol):
+    r"""Potentials :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`: affine samplers have laws.
+
+    gram, shift: H_i, (agents, dim, dim), and b_i, (agents, dim).
+    """
+
+    gram: np.ndarray
+    shift: np.ndarray
+
+
+@runtime_checkable
+class ChosenAgents(Problem, Protocol):
+    """Gradients of a few agents, for samplers that move few at a time."""
+
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+
+
+@runtime_checkable
+class Proximal(Problem, Protocol):
+    """Minimizers of a potential plus a quadratic form."""
+
+    def minimize(
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        r"""Return the x_i at which :math:`\nabla f_i(x) + c_i x = b_i`, and what that has cost.
+
+        linear: b, (chains, agents, dim). curvature: c, (agents,). start: a guess, for solvers that
+        iterate. The cost is in gradients of an agent: 1 of a closed form, else (chains, agents).
+        """
+
+
+@runtime_checkable
+class Batched(Problem, Protocol):
+    """Potentials that are sums over points, of which mini-batches can be drawn.
+
+    counts: how many points each agent has, (agents,).
+    """
+
+    counts: np.ndarray
+
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return gradients estimated from the points ``rows``, (chains, agents, batch).
+
+        Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
+        the prior's is exact.
+        """
+
+
+@runtime_checkable
+class WithPotential(Problem, Protocol):
+    """Values and curvatures of the potentials, for samplers that accept or reject."""
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i) up to a constant, (chains, agents)."""
+
+    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""
+
+
+class CountedProblem:
+    """A problem that counts the gradients that are asked of it.
+
+    gradients: how many each agent has evaluated in this iteration, a number or (chains, agents). A
+    product with a Hessian counts as two, a minimizer as the gradients of its solver.
+    total: those of all iterations before, (agents,) or (chains, agents).
+    """
+
+    def __init__(self, problem: Any, chains: int) -> None:
+        self.problem: Any = problem
+        self.gradients: Any = 0
+        self.total: Any = np.zeros(problem.agents, dtype=np.int64)
+        self._chain = np.arange(chains)[:, None]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the problem itself offers."""
+        return getattr(self.problem, name)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of all agents, and count one of each."""
+        self.gradients = self.gradients + 1
+        gradient: np.ndarray = self.problem.gradient(x)
+        return gradient
+
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of some agents, (chains, few, dim), and count one of each."""
+        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
+        counted[self._chain, agents] = 1
+        self.gradients = self.gradients + counted
+        if isinstance(self.problem, ChosenAgents):
+            return self.problem.gradient_of(agents, x)
+        everyone = np.zeros((len(x), self.problem.agents, self.problem.dim))
+        everyone[self._chain, agents] = x
+        gradient: np.ndarray = self.problem.gradient(everyone)[self._chain, agents]
+        return gradient
+
+    def full_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return gradients of all points, and count them in mini-batches, if there are any."""
+        self.gradients = self.gradients + getattr(self.problem, "full_cost", 1)
+        full = getattr(self.problem, "full_gradient", self.problem.gradient)
+        gradient: np.ndarray = full(x)
+        return gradient
+
+    def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Return the gradient at x less that at a reference, of the same points; it counts two."""
+        self.gradients = self.gradients + 2
+        apart: np.ndarray = self.problem.difference(x, reference)
+        return apart
+
+    def minimize(
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        """Return what the problem's own ``minimize`` does, and count it."""
+        x, cost = self.problem.minimize(linear, curvature, start)
+        self.gradients = self.gradients + cost
+        return x, cost
+
+    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the Hessians' products with v, and count two gradients of each agent."""
+        self.gradients = self.gradients + 2
+        product: np.ndarray = self.problem.hessian_product(x, v)
+        return product
+
+    def take(self) -> Any:
+        """Return what has been counted in this iteration, and begin again."""
+        counted, self.gradients = self.gradients, 0
+        return counted
+
+    def settle(self, active: np.ndarray | None) -> Any:
+        """Add this iteration's gradients of active agents, (chains, agents), to the total.
+
+        Returns them. None: all agents are active.
+        """
+        counted = self.take()
+        if active is not None:
+            counted = counted * active
+        self.total = self.total + counted
+        return counted

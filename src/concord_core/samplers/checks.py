@@ -1,0 +1,101 @@
+"""What several samplers refuse of networks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+
+ROUNDING = 1e-9  # by which sums of weights may miss one
+
+
+def check_connected(network: Network, directed: bool = False) -> None:
+    """Refuse a network in parts, unless it has no edges, and a directed one unless it is suited."""
+    graph = network.graph
+    if graph.directed and not directed:
+        raise ConcordError(
+            f"topology {graph.name!r} is directed, and the sampler needs neighbors that hear each "
+            "other; choose an undirected one, or a sampler such as push_sum_sgld"
+        )
+    if not graph.is_connected and len(graph.senders):
+        raise ConcordError(
+            f"topology {graph.name!r} is not connected, so its agents cannot agree; "
+            "add edges, or use no_edges if isolated agents are meant"
+        )
+
+
+def check_mixing(network: Network, weights: str | float) -> None:
+    """Refuse a network in parts, and weights that are not doubly stochastic on it."""
+    check_connected(network, directed=True)
+    graph = network.graph
+    if graph.directed and weights not in ("row_stochastic", "column_stochastic", "pairwise"):
+        raise ConcordError(
+            f"weights: {weights} needs neighbors that hear each other, and {graph.name} is "
+            "directed; use a sampler for directed networks (push_sum_sgld), or row_stochastic if "
+            "all agents hear as many as they send to"
+        )
+    matrix = network.matrix(weights)
+    sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
+    if np.abs(sums - 1).max() > ROUNDING:
+        raise ConcordError(
+            f"weights: {weights} are not doubly stochastic on {graph.name} of {graph.agents}, so "
+            "averaging would not keep the average; use metropolis on an undirected topology, or a "
+            "sampler for directed networks (push_sum_sgld)"
+        )
+    least = matrix.diagonal().min()
+    if (weights == "best_constant" or not isinstance(weights, str)) and least < -1e-12:
+        raise ConcordError(
+            f"weights: {weights} gives an agent the weight {least:.3g} on itself, on {graph.name} "
+            f"of {graph.agents}, but averages need weights that are not negative; use metropolis"
+        )
+
+
+def check_neighbors(network: Network, name: str) -> None:
+    """Refuse a network whose agents hear nothing but the average of all."""
+    if network.graph.server_messages is not None:
+        raise ConcordError(
+            f"sampler {name} sends vectors from agent to agent, which {network.graph.name} does "
+            "not; use topology complete"
+        )
+
+
+def check_lossless(network: Network, why: str) -> None:
+    """Refuse a network on which something may not arrive as it was sent, and say why."""
+    if not network.is_lossless:
+        raise ConcordError(f"network: {why}; remove network")
+
+
+def check_server(network: Network, name: str, averages: bool = False) -> None:
+    """Refuse a network without a server, which one agent does not need.
+
+    averages: the sampler asks for averages over all agents only, which they can do by themselves.
+    """
+    messages = network.graph.server_messages
+    if network.agents == 1:
+        return
+    if messages is None:
+        raise ConcordError(
+            f"sampler {name} needs a server, which {network.graph.name} has not; use topology "
+            "server"
+        )
+    if not averages and set(messages.tolist()) != {2}:
+        raise ConcordError(
+            f"sampler {name} sends to the server what is no sum over all agents; use average_by: "
+            "server"
+        )
+
+
+def check_single_agent(network: Network, name: str) -> None:
+    """Refuse a network of several agents."""
+    if network.agents != 1:
+        raise ConcordError(
+            f"{name} is centralized and cannot run on {network.agents} agents; set agents to 1"
+        )
+
+
+def find_flat_agent(precisions: np.ndarray) -> int | None:
+    """Return the first agent whose precision, (agents, dim, dim), is not positive definite."""
+    values = np.linalg.eigvalsh(precisions)
+    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
+    return int(flat[0]) if flat.size else None

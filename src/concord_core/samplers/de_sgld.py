@@ -1,0 +1,50 @@
+r"""DE-SGLD: decentralized stochastic gradient Langevin dynamics.
+
+.. math::
+    x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)})
+                  + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I)
+
+W is doubly stochastic; x, gradients and noise have shape (chains, agents, dim).
+
+Source: gurbuzbalaban2021, eq. (1.1); tzikas2024, eq. (22), calls it D-SGLD.
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from concord_core.networks.network import Network
+from concord_core.sampler import Positions, langevin_noise
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+@dataclass(frozen=True)
+class DESGLD:
+    """DE-SGLD with a step size eta and mixing weights W."""
+
+    name: ClassVar[str] = "DE-SGLD"
+
+    step_size: Schedule
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and weights that do not suit it."""
+        check_mixing(network, self.weights)
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return the state at x0."""
+        return Positions(x0)
+
+    def step(
+        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return W x - eta grad f(x) + sqrt(2 eta) w."""
+        x, eta = state.x, value_at(self.step_size, k)
+        move = -eta * problem.gradient(x) + langevin_noise(rng, eta, x)
+        return Positions(network.mix(self.weights, x, plus=move))
