@@ -36,7 +36,7 @@ def run(
         for k in range(steps):
             network.begin(k)
             state = keep_asleep(network, state, sampler.step(state, k, counted, network, rng))
-            network.end(k, counted.settle(network.active))
+            network.end(k, counted.settle(network.awake))
             for callback in callbacks:
                 callback(k + 1, state)
     return state
@@ -44,10 +44,9 @@ def run(
 
 def keep_asleep(network: Network, before: Any, after: Any) -> Any:
     """Return the state after a step, in which agents that sleep are where they were."""
-    traffic = network.traffic
-    if traffic is None or not network.has_sleep:
+    awake = network.awake
+    if awake is None:
         return after
-    awake = traffic.awake.T
     parts = [
         np.where(awake.reshape(awake.shape + (1,) * (new.ndim - 2)), new, old) if new.size else new
         for old, new in zip(before, after, strict=True)

@@ -123,9 +123,13 @@ class CountedProblem:
         gradient: np.ndarray = self.problem.gradient(everyone)[self._chain, agents]
         return gradient
 
-    def full_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return gradients of all points, and count them in mini-batches, if there are any."""
-        self.gradients = self.gradients + getattr(self.problem, "full_cost", 1)
+    def full_gradient(self, x: np.ndarray, chains: np.ndarray | None = None) -> np.ndarray:
+        """Return gradients of all points, and count them in mini-batches, if there are any.
+
+        chains: which chains ask, (chains,); None: all.
+        """
+        cost = getattr(self.problem, "full_cost", 1)
+        self.gradients = self.gradients + (cost if chains is None else chains[:, None] * cost)
         full = getattr(self.problem, "full_gradient", self.problem.gradient)
         gradient: np.ndarray = full(x)
         return gradient
@@ -150,18 +154,22 @@ class CountedProblem:
         product: np.ndarray = self.problem.hessian_product(x, v)
         return product
 
+    def pay(self, gradients: Any) -> None:
+        """Count what is worth so many gradients of each agent, such as a draw from its law."""
+        self.gradients = self.gradients + gradients
+
     def take(self) -> Any:
         """Return what has been counted in this iteration, and begin again."""
         counted, self.gradients = self.gradients, 0
         return counted
 
-    def settle(self, active: np.ndarray | None) -> Any:
-        """Add this iteration's gradients of active agents, (chains, agents), to the total.
+    def settle(self, awake: np.ndarray | None) -> Any:
+        """Add this iteration's gradients of agents that are awake, (chains, agents), to the total.
 
-        Returns them. None: all agents are active.
+        Returns them. None: all agents are awake.
         """
         counted = self.take()
-        if active is not None:
-            counted = counted * active
+        if awake is not None:
+            counted = counted * awake
         self.total = self.total + counted
         return counted

@@ -156,6 +156,10 @@ class Graph:
         self._refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
+    def signless_laplacian(self) -> Matrix:
+        """Return D + A."""
+        return self.matrix(np.ones(len(self.senders)), self.degrees)
+
     def metropolis(self) -> Matrix:
         """Return the Metropolis weights W; a ConcordError if the graph is directed."""
         self._refuse_directed("Metropolis weights")

@@ -40,6 +40,7 @@ class Network:
     compute, link: how long gradients and vectors take on the simulated clock; None: no time.
     barrier: agents wait for their neighbors; or go on with the last that has arrived.
 
+    active: which agents move in this iteration, (chains, agents); None: all.
     unicasts, broadcasts, bytes: vectors sent since the start, and the bytes of the broadcasts,
     (agents,) or (chains, agents).
     """
@@ -165,14 +166,14 @@ class Network:
         if self.on_loss == "skip":
             traffic.arrived = graph.per_receiver(np.logical_and, traffic.arrived)
         self.traffic, self._k = traffic, k
-        if self.has_sleep:
-            self.active = traffic.awake.T
+        self.active = self.awake
 
     @property
-    def has_sleep(self) -> bool:
-        """Whether agents sleep in some iterations."""
+    def awake(self) -> np.ndarray | None:
+        """Which agents are awake in this iteration, (chains, agents); None: all, always."""
         kinds = (happenings.Sleep, happenings.RandomPair)
-        return not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
+        sleeps = not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
+        return self.traffic.awake.T if sleeps and self.traffic is not None else None
 
     def _postpone(self, k: int, traffic: Traffic) -> None:
         """Let vectors arrive after the ticks that they are under way."""
@@ -255,6 +256,10 @@ class Network:
         share = np.full(self.agents, 1 / self.agents) if shares is None else shares
         return (share @ x)[:, None]
 
+    def announce(self, agents: np.ndarray) -> None:
+        """Count that these agents, a mask (agents,), tell all neighbors where they are."""
+        self._add(self._copies * agents, self._once * agents, self.dim * 8)
+
     def count_sent(
         self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
     ) -> None:
@@ -299,11 +304,22 @@ class Network:
             self._matrices["fusion"] = coefficient, matrix
         return matrix
 
+    def adjacency(self) -> Matrix:
+        """Return the graph's adjacency A, made once."""
+        return self._once_made("adjacency")
+
     def laplacian(self) -> Matrix:
-        """Return the graph's Laplacian, made once."""
-        if "laplacian" not in self._matrices:
-            self._matrices["laplacian"] = self.graph.laplacian()
-        return self._matrices["laplacian"]
+        """Return the graph's Laplacian D - A, made once."""
+        return self._once_made("laplacian")
+
+    def signless_laplacian(self) -> Matrix:
+        """Return D + A of the graph, made once."""
+        return self._once_made("signless_laplacian")
+
+    def _once_made(self, name: str) -> Matrix:
+        if name not in self._matrices:
+            self._matrices[name] = getattr(self.graph, name)()
+        return self._matrices[name]
 
     def _vector_size(self, x: np.ndarray) -> float:
         for effect in self.effects:

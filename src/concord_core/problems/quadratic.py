@@ -6,7 +6,10 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from concord.laws.gaussian import Gaussian
 
 from concord_core.errors import ConcordError
 
@@ -21,6 +24,12 @@ class QuadraticProblem:
         self.gram, self.shift = gram, shift
         self.agents, self.dim = shift.shape
         self._inverses: tuple[bytes, np.ndarray] = b"", gram
+
+    @cached_property
+    def posterior(self) -> Gaussian:
+        """The exact posterior."""
+        cov = np.linalg.inv(self.gram.sum(axis=0))
+        return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return gram_i x_i - shift_i, (chains, agents, dim)."""

@@ -1,0 +1,151 @@
+r"""Consensus Monte Carlo: every agent samples by itself, and the draws are averaged in the end.
+
+.. math::
+    x_i^{(k+1)} &= x_i^{(k)} - \eta_k \nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)},
+        \qquad w_i \sim N(0, I) \\
+    \theta^{(k)} &= \Bigl( \sum_i \Lambda_i \Bigr)^{-1} \sum_i \Lambda_i x_i^{(k)},
+        \qquad \Lambda_i = \bigl( \text{sample covariance of } x_i^{(1)}, \dots, x_i^{(k)}
+        \bigr)^{-1}
+
+Of agent i this is Langevin for exp(-f_i), the likelihood of its data times the prior to the power
+1/N. Where the f_i are quadratic and the draws exact (without ``step_size``), theta is exact but for
+the error of the covariances, of order 1/k; elsewhere the average of draws is an approximation.
+``combine: gaussian`` draws theta from the product of the Gaussians that have the agents' sample
+moments,
+
+.. math::
+    \theta \sim N \Bigl( \bigl( \sum_i \Lambda_i \bigr)^{-1} \sum_i \Lambda_i m_i,
+        \bigl( \sum_i \Lambda_i \bigr)^{-1} \Bigr).
+
+Theta is what is read, the same for all agents: what a network that stops at iteration k would
+answer. The x_i are of no use by themselves, and are not recorded. Before there are more draws than
+dimensions theta is the plain average. Arrays have shape (chains, agents, dim).
+
+Source: Scott, Blocker, Bonassi, Chipman, George and McCulloch, "Bayes and big data: the consensus
+Monte Carlo algorithm" (2016); the product of Gaussians is the parametric estimator of Neiswanger,
+Wang and Xing, "Asymptotically exact, embarrassingly parallel MCMC" (2013, arXiv:1311.4780). Both
+are well known, and were not at hand; that covariances are those of the draws so far is our form.
+Price: a gradient of every agent per step (an exact draw counts as one), and a vector of every
+agent: draws are sent once, all together in the end. The Lambda_i are sent with them and not
+counted.
+Needs: a server, or a single agent; potentials that are densities by themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+from concord_core.problem import Quadratic
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import check_server, find_flat_agent
+from concord_core.schedules import Schedule, value_at
+
+LARGEST_DIM = 1000  # whose covariances are kept, of every chain and agent
+
+
+class State(NamedTuple):
+    """Draws x and their running mean, (chains, agents, dim), and what theta is made of besides.
+
+    squares: sums of squared deviations, (chains, agents, dim, dim). count: draws so far, (1,). z:
+    theta's own noise, (chains, dim), if it has one. center, root: mean and square root of the
+    covariance of exact draws, (agents, dim) and (agents, dim, dim), the same in all steps.
+    """
+
+    x: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray
+    count: np.ndarray
+    z: np.ndarray
+    center: np.ndarray
+    root: np.ndarray
+
+
+@dataclass(frozen=True)
+class ConsensusMC:
+    """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly.
+
+    combine: average the agents' draws by their inverse covariances, or draw from the product of
+    Gaussians with their moments. burn_in: iterations that do not enter the moments.
+    """
+
+    name: ClassVar[str] = "Consensus Monte Carlo"
+
+    step_size: Schedule | None = None
+    combine: Literal["draws", "gaussian"] = "draws"
+    burn_in: int = 0
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network without a server, and agents without a density of their own."""
+        check_server(network, "consensus_mc")
+        if problem is None:
+            return
+        if problem.dim > LARGEST_DIM:
+            raise ConcordError(
+                f"sampler consensus_mc keeps covariances of {problem.dim} dimensions for every "
+                f"agent; use at most {LARGEST_DIM}"
+            )
+        if isinstance(problem, Quadratic):
+            if (flat := find_flat_agent(problem.gram)) is not None:
+                raise ConcordError(
+                    f"agent {flat} has too few points or no prior, so that exp(-f_{flat}) is no "
+                    "density that it could sample; give it a share of the prior"
+                )
+        elif self.step_size is None:
+            raise ConcordError(
+                f"step_size: it is missing, and {type(problem).__name__} has no exact draws, which "
+                "quadratic problems have; give one"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with moments of no draws."""
+        center = root = np.empty(0)
+        if self.step_size is None:
+            root = np.linalg.cholesky(np.linalg.inv(problem.gram))
+            center = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
+        chains, agents, dim = x0.shape
+        z = np.zeros((chains, dim) if self.combine == "gaussian" else 0)
+        squares = np.zeros((chains, agents, dim, dim))
+        return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, center, root)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return a draw of each agent, and the moments of its draws."""
+        x = state.x
+        if self.step_size is None:
+            problem.pay(1)
+            w = rng.standard_normal(x.shape)
+            x = np.einsum("cad,aed->cae", w, state.root) + state.center
+        else:
+            eta = value_at(self.step_size, k)
+            x = x - eta * problem.gradient(x) + langevin_noise(rng, eta, x)
+        network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
+        state = state._replace(x=x)
+        if k >= self.burn_in:
+            count, apart = state.count + 1, x - state.mean
+            outer = apart[..., None] * apart[..., None, :]
+            squares = state.squares + outer * (1 - 1 / count[0])
+            state = state._replace(mean=state.mean + apart / count[0], squares=squares, count=count)
+        if self.combine == "gaussian":
+            state = state._replace(z=rng.standard_normal(state.z.shape))
+        return state
+
+    def read(self, state: State) -> np.ndarray:
+        """Return theta for every agent; not a number where a chain has diverged."""
+        x, mean, squares, count, z = state[:5]
+        if count[0] <= x.shape[2]:
+            return np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape)
+        theta = np.full((len(x), x.shape[2]), np.nan)
+        finite = np.isfinite(squares).all(axis=(1, 2, 3)) & np.isfinite(x).all(axis=(1, 2))
+        weights = np.linalg.pinv(squares[finite] / (count[0] - 1), hermitian=True)
+        cov = np.linalg.inv(weights.sum(axis=1))
+        centers = (x if self.combine == "draws" else mean)[finite]
+        theta[finite] = np.einsum("cij,cajk,cak->ci", cov, weights, centers)
+        if self.combine == "gaussian":
+            theta[finite] += np.einsum("cij,cj->ci", np.linalg.cholesky(cov), z[finite])
+        return np.broadcast_to(theta[:, None], x.shape)

@@ -1,0 +1,137 @@
+r"""D-MALA: Langevin steps along tracked gradients, which each agent accepts or not.
+
+.. math::
+    \hat g_i^{(k)} &= \sum_j W_{ij} \bigl( \hat g_j^{(k-1)} + g_j^{(k)} - g_j^{(k-1)} \bigr),
+        \qquad g_j^{(k)} = -\nabla f_j(x_j^{(k)}), \qquad \hat g^{(-1)} = g^{(-1)} = 0 \\
+    x_i' &= x_i^{(k)} + \epsilon z_i + c\, \epsilon^2 \hat g_i^{(k)}, \qquad z_i \sim N(0, I) \\
+    x_i^{(k+1)} &= \sum_j W_{ij} \tilde x_j, \qquad
+        \tilde x_j = x_j' \text{ with probability } \min(1, e^{a_j}), \text{ else } x_j^{(k)}
+
+with c = 1 (``drift: whole``) or 1/2 (``half``). Tracked like the gradients are the average
+aleph_i of all agents' z_j^T H_j z_j, or v_i of all H_j (x_j' - x_j), with H_j the Hessian of f_j
+at x_j, and ``correction`` is one of
+
+``none``
+    every move is accepted;
+``released``
+    :math:`a_i = -\tfrac12 \epsilon^2 (\aleph_i + \lVert \hat g_i \rVert^2)`, with the whole drift;
+``energy``
+    :math:`a_i = -\tfrac12 \epsilon^2 (\aleph_i - \lVert \hat g_i \rVert^2)`, less the change of the
+    energy :math:`U(x) + \lVert z \rVert^2 / 2`, to second order, in the move with the whole drift;
+``mala``
+    :math:`a_i = \tfrac18 \epsilon^2 (2 \hat g_i^\top v_i - \lVert v_i \rVert^2)`, with half the
+    drift: for one agent and quadratic f the acceptance of MALA, so that the posterior is sampled
+    exactly, whatever epsilon.
+
+The noise of a step has the variance epsilon^2, and so half the drift is that of Langevin for the
+posterior: with the whole drift the posterior's square is sampled as epsilon gets small, variances
+half as large, whether moves are corrected or not, since rejections vanish with epsilon and depend
+on z^2 alone (derived here). With several agents no correction is exact: each accepts by itself.
+Arrays have shape (chains, agents, dim).
+
+Source: Kungurtsev, Cobb, Javidi and Jalaian, "Decentralized Bayesian learning with
+Metropolis-adjusted Hamiltonian Monte Carlo" (2021, arXiv:2107.07211), from its authors' released
+code, which is ``drift: whole, correction: released``; the print was not at hand, and whether it has
+the sign of ``energy`` we do not know. There several rounds of averaging may follow a step; ``half``
+and ``mala`` are ours.
+Price: a gradient of every agent, and with a correction a product with its Hessian (two gradients);
+x and the gradients to every neighbor, with ``mala`` a third vector, with the others a number.
+Needs: a connected network, or no edges at all, on which everything arrives; for corrections
+Hessians of the potentials.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+from concord_core.samplers.checks import check_lossless, check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Positions x, and tracked averages less an agent's own, (chains, agents, dim).
+
+    rest: of the gradients. remainder: of what the correction tracks, with one coordinate where that
+    is a number; empty without a correction.
+    """
+
+    x: np.ndarray
+    rest: np.ndarray
+    remainder: np.ndarray
+
+
+@dataclass(frozen=True)
+class DMALA:
+    """D-MALA with epsilon, the standard deviation of a step's noise, and weights W."""
+
+    name: ClassVar[str] = "D-MALA"
+
+    step_size: Schedule
+    drift: Literal["half", "whole"]
+    correction: Literal["none", "mala", "energy", "released"]
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse corrections of another move, and a network on which what is tracked gets lost."""
+        check_mixing(network, self.weights)
+        fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
+        if self.drift != fitting:
+            raise ConcordError(
+                f"correction: {self.correction} is of moves with drift: {fitting}, not "
+                f"{self.drift}; use drift: {fitting}, or correction: none"
+            )
+        check_lossless(
+            network,
+            "d_mala sends positions, gradients and curvatures, of which network does not say what "
+            "arrives",
+        )
+        corrects = problem is not None and self.correction != "none"
+        if corrects and not hasattr(problem, "hessian_product"):
+            raise ConcordError(
+                "sampler d_mala corrects by Hessians of the potentials, which "
+                f"{type(problem).__name__} has not; use correction: none"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with nothing tracked yet."""
+        width = {"none": 0, "mala": x0.shape[-1]}.get(self.correction, 1)
+        return State(x0, np.zeros_like(x0), np.zeros_like(x0[..., :1].repeat(width, -1)))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the mixed positions after moves along tracked gradients, accepted or not."""
+        (x, rest, remainder), epsilon = state, value_at(self.step_size, k)
+        tracked, rest = self._track(network, -problem.gradient(x), rest)
+        z = rng.standard_normal(x.shape, dtype=x.dtype.type)
+        share = {"half": 0.5, "whole": 1.0}[self.drift]
+        move = epsilon * z + share * epsilon**2 * tracked
+        if self.correction == "mala":
+            v, remainder = self._track(network, problem.hessian_product(x, move), remainder)
+            log_odds = epsilon**2 / 8 * _dot(2 * tracked - v, v)
+        elif self.correction != "none":
+            own = _dot(z, problem.hessian_product(x, z))[..., None]
+            aleph, remainder = self._track(network, own, remainder)
+            sign = 1 if self.correction == "energy" else -1
+            log_odds = epsilon**2 / 2 * (sign * _dot(tracked, tracked) - aleph[..., 0])
+        if self.correction != "none":
+            accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(log_odds, 0.0))
+            move = np.where(accepted[..., None], move, 0.0)
+        return State(network.mix(self.weights, x + move), rest, remainder)
+
+    def _track(
+        self, network: Network, own: np.ndarray, rest: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tracked average W (rest + own), and the same less an agent's own."""
+        average = network.mix(self.weights, rest + own)
+        return average, average - own
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the inner products of vectors (chains, agents, dim), (chains, agents)."""
+    return np.einsum("cad,cad->ca", a, b)

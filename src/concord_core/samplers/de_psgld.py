@@ -1,0 +1,96 @@
+r"""DE-PSGLD: DE-SGLD within a convex set, which agents are pulled back to where they leave it.
+
+.. math::
+    x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \Bigl( \tilde\nabla f_i(x_i^{(k)})
+        + \frac{x_i^{(k)} - P_K(x_i^{(k)})}{\gamma N} \Bigr) + \sqrt{2 \eta_k}\, w_i^{(k+1)},
+        \qquad w_i \sim N(0, I)
+
+with P_K the projection on the set K. The pulls of all N agents add up to the gradient of
+:math:`d_K(x)^2 / 2 \gamma`, the Moreau-Yosida envelope of the constraint, d_K the distance to K.
+For small steps the network average has the law :math:`\exp(-\sum_i f_i - d_K^2 / 2 \gamma)`, which
+is the posterior on K for small gamma, and the same for any number of agents. Draws may lie outside
+of K, by about :math:`\sqrt{\gamma}`; steps need about :math:`\eta < 2 \gamma N` to be stable there.
+Arrays have shape (chains, agents, dim).
+
+Source: Islam and Zhu, "Decentralized proximal stochastic gradient Langevin dynamics" (2026,
+arXiv:2605.00723), from its authors' released code; the print was not at hand.
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+from concord_core.sampler import Positions, langevin_noise
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All x within a radius of the point whose coordinates are all ``center``."""
+
+    radius: float
+    center: float = 0.0
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the ball to x, (..., dim)."""
+        apart = x - self.center
+        length = np.sqrt(np.einsum("...d,...d->...", apart, apart))[..., None]
+        projected: np.ndarray = self.center + apart * (self.radius / np.maximum(length, self.radius))
+        return projected
+
+
+@dataclass(frozen=True)
+class Box:
+    """All x whose coordinates lie between two numbers."""
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        """Refuse an empty box."""
+        if not self.lower < self.upper:
+            raise ConcordError(
+                f"constraint: nothing lies between lower {self.lower:g} and upper {self.upper:g}; "
+                "make upper the larger"
+            )
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the box to x, (..., dim)."""
+        return np.clip(x, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class DEPSGLD:
+    """DE-PSGLD with step size eta, a set K, the smoothing gamma and mixing weights W."""
+
+    name: ClassVar[str] = "DE-PSGLD"
+
+    step_size: Schedule
+    constraint: Ball | Box
+    smoothing: float
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and weights that do not suit it."""
+        check_mixing(network, self.weights)
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return the state at x0."""
+        return Positions(x0)
+
+    def step(
+        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return a step of DE-SGLD along the gradients and the pull towards K."""
+        x, eta = state.x, value_at(self.step_size, k)
+        pull = (x - self.constraint.project(x)) / (self.smoothing * network.agents)
+        move = -eta * (problem.gradient(x) + pull) + langevin_noise(rng, eta, x)
+        return Positions(network.mix(self.weights, x, plus=move))

@@ -1,0 +1,66 @@
+r"""DE-SGHMC: decentralized stochastic gradient Hamiltonian Monte Carlo.
+
+.. math::
+    v_i^{(k+1)} &= v_i^{(k)} - \eta_k \left( \gamma v_i^{(k)} + \tilde\nabla f_i(x_i^{(k)}) \right)
+                   + \sqrt{2 \gamma \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I) \\
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} + \eta_k v_i^{(k+1)}
+
+W is doubly stochastic; x, v, gradients and noise have shape (chains, agents, dim). Positions are
+exchanged, velocities are not.
+
+Source: gurbuzbalaban2021, eqs. (4.1)-(4.2); tzikas2024, eqs. (23)-(24), calls it D-SGHMC.
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.networks.network import Network
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Positions x and velocities v, (chains, agents, dim)."""
+
+    x: np.ndarray
+    v: np.ndarray
+
+
+@dataclass(frozen=True)
+class DESGHMC:
+    """DE-SGHMC with step size eta, friction gamma and mixing weights W.
+
+    initial_velocity_sd: standard deviation of the initial velocities.
+    """
+
+    name: ClassVar[str] = "DE-SGHMC"
+
+    step_size: Schedule
+    friction: float
+    weights: str | float = "metropolis"
+    initial_velocity_sd: float = 0.0
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and weights that do not suit it."""
+        check_mixing(network, self.weights)
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with velocities drawn from rng."""
+        return State(x0, self.initial_velocity_sd * rng.standard_normal(x0.shape))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the velocities after a Langevin step, and W x + eta v."""
+        (x, v), eta = state, value_at(self.step_size, k)
+        force = self.friction * v + problem.gradient(x)
+        noise = rng.standard_normal(x.shape, dtype=x.dtype.type)
+        v = v - eta * force + sqrt(2 * self.friction * eta) * noise
+        return State(network.mix(self.weights, x, plus=eta * v), v)

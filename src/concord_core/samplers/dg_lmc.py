@@ -1,0 +1,198 @@
+r"""DG-LMC: Langevin steps of every agent within a Gibbs sampler, whose other block a server draws.
+
+Every agent has a copy z_i of its own, tied to the common theta by a tolerance rho_i:
+
+.. math::
+    z_i &\leftarrow z_i - \gamma_k \Bigl( \nabla f_i(z_i) + \frac{z_i - \theta}{\rho_i} \Bigr)
+        + \sqrt{2 \gamma_k}\, w_i, \qquad w_i \sim N(0, I), \qquad \text{n times} \\
+    \theta &\sim N \Bigl( \frac{\sum_i z_i / \rho_i}{\sum_i 1 / \rho_i},
+        \frac{1}{\sum_i 1 / \rho_i} I \Bigr)
+
+which samples :math:`\exp(-\sum_i (f_i(z_i) + \lVert z_i - \theta \rVert^2 / 2 \rho_i))` but for the
+error of the Langevin steps. Of theta this is the product of the agents' laws, each convolved with
+N(0, rho_i I): where f_i has the precision P_i, theta's law has :math:`(P_i^{-1} + \rho_i I)^{-1}`
+(derived here). That bias stays when the steps get small.
+
+With ``coupling`` the ties are :math:`\lVert A_i (z_i - \theta) \rVert^2 / 2 \rho_i`, and the steps
+are taken in the coordinates :math:`A_i z_i`: with :math:`G_i = (A_i^\top A_i)^{-1}` for I,
+
+.. math::
+    z_i &\leftarrow z_i - \gamma_k \Bigl( G_i \nabla f_i(z_i) + \frac{z_i - \theta}{\rho_i} \Bigr)
+        + \sqrt{2 \gamma_k}\, A_i^{-1} w_i \\
+    \theta &\sim N \Bigl( Q^{-1} \sum_i \frac{G_i^{-1} z_i}{\rho_i}, Q^{-1} \Bigr), \qquad
+        Q = \sum_i G_i^{-1} / \rho_i
+
+and theta's law has :math:`(P_i^{-1} + \rho_i G_i)^{-1}`.
+
+With ``particles: K`` theta is only proposed so (pseudo-marginal DG-LMC): :math:`\theta'` is
+accepted, or else theta stays while z has moved, with the odds
+
+.. math::
+    e^{\sum_i f_i(\theta) - f_i(\theta')} \frac{q(\theta', \theta)}{q(\theta, \theta')}, \qquad
+    q(s, t) = \frac1K \sum_{k=1}^K \exp \Bigl( -\sum_i
+        \frac{\lVert A_i (t - z_i^{(k)}(s)) \rVert^2}{2 \rho_i} \Bigr)
+
+where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s. x_i is what agent i last
+heard of theta, so after the first step all x_i are equal; arrays have shape (chains, agents, dim).
+
+Source: Plassier, Vono, Durmus and Moulines, "DG-LMC: a turn-key and scalable synchronous
+distributed MCMC algorithm via Langevin Monte Carlo within Gibbs" (2021, arXiv:2106.06300), from its
+authors' released code; the print was not at hand. There steps and their number may differ by agent.
+Price: n gradients of every agent, and an average of all by the server, per step; with particles 2K
+gradients and two potentials more, and as many messages again for the odds.
+Needs: a server, or a single agent.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+from concord_core.samplers.checks import check_server
+from concord_core.schedules import Schedule, value_at
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class State(NamedTuple):
+    """What agents know of theta, x, and their copies z, (chains, agents, dim).
+
+    root: A_i of all agents, (agents, dim, dim). metric: G_i. tie: G_i^{-1} / rho_i. covariance:
+    Q^{-1}, (dim, dim), and noise, its square root. All are the same in all steps.
+    """
+
+    x: np.ndarray
+    z: np.ndarray
+    root: np.ndarray
+    metric: np.ndarray
+    tie: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True)
+class DGLMC:
+    """DG-LMC with step size gamma.
+
+    tolerance: rho of all agents, or of each. local_steps: steps n between two draws of theta.
+    coupling: matrices A_i, one for all agents or one of each; None: I. particles: K of the odds by
+    which theta is accepted; None: it always is.
+    """
+
+    name: ClassVar[str] = "DG-LMC"
+
+    step_size: Schedule
+    tolerance: float | tuple[float, ...]
+    local_steps: int = 1
+    coupling: tuple[Matrix, ...] | None = None
+    particles: int | None = None
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network without a server, and tolerances of other agents."""
+        check_server(network, "dg_lmc", averages=True)
+        if isinstance(self.tolerance, tuple) and len(self.tolerance) != network.agents:
+            raise ConcordError(
+                f"tolerance: there are {len(self.tolerance)} for {network.agents} agents; give one "
+                "for all, or one of each"
+            )
+        if problem is not None:
+            self._roots(network.agents, problem.dim)
+        if self.particles and problem is not None and not hasattr(problem, "potential"):
+            raise ConcordError(
+                f"particles: {type(problem).__name__} states no potentials, by which theta would "
+                "be accepted; remove particles"
+            )
+
+    def _roots(self, agents: int, dim: int) -> np.ndarray:
+        """Return A_i of all agents, (agents, dim, dim); a ConcordError if they are none."""
+        given = (np.eye(dim).tolist(),) if self.coupling is None else self.coupling
+        sizes = {(len(rows), *map(len, rows)) for rows in given}
+        roots = np.array(given) if sizes == {(dim,) * (dim + 1)} else np.zeros((1, dim, dim))
+        if len(given) not in (1, agents) or not np.linalg.det(roots).all():
+            raise ConcordError(
+                f"coupling: give one invertible matrix of {dim} rows of {dim} numbers, or one for "
+                f"each of {agents} agents"
+            )
+        return np.broadcast_to(roots, (agents, dim, dim))
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with copies there."""
+        root = self._roots(network.agents, problem.dim)
+        precision = root.swapaxes(1, 2) @ root
+        tie = precision / self._tolerances(network.agents)[:, None, None]
+        total = tie.sum(axis=0)
+        covariance = np.linalg.inv(total)
+        # The noise of theta is Q^{-1} R w with R the Cholesky root of Q: w alone is drawn.
+        noise = covariance @ np.linalg.cholesky(total)
+        if self.particles:
+            x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay
+        return State(x0, x0, root, np.linalg.inv(precision), tie, covariance, noise)
+
+    def _tolerances(self, agents: int) -> np.ndarray:
+        return np.broadcast_to(np.asarray(self.tolerance, dtype=float), agents)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state after local steps of z and a draw of theta."""
+        gamma, (x, z) = value_at(self.step_size, k), state[:2]
+        for _ in range(self.local_steps):
+            z = self._move(z, x, gamma, state, problem, rng)
+        theta = np.repeat(self._draw_theta(z, state, network, rng), network.agents, axis=1)
+        if self.particles:
+            network.average(z)  # as many messages again for the odds
+            odds = (problem.potential(x) - problem.potential(theta)).sum(axis=1)
+            odds = odds + self._log_q(theta, x, z, gamma, state, problem, rng)
+            odds = odds - self._log_q(x, theta, z, gamma, state, problem, rng)
+            accepted = np.log(rng.random(len(x))) < odds
+            theta = np.where(accepted[:, None, None], theta, x)
+            network.active = np.repeat(accepted[:, None], network.agents, axis=1)
+        return state._replace(x=theta, z=z)
+
+    def _move(
+        self,
+        z: np.ndarray,
+        x: np.ndarray,
+        gamma: float,
+        state: State,
+        problem: Any,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Return the copies z after a Langevin step, tied to x."""
+        drift = np.einsum("cad,ade->cae", problem.gradient(z), state.metric)
+        drift = drift + (z - x) / self._tolerances(z.shape[1])[:, None]
+        w = rng.standard_normal(z.shape, dtype=z.dtype.type)
+        noise = np.einsum("cad,aed->cae", w, np.linalg.inv(state.root))
+        moved: np.ndarray = z - gamma * drift + np.sqrt(2 * gamma) * noise
+        return moved
+
+    def _draw_theta(
+        self, z: np.ndarray, state: State, network: Network, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return theta, drawn by the server given all copies z, (chains, 1, dim)."""
+        w = rng.standard_normal(z[:, :1].shape, dtype=z.dtype.type)
+        tied = np.einsum("cad,ade->cae", z, state.tie)
+        mean = network.agents * network.average(tied) @ state.covariance
+        return mean + w @ state.noise.T
+
+    def _log_q(
+        self,
+        s: np.ndarray,
+        t: np.ndarray,
+        z: np.ndarray,
+        gamma: float,
+        state: State,
+        problem: Any,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Return the log of K q(s, t) of each chain, (chains,)."""
+        total = np.full(len(z), -np.inf)
+        for _ in range(self.particles or 0):
+            apart = t - self._move(z, s, gamma, state, problem, rng)
+            square = np.einsum("cad,ade,cae->c", apart, state.tie / 2, apart)
+            total = np.logaddexp(total, -square)
+        return total

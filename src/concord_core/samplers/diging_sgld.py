@@ -1,0 +1,82 @@
+r"""DIGing-SGLD: every agent tracks the average of all gradients, and follows it.
+
+.. math::
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k y_i^{(k)} + \sqrt{2 \eta_k}\, w_i^{(k+1)},
+        \qquad w_i \sim N(0, I) \\
+    y_i^{(k+1)} &= \sum_j W_{ij} y_j^{(k)} + \tilde\nabla f_i(x_i^{(k+1)})
+                  - \tilde\nabla f_i(x_i^{(k)}), \qquad y_i^{(0)} = \tilde\nabla f_i(x_i^{(0)})
+
+W is doubly stochastic, and may change from iteration to iteration; x, y, gradients and noise have
+shape (chains, agents, dim). The state holds :math:`v = y - \tilde\nabla f(x)`, which starts at zero
+and moves before the next gradient is taken: :math:`v_i^{(k+1)} = \sum_j W_{ij} y_j^{(k)} -
+\tilde\nabla f_i(x_i^{(k)})`. A step conserves :math:`\sum_i v_i = 0`, by which the network average
+makes a Langevin step on f, but for where the gradients are taken. If vectors get lost in one
+direction alone, that sum is a random walk, which nothing calls back.
+
+Source: Bajwa, Gürbüzbalaban, Kutbay, Zhu, Zulqarnain, "DIGing-SGLD: Decentralized and Scalable
+Langevin Sampling over Time-Varying Networks", 2025, arXiv 2511.12836, in our form: its abstract was
+read, its equations were not; without noise it is DIGing (Nedić, Olshevsky, Shi 2017).
+Price: two vectors to every neighbor and a gradient (or mini-batch) of every agent per step. What
+happens on the network happens to both of an agent's vectors.
+Needs: a connected network, or no edges at all; with privacy any ``on_loss`` but ``reuse_last``,
+which begins with the first tracked gradients, as they are.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.effects import Privacy
+from concord_core.networks.network import Network
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+TRACKED = 1  # the lane of the tracked gradients
+
+
+class State(NamedTuple):
+    """Positions x and tracked gradients without the agent's own v, (chains, agents, dim)."""
+
+    x: np.ndarray
+    v: np.ndarray
+
+
+@dataclass(frozen=True)
+class DIGingSGLD:
+    """DIGing-SGLD with step size eta and mixing weights W."""
+
+    name: ClassVar[str] = "DIGing-SGLD"
+
+    step_size: Schedule
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse unsuited weights, and first tracked gradients that nobody has hidden."""
+        check_mixing(network, self.weights)
+        hidden = any(isinstance(effect, Privacy) for effect in network.effects)
+        if hidden and network.on_loss == "reuse_last":
+            raise ConcordError(
+                "network.on_loss: with reuse_last neighbors know the gradients that DIGing-SGLD "
+                "begins with, which privacy does not hide; use keep_own_weight, or remove privacy"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0; neighbors know how y starts, by full gradients."""
+        network.open_lane(problem.full_gradient(x0))
+        return State(x0, np.zeros_like(x0))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return W x - eta y + sqrt(2 eta) w, and W y - grad f(x)."""
+        (x, v), eta = state, value_at(self.step_size, k)
+        gradient = problem.gradient(x)
+        y = v + gradient
+        mixed = network.mix(self.weights, y, lane=TRACKED)
+        move = -eta * y + langevin_noise(rng, eta, x)
+        return State(network.mix(self.weights, x, plus=move), mixed - gradient)

@@ -1,0 +1,71 @@
+r"""EXTRA-SGLD: DE-SGLD that remembers how far agents were from their neighbors, and corrects it.
+
+.. math::
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)}) - u_i^{(k)}
+                  + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I) \\
+    u_i^{(k+1)} &= u_i^{(k)} + \sum_j (\tilde W - W)_{ij} x_j^{(k)}, \qquad u_i^{(0)} = 0,
+        \qquad \tilde W = h I + (1 - h) W
+
+so that :math:`u_i \leftarrow u_i + h (x_i - \sum_j W_{ij} x_j)`. Without noise and with a constant
+step it is EXTRA (Shi, Ling, Wu, Yin 2015), :math:`x^{(k+2)} = (I + W) x^{(k+1)} - \tilde W x^{(k)}
+- \eta (\nabla f(x^{(k+1)}) - \nabla f(x^{(k)}))`, which gets the noise :math:`\sqrt{2 \eta}
+(w^{(k+2)} - w^{(k+1)})`: fresh noise in each step of that form would add up in the network average.
+
+W is doubly stochastic; x, u, gradients and noise have shape (chains, agents, dim). A step conserves
+:math:`\sum_i u_i = 0`, by which the network average makes a Langevin step on f, but for where the
+gradients are taken. If vectors get lost in one direction alone, that sum is a random walk, which
+nothing calls back, and so is the network average.
+
+Source: Gürbüzbalaban, Islam, Wang, Zhu, "Generalized EXTRA stochastic gradient Langevin dynamics",
+2024, arXiv 2412.01993, in our form: its abstract and its authors' code were read, its equations
+were not.
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.networks.network import Network
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Positions x and corrections u, (chains, agents, dim)."""
+
+    x: np.ndarray
+    u: np.ndarray
+
+
+@dataclass(frozen=True)
+class EXTRASGLD:
+    """EXTRA-SGLD with step size eta, mixing weights W, and h, how fast u is corrected."""
+
+    name: ClassVar[str] = "EXTRA-SGLD"
+
+    step_size: Schedule
+    h: float = 0.5
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and weights that do not suit it."""
+        check_mixing(network, self.weights)
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, without corrections."""
+        return State(x0, np.zeros_like(x0))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return W x - eta grad f(x) - u + sqrt(2 eta) w, and u + h (x - W x)."""
+        (x, u), eta = state, value_at(self.step_size, k)
+        move = -eta * problem.gradient(x) + langevin_noise(rng, eta, x)
+        mixed = network.mix(self.weights, x)
+        return State(mixed - u + move, u + self.h * (x - mixed))

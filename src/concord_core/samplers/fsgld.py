@@ -1,0 +1,134 @@
+r"""FSGLD: a server's Langevin steps along one agent's gradient, corrected by surrogates; and DSGLD.
+
+Every step agent s is drawn with probability p_s, and moves theta n times by
+
+.. math::
+    \theta \leftarrow \theta - \gamma_k \Bigl( \frac{1}{p_s} \nabla f_s(\theta)
+        + \sum_i \Lambda_i (\theta - m_i) - \frac{1}{p_s} \Lambda_s (\theta - m_s) \Bigr)
+        + \sqrt{2 \gamma_k}\, w, \qquad w \sim N(0, I)
+
+where N(m_i, Lambda_i^{-1}) is a surrogate of agent i's exp(-f_i), which all agents know. Over s the
+drift is that of the posterior, whatever the surrogates (with n = 1); the better they are, the less
+it varies: with those of quadratic potentials not at all. ``surrogates: laplace``, FSGLD, takes the
+mode of f_i and its Hessian there; ``surrogates: none``, DSGLD, has Lambda_i = 0. Theta is the same
+for all agents, and starts where agent 0 does; arrays have shape (chains, agents, dim).
+
+Source: el Mekkaoui, Mesquita, Blomstedt and Kaski, "Federated stochastic gradient Langevin
+dynamics" (2021, arXiv:2004.11231); DSGLD is Ahn, Shahbaba and Welling, "Distributed stochastic
+gradient MCMC" (2014). Both are well known, and were not at hand; that surrogates are Laplace's
+approximations is our choice, and gradients are those of all of an agent's data.
+Price: n gradients of one agent, to whom theta is sent and who sends it back, per step. What
+surrogates cost to find, once, is not counted.
+Needs: a server, or a single agent; for surrogates ``minimize`` and Hessians of the potentials.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.network import Network
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import check_server, find_flat_agent
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Theta, once for each agent, x, (chains, agents, dim); and the surrogates, empty without.
+
+    excess, beside: the matrix and the vector of the surrogates' part of the drift where agent s is
+    drawn, excess_s theta - beside_s, (agents, dim, dim) and (agents, dim).
+    """
+
+    x: np.ndarray
+    excess: np.ndarray
+    beside: np.ndarray
+
+
+@dataclass(frozen=True)
+class FSGLD:
+    """FSGLD, or DSGLD without surrogates, with step size gamma.
+
+    probabilities: p_s of each agent; None: all equal. local_steps: steps n that an agent takes
+    before theta goes back.
+    """
+
+    name: ClassVar[str] = "FSGLD"
+
+    step_size: Schedule
+    surrogates: Literal["none", "laplace"] = "none"
+    probabilities: tuple[float, ...] | None = None
+    local_steps: int = 1
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network without a server, chances that are none, and missing surrogates."""
+        check_server(network, "fsgld")
+        chances = self.probabilities
+        if chances is not None:
+            if len(chances) != network.agents:
+                raise ConcordError(
+                    f"probabilities: there are {len(chances)} for {network.agents} agents; give "
+                    "one of each"
+                )
+            if abs(sum(chances) - 1) > 1e-9 or min(chances) <= 0:
+                raise ConcordError(
+                    f"probabilities: they add up to {sum(chances):g}, and the least is "
+                    f"{min(chances):g}; give positive ones that add up to 1"
+                )
+        if problem is not None and self.surrogates == "laplace":
+            laplace_surrogates(problem)
+
+    def _chances(self, agents: int) -> np.ndarray:
+        return np.array(self.probabilities or [1 / agents] * agents)
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0."""
+        if self.surrogates == "none":
+            return State(x0, np.empty(0), np.empty(0))
+        precisions, shifts = laplace_surrogates(problem)
+        weights = (1 / self._chances(network.agents))[:, None]
+        excess = precisions.sum(axis=0) - weights[..., None] * precisions
+        return State(x0, excess, shifts.sum(axis=0) - weights * shifts)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return theta after steps of the agent that each chain draws."""
+        gamma, chances = value_at(self.step_size, k), self._chances(network.agents)
+        bounds = np.cumsum(chances)[:-1]
+        drawn = (rng.random(len(state.x))[:, None] >= bounds).sum(axis=1, keepdims=True)
+        network.count_sent(drawn, 2 if network.agents > 1 else 0)
+        theta = state.x[:, :1]
+        for _ in range(self.local_steps):
+            drift = problem.gradient_of(drawn, theta) / chances[drawn][..., None]
+            if self.surrogates == "laplace":
+                drift = drift + theta @ state.excess[drawn[:, 0]] - state.beside[drawn]
+            theta = theta - gamma * drift + langevin_noise(rng, gamma, theta)
+        return state._replace(x=np.repeat(theta, network.agents, axis=1))
+
+
+def laplace_surrogates(problem: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return Lambda_i, (agents, dim, dim), and Lambda_i m_i, (agents, dim), at the modes of f_i.
+
+    A ConcordError if the problem lacks what that takes, or one is not positive definite.
+    """
+    if not hasattr(problem, "minimize") or not hasattr(problem, "hessian_product"):
+        raise ConcordError(
+            f"surrogates: laplace needs modes and Hessians of the potentials, which "
+            f"{type(problem).__name__} has not; use none"
+        )
+    agents, dim = problem.agents, problem.dim
+    zero = np.zeros((1, agents, dim))
+    modes = problem.minimize(zero, np.zeros(agents), zero)[0]
+    units = np.broadcast_to(np.eye(dim)[:, None], (dim, agents, dim))
+    columns = problem.hessian_product(np.repeat(modes, dim, axis=0), units)
+    precisions = columns.transpose(1, 2, 0)
+    if (flat := find_flat_agent(precisions)) is not None:
+        raise ConcordError(
+            f"surrogates: that of agent {flat} is not positive definite, for want of points or "
+            "of a prior; give it a share of the prior, or use none"
+        )
+    return precisions, np.einsum("aij,aj->ai", precisions, modes[0])

@@ -1,0 +1,215 @@
+r"""Gossip ULA: at each tick two neighbors wake, and only they move; optionally event-triggered.
+
+At a tick of the universal clock agent i is uniform over the N agents and its partner j uniform
+over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
+
+.. math::
+    w_a \leftarrow w_a - \beta (\hat w_a - \hat w_b) - \frac{N \alpha}{2 p_a} \nabla f_a(w_a)
+                   + \sqrt{2 \alpha}\, v_a, \qquad v_a \sim N(0, \tfrac{N^2}{2} I)
+
+    p_a = \frac1N \Bigl( 1 + \sum_{l \in N_a} \frac{1}{|N_l|} \Bigr), \qquad
+    \hat w_a \leftarrow w_a \;\text{ if }\; \lVert w_a - \hat w_a \rVert^2
+                   > \frac{\mu}{(\tau_a + 1)^\delta}
+
+The p_a add up to 2, not 1: an agent is active with probability p_a, and the mean of the network
+average's step over pairs is -alpha/2 times the gradient of f, against noise of variance 2 alpha.
+As printed, gossip ULA therefore samples the posterior to the power 1/2. ``drift: whole`` has
+N alpha / p_a instead, whose mean is -alpha times the gradient, as in (14)-(15).
+
+With ``local_steps: T`` the pair fuses first and makes T steps of ULA then, each with noise of its
+own, from where the one before has led: less is sent for as many gradients.
+
+Above, tau_a is how often a was active before. ``communication`` defines the hats; ``always``:
+the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
+``never``: there is no fusion, each agent trains alone (isolated training). Before its first
+activation an agent has communicated nothing, so its first activation always triggers. Arrays have
+shape (chains, agents, dim); every chain has its own pairs. An agent sends one vector when it
+communicates: to its partner, or with triggering to all its neighbors, who all need it later (the
+paper says "broadcast", and counts one).
+
+Source: bhar2023, section 3, with f_a its E_a; local steps: Bhar, Bai, George, Busart, "Asynchronous
+Local Computations in Distributed Bayesian Learning", 2023, arXiv 2311.03496, in our form: its
+abstract was read, its equations were not.
+Price: two gradients per tick (two for each of T local steps), and a vector of either agent: to the
+other, or to all its neighbors where a trigger asks for it.
+Needs: a connected network of two agents or more.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.effects import BurstLoss, Loss
+from concord_core.networks.graph import Graph
+from concord_core.networks.network import Network
+from concord_core.samplers.checks import check_connected, check_neighbors
+from concord_core.schedules import Schedule, value_at
+
+# Pairs and noise are drawn for as many ticks at once as this many normal numbers serve: a draw of
+# few numbers takes longer than the rest of a tick.
+NORMALS_PER_DRAW = 1 << 17
+
+
+class State(NamedTuple):
+    """Positions x, what was communicated, how often agents were active, and drawn ticks.
+
+    x, communicated: (chains, agents, dim); the latter infinite of agents of which nothing is known.
+    activations: (chains, agents). Both are empty without a trigger. pairs, normals: of the ticks
+    that were drawn together, (ticks, chains, 2) and (ticks, steps, chains, 2, dim).
+    """
+
+    x: np.ndarray
+    communicated: np.ndarray
+    activations: np.ndarray
+    pairs: np.ndarray
+    normals: np.ndarray
+
+
+@dataclass(frozen=True)
+class GossipULA:
+    """Gossip ULA with gradient steps alpha and fusion weights beta.
+
+    communication: active agents communicate always, when triggered, or never.
+    drift: gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it.
+    threshold, decay: mu and delta of the trigger.
+    start_known: neighbors of a triggered agent know w^(0) at first.
+    local_steps: steps T that a pair makes after it has fused; None: one, from where it was before.
+    """
+
+    name: ClassVar[str] = "Gossip ULA"
+
+    step_size: Schedule
+    fusion: Schedule = 0.5
+    communication: Literal["always", "triggered", "never"] = "always"
+    drift: Literal["half", "whole"] = "half"
+    threshold: float | None = None
+    decay: float | None = None
+    start_known: bool = False
+    local_steps: int | None = None
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and a trigger without or with needless parameters."""
+        check_connected(network)
+        if not network.graph.is_connected or network.agents < 2:
+            raise ConcordError(
+                f"topology {network.graph.name!r} with {network.agents} agents has no pair to "
+                "gossip or is not connected; add edges (communication: never trains agents in "
+                "isolation)"
+            )
+        check_neighbors(network, "gossip_ula")
+        suited = all(isinstance(effect, (Loss, BurstLoss)) for effect in network.effects)
+        if not (suited and network.barrier and network.on_loss == "keep_own_weight"):
+            raise ConcordError(
+                "network: gossip ULA wakes pairs of its own, which keep their own weight; give "
+                "loss alone, with a clock or without"
+            )
+        triggered = self.communication == "triggered"
+        if triggered and not network.is_lossless:
+            raise ConcordError(
+                "communication: triggered relies on what all neighbors have heard; use always, or "
+                "remove network"
+            )
+        given = [self.threshold is not None, self.decay is not None]
+        if any(given) != triggered or all(given) != triggered:
+            raise ConcordError(
+                "threshold, decay: a trigger needs both, and nothing else takes them; give both "
+                "with communication: triggered, or neither"
+            )
+        if self.local_steps is not None and triggered:
+            raise ConcordError(
+                "local_steps: a trigger compares samples of steps taken one by one; use "
+                "communication: always, or remove local_steps"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with the first ticks drawn."""
+        drawn = self._draw_ticks(x0, network, rng)
+        if self.communication != "triggered":
+            return State(x0, np.empty(0), np.empty(0), *drawn)
+        communicated = x0 if self.start_known else np.full_like(x0, np.inf)
+        return State(x0, communicated, np.zeros(x0.shape[:2]), *drawn)
+
+    def _draw_ticks(
+        self, x: np.ndarray, network: Network, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return pairs and normal numbers of the next ticks."""
+        (chains, _, dim), steps = x.shape, self.local_steps or 1
+        ticks = max(1, NORMALS_PER_DRAW // (2 * chains * dim * steps))
+        pairs = draw_pairs(network.graph, (ticks, chains), rng)
+        return pairs, rng.standard_normal((ticks, steps, chains, 2, dim))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state after a tick, in which a pair of each chain has moved."""
+        x, agents = state.x, network.agents
+        chains, tick = np.arange(len(x))[:, None], k % len(state.pairs)
+        pair, normals = state.pairs[tick], state.normals[tick]
+        network.mark_active(pair)
+        w, alpha = x[chains, pair], value_at(self.step_size, k)
+        gain = (alpha * self.gradient_weights(network.graph))[pair][..., None]
+        noise = agents * np.sqrt(alpha) * normals
+        gradient = None if self.local_steps else problem.gradient_of(pair, w)
+        if self.communication != "never":
+            hats, state = self._communicate(state, w, pair, network)
+            beta = value_at(self.fusion, k)
+            if self.communication == "always":
+                w = w - beta * network.difference(pair, hats)
+            else:
+                w = w - beta * (hats - hats[:, ::-1])
+        for kick in noise:
+            if gradient is None:
+                w = w - gain * problem.gradient_of(pair, w) + kick
+            else:
+                w = w - gain * gradient + kick
+        new = x.copy()
+        new[chains, pair] = w
+        if tick + 1 == len(state.pairs):
+            pairs, normals = self._draw_ticks(x, network, rng)
+            state = state._replace(pairs=pairs, normals=normals)
+        return state._replace(x=new)
+
+    def _communicate(
+        self, state: State, w: np.ndarray, pair: np.ndarray, network: Network
+    ) -> tuple[np.ndarray, State]:
+        """Return the hats of the pairs at w, (chains, 2, dim), and the state that knows of them."""
+        if self.communication == "always":
+            return w, state
+        assert self.threshold is not None and self.decay is not None
+        chains = np.arange(len(w))[:, None]
+        times = state.activations[chains, pair] + 1
+        apart = w - state.communicated[chains, pair]
+        distance = np.einsum("cpd,cpd->cp", apart, apart)
+        triggered = distance > self.threshold * times**-self.decay
+        network.count_sent(pair, triggered, triggered * network.graph.degrees[pair])
+        hats = np.where(triggered[..., None], w, state.communicated[chains, pair])
+        communicated, activations = state.communicated.copy(), state.activations.copy()
+        communicated[chains, pair], activations[chains, pair] = hats, times
+        return hats, state._replace(communicated=communicated, activations=activations)
+
+    def gradient_weights(self, graph: Graph) -> np.ndarray:
+        """Return the weights of active agents' gradients over alpha, N/(2 p) or N/p, (agents,)."""
+        halves = {"half": 2, "whole": 1}[self.drift]
+        return graph.agents / (halves * activity(graph))
+
+
+@lru_cache(maxsize=32)
+def activity(graph: Graph) -> np.ndarray:
+    """Return the probability p_a that each agent is active in a tick, (agents,)."""
+    inverse = 1 / graph.degrees
+    shares = np.bincount(graph.receivers, inverse[graph.senders], graph.agents)
+    return (1 + shares) / graph.agents
+
+
+def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Return pairs that gossip, (ticks, chains, 2): an agent and one of its neighbors each."""
+    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
+    agent = rng.integers(0, graph.agents, shape)
+    choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)
+    choice = np.minimum(choice, graph.degrees[agent] - 1)  # a product may round up
+    return np.stack([agent, graph.senders[first[agent] + choice]], axis=-1)

@@ -1,0 +1,145 @@
+r"""Graph Gibbs: every agent draws from its law given its neighbors, color by color.
+
+The agents' copies are tied to those of their neighbors by a tolerance rho,
+
+.. math::
+    \pi(x_1, \dots, x_N) \propto \exp \Bigl( -\sum_i f_i(x_i)
+        - \frac{1}{2 \rho} \sum_{\{i, j\} \in E} \lVert x_i - x_j \rVert^2 \Bigr),
+
+and each is drawn given the others. Where :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`, with
+deg_i neighbors,
+
+.. math::
+    x_i \mid x_{-i} \sim N \Bigl( S_i \bigl( b_i + \tfrac{1}{\rho} \sum_{j \in N_i} x_j \bigr),
+        S_i \Bigr), \qquad S_i = \bigl( H_i + \tfrac{\deg_i}{\rho} I \bigr)^{-1};
+
+with a ``step_size`` gamma, and on problems that are not quadratic, a Langevin step in its place,
+
+.. math::
+    x_i \leftarrow x_i - \gamma_k \Bigl( \nabla f_i(x_i)
+        + \tfrac{1}{\rho} \sum_{j \in N_i} (x_i - x_j) \Bigr) + \sqrt{2 \gamma_k}\, w_i.
+
+Agents of one color are no neighbors and move at once, colors take turns (colors are given greedily,
+in the order of the agents). Draws have pi as their law in the limit, whose precision is
+blockdiag(H_i) + L/rho with L the Laplacian; as rho falls all x_i become one, with the posterior's
+law, but the smaller rho, the smaller are the moves. It is what D-ADMMS does with another noise.
+Arrays have shape (chains, agents, dim).
+
+Source: the graph-coupled target as in "Client-only distributed Markov chain Monte Carlo sampling
+over a network" (Transactions on Machine Learning Research, 2025) and Yuan et al. (2023,
+arXiv:2306.13801); neither was at hand, colors and equations are our form.
+Price: a draw from a Gaussian (counts as one gradient) or a gradient of every agent, and a vector to
+every neighbor, per step.
+Needs: a connected network, or no edges at all, on which everything arrives.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.graph import Graph
+from concord_core.networks.network import Network
+from concord_core.problem import Quadratic
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import (
+    check_connected,
+    check_lossless,
+    check_neighbors,
+    find_flat_agent,
+)
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Positions x, (chains, agents, dim), and what is the same in all steps.
+
+    colors: which agents have each color, (colors, agents). covariance, root: S_i and its square
+    root, (agents, dim, dim), where agents are drawn.
+    """
+
+    x: np.ndarray
+    colors: np.ndarray
+    covariance: np.ndarray
+    root: np.ndarray
+
+
+@dataclass(frozen=True)
+class GraphGibbs:
+    """Graph Gibbs with a tolerance rho; with step size gamma a Langevin step in place of a draw."""
+
+    name: ClassVar[str] = "Graph Gibbs"
+
+    tolerance: float
+    step_size: Schedule | None = None
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
+        check_connected(network)
+        check_neighbors(network, "graph_gibbs")
+        check_lossless(
+            network,
+            "graph_gibbs draws an agent given what its neighbors have, color by color in an "
+            "iteration, and needs all of it",
+        )
+        if problem is None or self.step_size is not None:
+            return
+        if not isinstance(problem, Quadratic):
+            raise ConcordError(
+                f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
+                "neighbors, which quadratic problems have; give one"
+            )
+        if (flat := find_flat_agent(self._precision(problem, network))) is not None:
+            raise ConcordError(
+                f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
+                "draw from; give it a share of the prior"
+            )
+
+    def _precision(self, problem: Any, network: Network) -> np.ndarray:
+        """Return H_i + deg_i/rho, (agents, dim, dim)."""
+        ties = network.graph.degrees / self.tolerance
+        precision: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
+        return precision
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0."""
+        colors = color_agents(network.graph)
+        if self.step_size is not None:
+            return State(x0, colors, np.empty(0), np.empty(0))
+        covariance = np.linalg.inv(self._precision(problem, network))
+        return State(x0, colors, covariance, np.linalg.cholesky(covariance))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state in which every color has moved, given those before it."""
+        x, ties = state.x, 1 / self.tolerance
+        # Noise and gradients are those of all colors: an agent is where it was until its turn.
+        if self.step_size is None:
+            problem.pay(1)
+            normals = rng.standard_normal(x.shape)
+            noise = np.einsum("cad,aed->cae", normals, state.root)
+        else:
+            gamma = value_at(self.step_size, k)
+            move = -gamma * problem.gradient(x) + langevin_noise(rng, gamma, x)
+        for color in state.colors:
+            if self.step_size is None:
+                pull = ties * network.mix_known(network.adjacency(), x) + problem.shift
+                new = np.einsum("cad,aed->cae", pull, state.covariance) + noise
+            else:
+                new = x - gamma * ties * network.mix_known(network.laplacian(), x) + move
+            x = np.where(color[:, None], new, x)
+            network.announce(color)
+        return state._replace(x=x)
+
+
+def color_agents(graph: Graph) -> np.ndarray:
+    """Return which agents have each color, (colors, agents): none has that of a neighbor."""
+    color = np.full(graph.agents, -1)
+    for agent, neighbors in enumerate(graph.neighbors):
+        taken = set(color[neighbors].tolist())
+        color[agent] = next(c for c in range(graph.agents) if c not in taken)
+    return np.arange(color.max() + 1)[:, None] == color

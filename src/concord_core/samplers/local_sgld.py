@@ -1,0 +1,157 @@
+r"""Local SGLD: agents make several steps by themselves, and average then (FALD, VR-FALD).
+
+One iteration is :math:`T` local steps, ``period``, of every agent,
+
+.. math::
+    x_i \leftarrow x_i - \gamma_k \, g_i + \sqrt{2 \gamma_k} \Bigl( \sqrt{\tau / N}\, \xi
+        + \sqrt{1 - \tau}\, \xi_i \Bigr), \qquad \xi, \xi_i \sim N(0, I), \qquad
+    g_i = \tilde\nabla f_i(x_i)
+
+with the share :math:`\tau` of the noise common to all agents, and then, with probability
+``communication``, :math:`x_i \leftarrow \sum_j W_{ij} x_j`. With ``renewal`` the gradients are
+those of variance reduction,
+
+.. math::
+    g_i = \tilde\nabla f_i(x_i) - \tilde\nabla f_i(r_i) + c_i, \qquad
+    r_i = \sum_j W_{ij} x_j, \qquad c_i = \sum_j W_{ij} \nabla f_j(r_j)
+
+where both estimates are of the same mini-batch, and r and c are renewed at the start of an
+iteration with that probability (of the first one always). Chains communicate and renew
+independently of each other; arrays have shape (chains, agents, dim).
+
+Where W = J/N, as on the topologies ``server`` and ``complete``, agents take the mean of all: FALD,
+with T local steps or with ``period: 1`` and communication at random; VR-FALD with renewal. Mixing
+by the weights of a network is our generalization, local DE-SGLD; there agents' c_i differ, so that
+variance reduction leaves some bias. As W is doubly stochastic, the network average moves by the
+average of the agents' gradients and noise alone: the c_i less the gradients at r add up to zero.
+
+Source: Deng, Zhang, Ma, Song, Lin, "On Convergence of Federated Averaging Langevin Dynamics", 2021,
+arXiv 2112.05120 (abstract read); Plassier, Durmus, Moulines, "Federated Averaging Langevin
+Dynamics: Toward a unified theory and new algorithms", AISTATS 2023, of which the authors' code was
+read, not the print: it has a period of 1, and uses a renewed reference from the next step on.
+Price: an average, which takes a vector to every neighbor, and T gradients (or mini-batches) per
+agent and iteration. A renewal is two averages, of positions and of gradients, and a full gradient;
+variance reduction of mini-batches takes two of them for each step.
+Needs: a connected network, or no edges at all; with renewal or communication at random one on which
+everything arrives.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.minibatches import MiniBatches
+from concord_core.networks.network import Network
+from concord_core.samplers.checks import check_mixing
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Positions x, references r and their gradients, (chains, agents, dim); else empty.
+
+    control: c; of full gradients c less the agents' own gradients at r, which itself is not kept.
+    """
+
+    x: np.ndarray
+    reference: np.ndarray
+    control: np.ndarray
+
+
+@dataclass(frozen=True)
+class LocalSGLD:
+    """Local SGLD with step size gamma of the local steps.
+
+    period: local steps T of an iteration. communication: probability that agents average after
+    them. common_noise: tau. renewal: probability that references are renewed in an iteration; None:
+    plain gradients.
+    """
+
+    name: ClassVar[str] = "Local SGLD"
+
+    step_size: Schedule
+    period: int = 1
+    communication: float = 1.0
+    common_noise: float = 0.0
+    renewal: float | None = None
+    weights: str | float = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and losses of what is sent now and then."""
+        check_mixing(network, self.weights)
+        if network.is_lossless:
+            return
+        if self.renewal is not None:
+            raise ConcordError(
+                f"renewal: {self.renewal} sends references and gradients besides x, of which "
+                "network does not say what arrives; remove it, or remove network"
+            )
+        if self.communication < 1:
+            raise ConcordError(
+                f"communication: {self.communication} sends nothing in some iterations, of which "
+                "network does not say what arrives; use 1.0, or remove network"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0; references are taken by the first step."""
+        batches, nothing = _has_batches(problem), np.empty(0)
+        reduced = self.renewal is not None
+        reference = np.zeros_like(x0) if reduced and batches else nothing
+        return State(x0, reference, np.zeros_like(x0) if reduced else nothing)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state after local steps and, perhaps, an average."""
+        gamma, tau = value_at(self.step_size, k), self.common_noise
+        if self.renewal is not None:
+            state = self._renew(state, k, problem, network, rng)
+        x = state.x
+        for _ in range(self.period):
+            gradient = self._gradient(x, state, problem)
+            noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * np.sqrt(1 - tau)
+            if tau:
+                shared = rng.standard_normal(x[:, :1].shape, dtype=x.dtype.type)
+                noise = noise + np.sqrt(tau / network.agents) * shared
+            x = x - gamma * gradient + np.sqrt(2 * gamma) * noise
+        if self.communication == 1:
+            return state._replace(x=network.mix(self.weights, x))
+        averaging = rng.random(len(x)) < self.communication
+        return state._replace(x=network.mix(self.weights, x, chains=averaging))
+
+    def _gradient(self, x: np.ndarray, state: State, problem: Any) -> np.ndarray:
+        gradient: np.ndarray
+        if self.renewal is None:
+            gradient = problem.gradient(x)
+        elif state.reference.size:
+            gradient = problem.difference(x, state.reference) + state.control
+        else:
+            gradient = problem.gradient(x) + state.control
+        return gradient
+
+    def _renew(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state in which some chains have new references and averaged gradients."""
+        x, chance = state.x, self.renewal or 0.0
+        renewed = np.ones(len(x), dtype=bool)
+        if k > 0 and chance < 1:
+            renewed = rng.random(len(x)) < chance
+        if not renewed.any():
+            return state
+        where = renewed[:, None, None]
+        reference = network.mix(self.weights, x, chains=renewed)
+        own = problem.full_gradient(reference, chains=renewed)
+        control = network.mix(self.weights, own, chains=renewed)
+        if state.reference.size:
+            reference = np.where(where, reference, state.reference)
+        else:
+            control, reference = control - own, state.reference
+        return State(x, reference, np.where(where, control, state.control))
+
+
+def _has_batches(problem: Any) -> bool:
+    return isinstance(getattr(problem, "problem", problem), MiniBatches)

@@ -1,0 +1,148 @@
+r"""QLSD: a server's Langevin steps along compressed gradients, with or without a memory of them.
+
+.. math::
+    \theta^{(k+1)} &= \theta^{(k)} - \gamma_k \frac{N}{|A_k|} \sum_{i \in A_k} \bigl( m_i
+        + C(g_i - m_i) \bigr) + \sqrt{2 \gamma_k}\, w^{(k+1)}, \qquad w \sim N(0, I) \\
+    m_i &\leftarrow m_i + \alpha\, C(g_i - m_i), \qquad i \in A_k, \qquad
+    g_i = \tilde\nabla f_i(\theta^{(k)})
+
+A_k are the agents that take part, as many as ``participants``, drawn without replacement; C is the
+compression. With an unbiased one the drift is on average that of the posterior; the memory m_i makes
+what is compressed small, so that the drift varies less. With ``memory_start: mode`` and no rate,
+differences to the gradients at the mode are compressed. With ``renewal`` (QLSD++) mini-batches are
+taken around the gradient at an earlier theta, a control variate: :math:`g_i = \tilde\nabla
+f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the same points, where r is the theta of
+every so many iterations. Theta is the same for all agents, and starts where agent 0 does; arrays
+have shape (chains, agents, dim).
+
+Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
+dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
+the print was not at hand. In that code all agents share one memory, which each changes in its turn;
+here each has its own, as in the equations.
+Price: a gradient (or mini-batch) of every agent that takes part, a compressed vector of it to the
+server, and theta, which is not compressed, back to it, per step; with control variates two
+mini-batches, and a full gradient of every agent where they are renewed.
+Needs: a server, or a single agent.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from concord_core.errors import ConcordError
+from concord_core.networks.compression import Compressor, vector_bytes
+from concord_core.networks.network import Network
+from concord_core.sampler import langevin_noise
+from concord_core.samplers.checks import check_server
+from concord_core.schedules import Schedule, value_at
+
+
+class State(NamedTuple):
+    """Theta, once for each agent, x, and the memories m, (chains, agents, dim).
+
+    reference, control: the control variates' r, and the gradients there; empty without them.
+    """
+
+    x: np.ndarray
+    m: np.ndarray
+    reference: np.ndarray
+    control: np.ndarray
+
+
+@dataclass(frozen=True)
+class QLSD:
+    """QLSD with step size gamma and a compression C.
+
+    memory_rate: alpha; 0: there are no memories. participants: agents that take part in a step;
+    None: all. memory_start: memories start at zero, or at the gradients at the posterior's mode.
+    renewal: iterations between renewals of mini-batches' control variates; None: there are none.
+    """
+
+    name: ClassVar[str] = "QLSD"
+
+    step_size: Schedule
+    compression: Compressor
+    memory_rate: float = 0.0
+    participants: int | None = None
+    memory_start: Literal["zero", "mode"] = "zero"
+    renewal: int | None = None
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network without a server, more participants than agents, and unknown modes."""
+        check_server(network, "qlsd")
+        if self.participants is not None and self.participants > network.agents:
+            raise ConcordError(
+                f"participants: there are no {self.participants} among {network.agents} agents; "
+                f"give 1 to {network.agents}"
+            )
+        if problem is None:
+            return
+        if self.renewal is not None and not hasattr(problem, "difference"):
+            raise ConcordError(
+                "renewal: full gradients have no control variates; give a batch_size"
+            )
+        if self.memory_start == "mode" and problem.posterior is None:
+            raise ConcordError(
+                f"memory_start: mode needs a Gaussian posterior, which {type(problem).__name__} "
+                "has not; use zero"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0."""
+        m, nothing = np.zeros_like(x0), np.empty(0)
+        if self.memory_start == "mode":
+            m = problem.full_gradient(m + problem.posterior.mean)
+        if self.renewal is None:
+            return State(x0, m, nothing, nothing)
+        return State(x0, m, x0, m)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return theta after a step along what the server received, and the memories."""
+        gamma, agents = value_at(self.step_size, k), network.agents
+        theta = np.repeat(state.x[:, :1], agents, axis=1)
+        taking = self._draw_participants(theta.shape[:2], rng)
+        state = self._renew(state._replace(x=theta), k, problem)
+        problem.pay(-1 * ~taking * (1 if self.renewal is None else 2))  # who does not take part
+        present, m = taking[..., None], state.m
+        code, received = self.compress(self._gradient(state, problem) - m, present, rng)
+        size = (vector_bytes(self.compression, theta.shape[-1], 8) + 8 * theta.shape[-1]) / 2
+        drawn = np.where(present, m + received, 0.0)
+        drift = agents * network.average(drawn, senders=taking, size=size)
+        noise = langevin_noise(rng, gamma, theta[:, :1])
+        x = theta - gamma * agents / (self.participants or agents) * drift + noise
+        return state._replace(x=x, m=m + self.memory_rate * code)
+
+    def compress(
+        self, apart: np.ndarray, present: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what agents keep of their differences, and what the server receives."""
+        code = np.where(present, self.compression.compress(apart, rng), 0.0)
+        return code, code
+
+    def _draw_participants(
+        self, shape: tuple[int, int], rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return which agents take part, (chains, agents)."""
+        if self.participants in (None, shape[1]):
+            return np.ones(shape, dtype=bool)
+        numbers = rng.random(shape)
+        lowest = np.sort(numbers, axis=1)[:, self.participants - 1, None]
+        return numbers <= lowest
+
+    def _renew(self, state: State, k: int, problem: Any) -> State:
+        if self.renewal is None or k % self.renewal:
+            return state
+        return state._replace(reference=state.x, control=problem.full_gradient(state.x))
+
+    def _gradient(self, state: State, problem: Any) -> np.ndarray:
+        gradient: np.ndarray
+        if self.renewal is None:
+            gradient = problem.gradient(state.x)
+        else:
+            gradient = problem.difference(state.x, state.reference) + state.control
+        return gradient
