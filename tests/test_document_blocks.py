@@ -33,7 +33,7 @@ RUN = {
 }
 # Rules that are no file's: what somebody types after `snakemake`.
 RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)
-STARTS = ("make", "concord", "snakemake", "python", "mpiexec", "srun")
+STARTS = ("make", "concord", "snakemake", "python")
 
 
 def fenced(path: Path, language: str) -> list[str]:
@@ -179,8 +179,6 @@ def targets() -> set[str]:
 def test_commands_are_known(name, line):
     """Targets, subcommands, options and files of this repository; extras that can be installed."""
     words = shlex.split(line)
-    while Path(words[0]).name in ("mpiexec", "srun"):
-        words = words[words.index("concord") :]
     program, *rest = words
     if program == "make":
         known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)

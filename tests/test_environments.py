@@ -244,9 +244,8 @@ def test_conda_environments_hold_what_jobs_import() -> None:
         name = "lenet" if lenet else name
         held = set(read_conda(f"{name}.yaml"))
         # PyTorch has another name, PyTensor comes with PyMC.
-        # MPI is that of the cluster, which no environment brings.
         brought = {"torch"} if lenet else {"pytensor"} if models else set()
-        for module in imported(path) - brought - {"mpi4py"}:
+        for module in imported(path) - brought:
             names = {canonicalize_name(name) for name in distributions.get(module, [module])}
             assert names & held, f"{path} imports {module}, which {sorted(held)} lacks"
         if lenet:

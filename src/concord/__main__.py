@@ -197,8 +197,6 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--checkpoint", type=float, default=600.0, metavar="SECONDS", help=text)
     text = "traces of its chains, in order: they are joined, and nothing is sampled"
     sub.add_argument("pieces", type=Path, nargs="*", help=text)
-    text = "run a run.yaml with a process for each agent, in real time, and write its trace.nc"
-    command("agents", text, run, output, resources, own)
     text = "compute the metrics.csv of a trace.nc"
     command("measure", text, run, takes("trace", type=Path), resources, own, output)
     text = "write the scores, the costs and the entries' cards of a study's arena"
@@ -351,7 +349,6 @@ COMMANDS: dict[str, Command] = {
     "test": _calls("commands.test:test"),
     "make": _calls("commands.runs:make"),
     "sample": _calls("make:sample", "run output resources progress chains pieces checkpoint"),
-    "agents": _calls("runs.agents:agents", "run output resources"),
     "measure": _calls("make:measure", "run trace output resources"),
     "board": _calls("stages.compete:board", "study results output cards"),
     "draw": _calls("stages.draw:draw", "study name results output"),

@@ -57,17 +57,6 @@ class Problem(Protocol):
 
 
 @runtime_checkable
-class Divisible(Protocol):
-    """Potentials that several processes can divide among them."""
-
-    def part(self, agents: slice) -> Problem:
-        """Return the problem of some agents alone, whose gradients have the same bytes.
-
-        A ConcordError if it cannot be divided.
-        """
-
-
-@runtime_checkable
 class CompiledGradient(Protocol):
     """Potentials whose gradients loops of compiled code can call (``sampling.leaps``)."""
 
@@ -568,10 +557,7 @@ class InitialKind(Protocol):
     def draw(
         self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
     ) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim).
-
-        Over ranks the problem may be that of this rank's agents alone, but for kind problem.
-        """
+        """Return initial positions of shape (chains, agents, dim)."""
 
     def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and covariance of one agent; None if only draws are known."""
@@ -618,7 +604,6 @@ DECLARED: Mapping[str, Any] = {
     # Of samplers.
     "KNOWN": (),  # parts of the state that neighbors have heard before
     "SLIPS": {},  # options that are slips of released code, and their values: no message counts
-    "WHOLE": "",  # why all agents must be in one process
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
     "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.

@@ -19,7 +19,6 @@ from concord import integrity, metrics
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import dump_yaml, whole, write_whole
-from concord.networks import transports
 from concord.plugins import provided
 from concord.progress import each
 from concord.provenance import describe, digest
@@ -179,13 +178,6 @@ def make(
     A ConcordError if a run fails, after the others have been made.
     """
     places = [batch.place(run, results, resources) for run in batch.runs]
-    if sampled and chains is None and (comm := transports.launched()) is not None:
-        with transports.together(comm):
-            for place in places:
-                _divide(place, comm, progress)
-            if not comm.rank:
-                write_whole(output, listed(places, sampled))
-        return
     failed = {}
     for place in each(places, "runs"):
         try:
@@ -253,17 +245,6 @@ def _make_trace(place: Place, progress: bool = False) -> None:
         piece.with_suffix(".json").unlink()
 
 
-def _divide(place: Place, comm: Any, progress: bool) -> None:
-    """Sample a run whose agents several processes divide among them."""
-    if not comm.rank:
-        resolve(place.run, place.stated)
-    if not comm.bcast(place.lacks_trace()):
-        return
-    trace = _drawn(place.run, place.resources, place.trace, progress, comm=comm)
-    if not comm.rank:
-        _write_trace(place.run, place.stated, trace, place.trace, place.resources)
-
-
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
     if place.lacks_piece(chains):
         piece = place.piece(chains)
@@ -277,15 +258,11 @@ def _drawn(
     output: Path,
     progress: bool | None = False,
     chains: Chains | None = None,
-    comm: Any = None,
     seconds: float = SECONDS,
 ) -> Trace:
     made = digest(sampling.made(run, resources, chains))
-    checkpoint = Checkpoint(output, made, seconds, comm)
-    divided = comm is not None and comm.size <= run.agents and run.by_agent
-    own = transports.Part(comm, run.agents).own if divided else None
-    problem = run.build_problem(resources, agents=own)
-    return sampling.sample(run, problem, progress, chains, comm, checkpoint)
+    checkpoint = Checkpoint(output, made, seconds)
+    return sampling.sample(run, run.build_problem(resources), progress, chains, checkpoint)
 
 
 def _vary(place: Place) -> None:
@@ -337,22 +314,17 @@ def sample(
 ) -> None:
     """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
 
-    Processes that mpiexec or srun starts together divide the agents among them. Every so many
-    seconds (``checkpoint``) what a run needs to go on is written beside the output: if the run is
-    killed, the same command goes on from there, with the same bytes.
+    What a run needs to go on is written beside the output every so many seconds (``checkpoint``).
 
     A ConcordError if a piece is of another run, or they are not all the run's chains in their
     order.
     """
-    comm = None if pieces else transports.launched()
-    with transports.together(comm):
-        run = read_run(run_path)
-        if pieces:
-            trace = _joined(run, pieces, run_path, output, resources)
-        else:
-            trace = _drawn(run, resources, output, progress, chains, comm, checkpoint)
-        if comm is None or not comm.rank:
-            _write_trace(run, run_path, trace, output, resources, chains)
+    run = read_run(run_path)
+    if pieces:
+        trace = _joined(run, pieces, run_path, output, resources)
+    else:
+        trace = _drawn(run, resources, output, progress, chains, checkpoint)
+    _write_trace(run, run_path, trace, output, resources, chains)
 
 
 def _joined(

@@ -322,7 +322,7 @@ class Workflow:
         """Return what the long runs of a batch, which others sample, are measured from."""
         batch = self.batch(wildcards)
         alone = [] if batch.variant else [run for run in batch.runs if self._long(run)]
-        return [f"{self.results}/{run.folder}.{sampled(run=run)}.json" for run in alone]
+        return [f"{self.results}/{run.folder}.{sampled()}.json" for run in alone]
 
     @told
     def pieces(self, wildcards: Wildcards) -> list[str]:
@@ -330,7 +330,7 @@ class Workflow:
         (run,), most = self.batch(wildcards).runs, self.config["chains_per_job"]
         starts = [] if most is None or run.chains <= most else range(0, run.chains, most)
         ends = [(first, min(first + most, run.chains)) for first in starts]
-        return [f"{self.results}/{run.folder}.{sampled(chains, run)}.json" for chains in ends]
+        return [f"{self.results}/{run.folder}.{sampled(chains)}.json" for chains in ends]
 
     @told
     def for_draws(self, wildcards: Wildcards) -> list[str]:
@@ -341,10 +341,6 @@ class Workflow:
     def for_metrics(self, wildcards: Wildcards) -> list[str]:
         """Return what the metrics of a batch are made from."""
         return self.traces(wildcards) + self.data(wildcards)
-
-    def ranks(self, wildcards: Wildcards) -> int:
-        """Return how many processes divide a run among them."""
-        return self.batch(wildcards).runs[0].ranks or 1
 
     @told
     def data(self, wildcards: Wildcards) -> list[str]:
@@ -558,7 +554,7 @@ class Workflow:
         (run,), chains = batch.runs, None
         if wildcards.get("first"):
             chains = int(wildcards.first), int(wildcards.end)
-        file = batch.file(self.place, sampled(chains, run))
+        file = batch.file(self.place, sampled(chains))
         # Where it is missing Snakemake makes it for the metrics, if these do not stand.
         if not os.path.lexists(file):
             return []
@@ -627,10 +623,8 @@ class Workflow:
         return [sha256(Path(file)) for file in self.expected]
 
 
-def sampled(chains: Chains | None = None, run: Run | None = None) -> str:
+def sampled(chains: Chains | None = None) -> str:
     """Return the ending of the file that stands for the draws of a run, or of some chains."""
-    if run is not None and run.ranks is not None:
-        return "divided"
     return "sampled" if chains is None else f"sampled_{chains[0]}_{chains[1]}"
 
 

@@ -269,8 +269,6 @@ def running(accounting: bool) -> Iterator[Slurm]:
             TEMPLATE.format(
                 mark=MARK,
                 cluster=CLUSTER,
-                # MPICH calls shared memory by a job's number: a killed job of another SLURM here
-                # has left some, into which one with its number would run.
                 first=1 + secrets.randbelow(10**7),
                 accounting=(ACCOUNTING if accounting else NO_ACCOUNTING).format(
                     ports=slurm.ports, folder=folder

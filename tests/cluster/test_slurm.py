@@ -4,7 +4,6 @@ Snakemake waits most of the time, so that what several of them make is made at t
 """
 
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -14,11 +13,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import yaml
 from slurm import (
     ACCOUNT,
     CONFIGURATION,
@@ -36,7 +33,7 @@ from slurm import (
     wait_until,
 )
 
-from faults.tiny_project import ALL, EXPERIMENT, PAPER, RUNS, TinyProject
+from faults.tiny_project import ALL, RUNS, TinyProject
 from workflow.smoke_project import LOUD, PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
@@ -84,75 +81,6 @@ def slurm() -> Iterator[Slurm]:
         yield slurm
 
 
-MPI = find_spec("mpi4py") is None and "the extra mpi is not installed"
-
-
-def state(job: str) -> str:
-    """Return the state of a job of SLURM's."""
-    return say("scontrol", "show", "job", job).partition("JobState=")[2].split()[0]
-
-
-# A run goes no further than to a checkpoint, however fast the machine is, if it is the first.
-HELD = (
-    "            np.savez(file, **arrays | made())\n",
-    """        if at[1] == 50 and not (late := Path("late")).exists():
-            late.touch()
-            time.sleep(1000)
-""",
-)
-# Its job asks for its own end then, at which SLURM looks within half a minute.
-ENDING = """until [ -e late ]; do sleep 0.2; done
-scontrol update JobId=$SLURM_JOB_ID EndTime=now+1"""
-
-
-class Divided:
-    """A run that two processes divide, in jobs of SLURM."""
-
-    def __init__(self, folder: Path) -> None:
-        project = TinyProject(folder)
-        self.folder, held = folder, folder / "src/concord/resume.py"
-        line, more = HELD
-        assert held.read_text().count(line) == 1
-        held.write_text(held.read_text().replace(line, line + more))
-        python = "env", f"PYTHONPATH={folder}/src", sys.executable, "-m", "concord"
-        self.sample = *python, "sample", "run.yaml", "--checkpoint", "0", "-o"
-        run = f"config/papers/{PAPER}", EXPERIMENT, RUNS[0].rpartition("/")[2]
-        resolve = *python, "resolve", *run, "--scale", "smoke", "-o", "run.yaml"
-        subprocess.run(resolve, cwd=folder, check=True)
-        path = project.folder / "run.yaml"
-        stated = yaml.safe_load(path.read_text()) | {"iterations": 100}
-        path.write_text(yaml.safe_dump(stated, sort_keys=False))
-
-    def submit(self, beside: str = "true") -> None:
-        """Submit its job, and something that it does beside the run."""
-        srun = f"srun --mpi=pmi2 -n 2 {shlex.join([*self.sample, 'trace.nc'])}"
-        self.job = say(
-            *("sbatch", "--parsable", f"--account={ACCOUNT}", "--ntasks=2", "--mem=1000"),
-            *(f"--partition={PARTITION}", f"--chdir={self.folder}"),
-            f"--wrap=({beside}) & {srun}",
-        ).strip()
-
-    def ended(self) -> str:
-        """Wait for the end of its job, and return how that ended."""
-        last = "COMPLETED", "TIMEOUT", "FAILED", "OUT_OF_MEMORY", "CANCELLED"
-        wait_until(lambda: state(self.job) in last, 240)
-        return state(self.job)
-
-
-@pytest.fixture(scope="module")
-def divided(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Divided | None]:
-    """A divided run whose first job its time limit ends, while other tests run."""
-    if MPI:
-        yield None
-        return
-    before = set(Path("/dev/shm").glob("mpich_shm_*"))
-    found = Divided(tmp_path_factory.mktemp("divided") / "project")
-    found.submit(ENDING)
-    yield found
-    for left in set(Path("/dev/shm").glob("mpich_shm_*")) - before:  # by the killed job
-        left.unlink(missing_ok=True)
-
-
 @pytest.fixture(scope="module")
 def targets(effort: int) -> tuple[str, ...]:
     """What is made with and without SLURM: with more effort, the whole smoke DAG."""
@@ -161,7 +89,7 @@ def targets(effort: int) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def undisturbed(
-    divided: Divided | None, targets: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+    targets: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """A project in which SLURM makes the targets, while other tests run."""
     folder = copied(tmp_path_factory.mktemp("undisturbed") / "project")
@@ -414,29 +342,3 @@ def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliabi
         "byte for byte that of a local run",
     )
     assert len(made[0]) == 3 * 13 * 3 and differing == []
-
-
-@pytest.mark.skipif(bool(MPI), reason=str(MPI))
-def test_srun_starts_the_processes_of_a_run_that_says_ranks(slurm, local, tmp_path):
-    """The study's key alone differs; nothing but how many processes there are."""
-    project = TinyProject(tmp_path / "project")
-    sections = project.sections()
-    sections["experiments"][EXPERIMENT]["ranks"] = 2
-    project.rewrite(sections)
-    with snakemake(project.folder, METRICS, *ON_SLURM) as process:
-        said(project.folder, process)
-    made, expected = metrics(project.folder), metrics(local)
-    assert list((project.folder / "results").rglob("divide.log"))
-    assert made == {name: expected[name] for name in made} and made
-
-
-@pytest.mark.skipif(bool(MPI), reason=str(MPI))
-def test_a_divided_run_that_its_time_limit_ends_goes_on(divided):
-    assert divided.ended() == "TIMEOUT"
-    assert list(divided.folder.glob(".trace.nc.0-2.*.checkpoint"))
-    divided.submit()
-    assert divided.ended() == "COMPLETED"
-    assert not list(divided.folder.glob(".trace.nc.*"))
-    subprocess.run([*divided.sample, "whole.nc"], cwd=divided.folder, check=True)
-    made, whole = (divided.folder / name for name in ("trace.nc", "whole.nc"))
-    assert made.read_bytes() == whole.read_bytes()

@@ -1,13 +1,10 @@
 """A server averages over all agents, and what it is sent and sends has another price."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.networks import topology
 from concord.networks.weights import weights_of
 from concord.samplers import admm, d_ula, de_sgld, gossip_ula
 from concord.sampling.schedules import Schedule
@@ -43,31 +40,6 @@ def test_samples_are_those_of_the_complete_graph_and_the_price_is_not():
     prices = [(unicasts.sum(), broadcasts.sum()) for _, unicasts, broadcasts in sent.values()]
     # To each neighbor, or on the air; N up and N down; along a ring 2 (N - 1).
     assert prices == [(10 * 20, 10 * 5), (10 * 10, 10 * 10), (10 * 8, 10 * 8)]
-
-
-def test_a_server_has_no_matrix_of_all_pairs():
-    agents, dim = 20_000, 1
-    prob = concord.problems.quadratic(np.ones((agents, dim, dim)), np.zeros((agents, dim)))
-    tracemalloc.start()
-    network = concord.network("server", agents)
-    trace = concord.sample("de_sgld", prob, network, iterations=3, chains=2, step_size=1e-5)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 50e6  # all pairs would be 3.2 GB
-    assert len(network.edges) == agents * (agents - 1) // 2 and network.connected
-    assert np.ptp(trace["x"][:, -1], axis=1).max() < 0.1  # all have averaged: noise is left
-
-
-@pytest.mark.parametrize("agents", [1, 2, 5, 33])
-def test_matrices_of_complete_graphs_are_those_of_their_edges(agents):
-    whole = concord.network("complete", agents)
-    edges = topology.of_graph("complete", agents, whole.edges)
-    assert edges.edges == tuple(whole.edges) == tuple(map(tuple, np.array(whole.edges)))
-    assert np.array_equal(whole.degrees, edges.degrees)
-    for weights in ("metropolis", "lazy_metropolis", "max_degree", "row_stochastic"):
-        same(weights_of(whole, weights), weights_of(edges, weights))
-    same(whole.laplacian(), edges.laplacian())
-    same(whole.adjacency(), edges.adjacency())
 
 
 def same(one, other):

@@ -92,6 +92,51 @@ def test_edges_with_a_direction(kind, agents, options, edges):
             refused()
 
 
+GRIDS = {4: (2, 2), 8: (2, 4), 16: (4, 4), 64: (8, 8)}
+BY_NETWORKX = {
+    "ring": nx.cycle_graph,
+    "torus": lambda agents: nx.grid_2d_graph(*GRIDS[agents], periodic=True),
+    "grid": lambda agents: nx.grid_2d_graph(*GRIDS[agents]),
+    "hypercube": lambda agents: nx.hypercube_graph(agents.bit_length() - 1),
+    "exponential": lambda agents: nx.circulant_graph(
+        agents, [2**j for j in range(9) if 2**j < agents]
+    ),
+    "complete": nx.complete_graph,
+}
+
+
+@pytest.mark.parametrize("agents", GRIDS)
+@pytest.mark.parametrize("kind", BY_NETWORKX)
+def test_edges_are_those_of_networkx(kind, agents):
+    graph = nx.convert_node_labels_to_integers(BY_NETWORKX[kind](agents), ordering="sorted")
+    assert build(kind, agents).edges == tuple(sorted(tuple(sorted(edge)) for edge in graph.edges))
+
+
+@pytest.mark.parametrize("kind", ["ring", "torus", "grid", "path"])
+def test_a_network_of_many_agents_has_weights_whose_sums_are_one(kind):
+    built = build(kind, 10_000)
+    weights = built.metropolis()
+    assert weights.agents == 10_000 and len(weights.values) <= 5 * 10_000
+    np.testing.assert_allclose(weights.sums(), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "options", "most"),
+    [
+        ("ring", 1_000_001, {}, "more than one process carries; use at most 1000000$"),
+        ("exponential", 10**6, {}, "so that there are at most 5000000$"),
+        ("directed_exponential", 10**6, {}, "so that there are at most 5000000$"),
+        ("complete", 2001, {}, "complete, which looks at all pairs; use at most 2000$"),
+        ("server", 2001, {}, "server, which looks at all pairs; use at most 2000$"),
+        ("erdos_renyi", 200_000, {"probability": 0.1}, "at all pairs; use at most 2000$"),
+        ("random_geometric", 2001, {"radius": 0.1}, "at all pairs; use at most 2000$"),
+    ],
+)
+def test_too_many_agents_are_refused_with_the_number_that_can_be(kind, agents, options, most):
+    with pytest.raises(ConcordError, match=most):
+        build(kind, agents, **options)
+
+
 @pytest.mark.parametrize("kind", ["ring", "star", "directed_ring", "directed_exponential"])
 def test_weights_of_rows_and_of_columns_add_up(kind):
     built = build(kind, 6, **({"every": 2} if kind == "directed_ring" else {}))

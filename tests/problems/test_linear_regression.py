@@ -1,6 +1,5 @@
 """Linear regression: its posterior and the covariance of its mini-batch gradients."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import concord
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.options import choices
-from concord.problems import _data
 from concord.problems._regression import PriorShare
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import Params
@@ -19,9 +17,9 @@ from concord.sampling import partition, streams
 AGENTS = 4
 
 
-def build(seed=1, agents=AGENTS, kind="equal", own=None, **options):
+def build(seed=1, agents=AGENTS, kind="equal", **options):
     params = parse(Params, {"points": 30, "dim": 3, **options}, "tests")
-    split = replace(partition.Partition.parse({"kind": kind}, "tests"), own=own)
+    split = partition.Partition.parse({"kind": kind}, "tests")
     return linear_regression.build(
         params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
     )
@@ -113,19 +111,6 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
     if (scale, pool) == ("data", "all"):
         np.testing.assert_allclose(gram, problem.gram, rtol=1e-12)
         np.testing.assert_allclose(shift, problem.shift, rtol=1e-12)
-
-
-def test_data_of_some_agents_are_drawn_alone(monkeypatch):
-    monkeypatch.setattr(_data, "BLOCK", 16)
-    kind = "consecutive"
-    whole = build(agents=7, kind=kind, points=53)
-    for own in (slice(0, 2), slice(2, 3), slice(3, 7)):
-        alone, part = build(agents=7, kind=kind, points=53, own=own), whole.part(own)
-        assert alone.agents == own.stop - own.start
-        for name in ("features", "targets", "counts"):
-            assert np.array_equal(getattr(alone.data, name), getattr(part.data, name))
-        assert np.array_equal(alone.gram, part.gram) and np.array_equal(alone.shift, part.shift)
-        assert all(getattr(part.data, name).base is None for name in ("features", "targets"))
 
 
 def test_more_agents_than_points_are_refused():

@@ -34,11 +34,10 @@ rule sample_chains:
     resources:
         **flow.taking(flow.sampling),
     params:
-        start="",
         batch=flow.command,
         how="--sampled --chains {first}:{end}",
     shell:
-        "{params.start} python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
+        "python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
 
 
 use rule sample_chains as sample with:
@@ -54,24 +53,6 @@ use rule sample_chains as sample with:
     group:
         flow.group
     params:
-        how="--sampled",
-
-
-# The draws of a run whose agents several processes divide among them: mpiexec, or a cluster's srun,
-# starts them.
-use rule sample_chains as divide with:
-    output:
-        f"{RESULTS}/{{batch}}.divided.json",
-    log:
-        f"{LOGS}/{{batch}}/divide.log",
-    benchmark:
-        f"{BENCHMARKS}/{{batch}}/divide.tsv"
-    resources:
-        **flow.taking(flow.sampling),
-        mpi="mpiexec",
-        tasks=flow.ranks,
-    params:
-        start=lambda wildcards, resources: f"{resources.mpi} -n {resources.tasks}",
         how="--sampled",
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, _linearized, stable_step
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
-from concord.networks.transports import world
 from concord.options import Index, build, plain
 from concord.plugins import plugin
 from concord.runs.keys import Keys
@@ -47,8 +46,6 @@ def sample(
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
-    counter: bool = False,
-    transport: Literal["mpi"] | None = None,
     **options: Any,
 ) -> Trace:
     r"""Run a sampler on independent chains of the whole network.
@@ -86,12 +83,6 @@ def sample(
         study (``load_run``).
     progress
         Show a progress bar; none: on a terminal.
-    counter
-        Draw starts and noise by counters (``noise: counter`` in a study's files): other numbers, of
-        which each process of a ``transport`` draws those of its agents alone.
-    transport
-        ``"mpi"`` in a script that ``mpiexec`` starts: its processes divide the agents among them.
-        The first gets the trace, the others one without chains.
     **options
         Of the sampler, such as ``step_size``: a number, or a schedule as in a study's files.
 
@@ -129,8 +120,6 @@ def sample(
         labels=Labels(run=own.name) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
-        comm=_communicator(transport),
-        counter=build(bool, counter, "counter"),
     )
     trace.attributes = {
         "concord": concord.__version__,
@@ -146,12 +135,6 @@ def sample(
     if said := divergence(trace):
         warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
     return trace
-
-
-def _communicator(transport: Any) -> Any:
-    if transport not in (None, "mpi"):
-        raise ConcordError(f"transport: {short(transport)} is none; give 'mpi', or leave it out")
-    return transport and world()
 
 
 def law(
@@ -316,7 +299,6 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
         "network": run.graph,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
         "labels": tuple(run.stream_labels),
-        "counter": run.noise is not None,
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }
 

@@ -8,42 +8,26 @@ from concord.networks.topology import Topology
 class Edges:
     """The ways that vectors take, ordered by receiver and then by sender.
 
-    agents: whose ways are known, increasing: all, or ``those`` (of an undirected graph, and then
-    what is said of ways to and from agents all of whose neighbors are among them holds).
     receivers, senders, links: of each way, (edges,): its ends, and the number of the link that
-    joins them, both ways, of which there are ``link_count``, with these ``lower`` ends. by_sender:
-    the ways ordered by sender and then by receiver, (edges,): in an undirected graph, of each way
-    the way back.
+    joins them, both ways, of which there are ``link_count``. by_sender: the ways ordered by sender
+    and then by receiver, (edges,): in an undirected graph, of each way the way back.
     """
 
-    def __init__(self, topology: Topology, those: np.ndarray | None = None) -> None:
-        agents, adjacency = topology.agents, topology.adjacency()
-        self.agents = np.arange(agents) if those is None else those
-        self.receivers, self.senders, _ = adjacency.entries(self.agents)
-        low = np.minimum(self.receivers, self.senders)
-        pairs = low * agents + np.maximum(self.receivers, self.senders)
-        known = np.unique(pairs if topology.directed else pairs[self.receivers == low])
-        self.links, self.lower = np.searchsorted(known, pairs), known // agents
+    def __init__(self, topology: Topology) -> None:
+        self._agents, adjacency = topology.agents, topology.adjacency()
+        self.receivers, self.senders = adjacency.rows, adjacency.columns
+        pairs = np.minimum(self.receivers, self.senders) * self._agents
+        pairs += np.maximum(self.receivers, self.senders)
+        known, self.links = np.unique(pairs, return_inverse=True)
         self.link_count = len(known)
-        self._agents, self._ways = agents, self.receivers * agents + self.senders
-        if those is None:
-            self.by_sender = np.lexsort((self.receivers, self.senders))
-        else:
-            self.by_sender = self.ways(self.senders, self.receivers)
-            for some, count in ((self.by_sender, len(pairs)), (self.links, self.link_count)):
-                np.minimum(some, count - 1, out=some)
-        sending = self.senders[self.by_sender] if those is None else self.receivers
-        self._sending, self._first_sent = np.unique(self.places(sending), return_index=True)
+        self._ways = self.receivers * self._agents + self.senders
+        self.by_sender = np.lexsort((self.receivers, self.senders))
+        sending = self.senders[self.by_sender]
+        self._sending, self._first_sent = np.unique(sending, return_index=True)
         # Agents with ways to them, where these begin, and each way's receiver among these agents.
         self._reached, self._first, self._place = np.unique(
-            self.places(self.receivers), return_index=True, return_inverse=True
+            self.receivers, return_index=True, return_inverse=True
         )
-
-    def places(self, agents: np.ndarray) -> np.ndarray:
-        """Return where these agents are among those that are known."""
-        if len(self.agents) == self._agents:
-            return agents
-        return np.minimum(np.searchsorted(self.agents, agents), len(self.agents) - 1)
 
     def ways(self, receivers: np.ndarray, senders: np.ndarray) -> np.ndarray:
         """Return the numbers of the ways to these receivers from these senders, their neighbors."""

@@ -40,14 +40,12 @@ class AgentMatrix:
 
     agents: number of agents N. rows, columns, values: position and value of each nonzero entry,
     sorted by row, then by column; build one with ``from_entries``, which sees to that.
-    width: how many agents it acts on, of a ``part``; None: N.
     """
 
     agents: int
     rows: np.ndarray
     columns: np.ndarray
     values: np.ndarray
-    width: int | None = None
 
     @classmethod
     def from_entries(
@@ -111,24 +109,6 @@ class AgentMatrix:
         start, end = np.searchsorted(self.rows, (agent, agent + 1))
         return self.columns[start:end], self.values[start:end]
 
-    def entries(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, columns and values of the entries in the rows of these agents."""
-        here = np.zeros(self.agents, dtype=bool)
-        here[who] = True
-        own = here[self.rows]
-        return self.rows[own], self.columns[own], self.values[own]
-
-    def part(self, agents: slice) -> tuple[np.ndarray, AgentMatrix]:
-        """Return the rows of some agents, over the agents of which they have entries.
-
-        These are the columns, increasing, the rows' own among them.
-        """
-        places = np.arange(agents.start, agents.stop)
-        rows, columns, values = self.entries(places)
-        held = np.union1d(columns, places)
-        columns = np.searchsorted(held, columns)
-        return held, AgentMatrix(len(places), rows - agents.start, columns, values, len(held))
-
     def in_order(self, dim: int) -> bool:
         """Tell whether its product adds up each row's entries in their order."""
         return STRATEGIES[_choose(self, dim)] in IN_ORDER
@@ -143,13 +123,13 @@ class AgentMatrix:
         made = STRATEGIES[strategy or _choose(self, dim)]
         if strategy is not None or made not in IN_ORDER or not (weigh := kernel("weigh", dim)):
             return made(self, chains, dim)
-        rows, agents, width = self.by_row, self.agents, self.width
+        rows, agents = self.by_row, self.agents
 
         @cache
         def other() -> Apply:  # of the entries by row alone, so that none is held twice
             starts, columns, values = rows
             places = np.repeat(np.arange(agents), np.diff(starts))
-            entries = AgentMatrix(agents, places, columns.astype(np.intp), values, width)
+            entries = AgentMatrix(agents, places, columns.astype(np.intp), values)
             return made(entries, chains, dim)
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -202,8 +182,6 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
     the one by ranks near agents * dim = 1000; the limit lies higher, where a thousand iterations
     repay the 0.1 s that importing scipy takes.
     """
-    if matrix.width is not None:
-        return "sparse"  # as the whole of which it is a part
     common, size = matrix._common_value(), matrix.agents * dim
     if common is not None and (common == 0 or size > 64 or dim > 4):
         return "uniform"
@@ -273,8 +251,8 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     Few agents come first, all chains together. Many are taken chain by chain, where nothing is
     transposed, in blocks of rows whose product stays in the cache.
     """
-    agents, width = matrix.agents, matrix.width or matrix.agents
-    index = sparse().get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
+    agents = matrix.agents
+    index = sparse().get_index_dtype(maxval=max(agents, len(matrix.rows)))  # of 4 bytes, if they do
     starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(index)
     columns = matrix.columns.astype(index)
 
@@ -282,7 +260,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
         """Return these rows, without a copy of their entries."""
         own = slice(starts[first], starts[last])
         entries = matrix.values[own], columns[own], starts[first : last + 1] - starts[first]
-        return sparse().csr_array(entries, shape=(last - first, width))
+        return sparse().csr_array(entries, shape=(last - first, agents))
 
     if agents * dim >= 2 * BLOCK:
         ends = [*range(0, agents, BLOCK // dim), agents]
@@ -295,8 +273,8 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
             return out
 
         return by_chain
-    weights, buffer = block(0, agents), np.empty((width, chains, dim))
-    flat = buffer.reshape(width, chains * dim)
+    weights, buffer = block(0, agents), np.empty((agents, chains, dim))
+    flat = buffer.reshape(agents, chains * dim)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
         copy_vectors(x.transpose(1, 0, 2), buffer)

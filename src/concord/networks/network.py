@@ -1,7 +1,6 @@
 """Networks: graphs with what happens on them."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from concord.errors import ConcordError
 from concord.networks.conditions import Conditions, InTurn, Matchings, OnePeer, Pair
 from concord.networks.edges import Edges
 from concord.networks.topology import Topology
-from concord.networks.transports import Part
 
 
 def under(topology: Topology, conditions: Conditions | None, where: str) -> Topology:
@@ -69,19 +67,12 @@ def _check_graph(topology: Topology, conditions: Conditions, where: str) -> None
 
 
 def drawing(
-    topology: Topology,
-    masks: Any,
-    times: np.random.Generator | None = None,
-    *,
-    part: Part | None = None,
+    topology: Topology, masks: np.random.Generator, times: np.random.Generator | None = None
 ) -> Topology:
     """Return a network that draws what happens from generators, if anything does.
 
-    ``masks`` may be counters (``shares``); ``times`` are those of gradients, for networks with a
-    clock; ``part`` the agents of this process (None: all).
+    ``times`` are those of gradients, for networks with a clock.
     """
-    if part is not None:
-        topology = replace(topology, part=part)
     if not topology.conditions.eventful:
         return topology
     return replace(topology, masks=masks, times=times)

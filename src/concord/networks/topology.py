@@ -21,9 +21,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
-from concord.networks.formula import MOST_LISTED, ByRow, Formula, Weigh
 from concord.networks.matrix import AgentMatrix
-from concord.networks.transports import Part
 from concord.options import plain
 from concord.plugins import Chosen
 from concord.summary import Summarized
@@ -31,9 +29,9 @@ from concord.summary import Summarized
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
 
-# The most agents of a network whose cost grows with their pairs. Networks are built when a
-# configuration is checked, so a typing error must not fill the memory.
-MOST_PAIRED = 2000
+# The most agents of a network, and edges, and agents of one whose cost grows with their pairs.
+# Networks are built when a configuration is checked, so a typing error must not fill the memory.
+MOST, MOST_EDGES, MOST_PAIRED = 1_000_000, 5_000_000, 2000
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,9 +47,8 @@ class Topology(Summarized):
     messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
     None: one to each neighbor, and agents average.
     conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
-    masks, times: the streams of what arrives, perhaps by counters, and of how long gradients take:
-    generators of their own, in the end for one block of chains (``network.drawing``).
-    part: the agents of this process; None: it has all.
+    masks, times: the streams of what arrives, and of how long gradients take: generators of their
+    own, in the end for one block of chains (``network.drawing``).
     """
 
     name: str
@@ -61,9 +58,8 @@ class Topology(Summarized):
     directed: bool = False
     messages: tuple[int, ...] | None = None
     conditions: Conditions = field(default_factory=Conditions)
-    masks: Any = field(default=None, repr=False)
+    masks: np.random.Generator | None = field(default=None, repr=False)
     times: np.random.Generator | None = field(default=None, repr=False)
-    part: Part | None = field(default=None, repr=False)
 
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and what happens on it."""
@@ -79,17 +75,9 @@ class Topology(Summarized):
             **{name: plain(value) for name, value in stated.items() if value != usual[name]},
         }
 
-    @property
-    def own(self) -> slice:
-        """The agents of this process."""
-        return slice(0, self.agents) if self.part is None else self.part.own
-
     @cached_property
     def degrees(self) -> np.ndarray:
         """Number of neighbors that each agent sends to (its out-degree), shape (agents,)."""
-        if isinstance(self.edges, Formula):
-            found = self.edges.degrees(np.arange(self.agents))
-            return found if self.agents > MOST_LISTED else np.array(found)
         ends = self._ends[:, 0] if self.directed else self._ends
         return np.bincount(ends.ravel(), minlength=self.agents)
 
@@ -102,8 +90,6 @@ class Topology(Summarized):
     @cached_property
     def connected(self) -> bool:
         """Whether a path leads from every agent to every other."""
-        if isinstance(self.edges, Formula):
-            return True
         back = [(j, i) for i, j in self.edges]
         if not self.directed:
             return _all_reached(self.agents, [*self.edges, *back])
@@ -111,12 +97,12 @@ class Topology(Summarized):
 
     def adjacency(self) -> AgentMatrix:
         """Return A, one where a row's agent hears a column's."""
-        return self._matrix(lambda own, rows, others: (np.ones(len(rows)), np.zeros(len(own))))
+        return self._matrix(1.0, np.zeros(self.agents))
 
     def laplacian(self) -> AgentMatrix:
         """Return L = D - A; a ConcordError if the graph is directed."""
         self._check_undirected("a Laplacian")
-        return self._matrix(lambda own, rows, others: (np.full(len(rows), -1.0), own + 0.0), 0.0)
+        return self._matrix(-1.0, self.degrees)
 
     def metropolis(self) -> AgentMatrix:
         """Return the Metropolis weights W (gurbuzbalaban2021 and tzikas2024 mix with these).
@@ -124,15 +110,11 @@ class Topology(Summarized):
         A ConcordError if the graph is directed.
         """
         self._check_undirected("Metropolis weights")
-
-        def weigh(
-            own: np.ndarray, rows: np.ndarray, others: np.ndarray
-        ) -> tuple[np.ndarray, np.ndarray]:
-            weights = 1 / (1 + np.maximum(own[rows], others))
-            # Summed neighbor by neighbor in agent order: the same floats on every machine.
-            return weights, 1 - np.bincount(rows, weights, len(own))
-
-        return self._matrix(weigh, 1.0)
+        receivers, senders = self._ways
+        degrees = self.degrees
+        weights = 1 / (1 + np.maximum(degrees[receivers], degrees[senders]))
+        # Summed neighbor by neighbor in agent order: the same floats on every machine.
+        return self._matrix(weights, 1 - np.bincount(receivers, weights, self.agents))
 
     def spectral(self) -> dict[str, float]:
         """Return the eigenvalues that convergence rates depend on.
@@ -177,13 +159,17 @@ class Topology(Summarized):
                 "have a direction; choose an undirected one"
             )
 
-    def _matrix(self, weigh: Weigh, total: float | None = None) -> AgentMatrix:
-        if isinstance(self.edges, Formula):
-            return ByRow(self.edges, weigh, total)
+    @property
+    def _ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """Receivers and senders, of each edge, or of undirected ones both ways."""
         senders, receivers = self._ends.T
-        if not self.directed:  # both ways
-            senders, receivers = self._ends.T.ravel(), self._ends.T[::-1].ravel()
-        values, diagonal = weigh(self.degrees, receivers, self.degrees[senders])
+        if self.directed:
+            return receivers, senders
+        return np.append(receivers, senders), np.append(senders, receivers)
+
+    def _matrix(self, values: Any, diagonal: np.ndarray) -> AgentMatrix:
+        receivers, senders = self._ways
+        values = np.broadcast_to(values, receivers.shape)
         return AgentMatrix.with_diagonal(receivers, senders, values, diagonal)
 
 
@@ -212,6 +198,26 @@ def check_pairs(agents: int, kind: str) -> None:
         )
 
 
+def check_edges(edges: int, agents: int) -> None:
+    """Refuse more edges than a process carries."""
+    if edges > MOST_EDGES:
+        raise ConcordError(
+            f"{agents} agents have {edges} edges here, more than one process carries; use fewer "
+            f"agents, so that there are at most {MOST_EDGES}"
+        )
+
+
+def joined(neighbors: np.ndarray) -> np.ndarray:
+    """Return the pairs of agents and their neighbors, (agents, any number), as an array.
+
+    An agent that stands among its own neighbors is none of them.
+    """
+    check_edges(neighbors.size, len(neighbors))
+    agents = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
+    pairs = np.column_stack([agents, neighbors.ravel()])
+    return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
 @runtime_checkable
 class TopologyKind(Protocol):
     """A module of ``concord.networks.topologies``."""
@@ -220,6 +226,9 @@ class TopologyKind(Protocol):
 
     def graph(self, params: Any, agents: int) -> Any:
         """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
+
+        Pairs may be the rows of an array of agents' numbers, which is believed; those that are
+        there twice count once.
 
         In a directed graph j hears i over an edge (i, j).
         """
@@ -231,13 +240,6 @@ class AveragingKind(Protocol):
 
     def messages(self, params: Any, agents: int) -> Sequence[int]:
         """Return how many vectors each agent pays for in one average, received ones included."""
-
-
-@runtime_checkable
-class LargeKind(Protocol):
-    """A topology kind whose graphs are a ``Formula`` that may have any number of agents."""
-
-    beside: Any  # the formula
 
 
 @runtime_checkable
@@ -270,11 +272,9 @@ class Graph(Chosen):
             raise ConcordError(
                 f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
             )
-        if agents > MOST_LISTED and not isinstance(self.module, LargeKind):
+        if agents > MOST:
             raise ConcordError(
-                f"{where}: {agents} agents are too many for kind {self.kind}, whose edges are "
-                f"listed; use at most {MOST_LISTED}, or a ring, torus, grid, hypercube or "
-                "exponential graph"
+                f"{where}: {agents} agents are more than one process carries; use at most {MOST}"
             )
         try:
             graph = self.module.graph(self.params, int(agents))
@@ -284,32 +284,35 @@ class Graph(Chosen):
         directed = False
         if isinstance(graph, DirectedOrNot):
             directed, graph = graph.is_directed(), graph.edges
-        if isinstance(graph, Formula):
-            return self._priced(Topology(self.kind, int(agents), graph))
-        pairs = [tuple(edge[:2]) for edge in graph]
-        if any(i == j for i, j in pairs):
+        if not isinstance(graph, np.ndarray):
+            graph = [tuple(edge[:2]) for edge in graph]
+            if not set().union(*graph) <= set(range(agents)):
+                raise ConcordError(
+                    f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to "
+                    f"{agents - 1}; number its agents so"
+                )
+        ends = np.array(graph, dtype=np.intp).reshape(-1, 2)
+        if (ends[:, 0] == ends[:, 1]).any():
             raise ConcordError(
                 f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
             )
-        if not set().union(*pairs) <= set(range(agents)):
-            raise ConcordError(
-                f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to {agents - 1}; "
-                "number its agents so"
-            )
-        return self._priced(of_graph(self.kind, int(agents), pairs, directed))
-
-    def _priced(self, found: Topology) -> Topology:
+        found = of_graph(self.kind, int(agents), ends, directed)
         if not isinstance(self.module, AveragingKind):
             return found
         return replace(found, messages=tuple(self.module.messages(self.params, found.agents)))
 
 
 def of_graph(
-    name: str, agents: int, pairs: Iterable[tuple[int, int]], directed: bool = False
+    name: str, agents: int, pairs: Sequence[tuple[int, int]] | np.ndarray, directed: bool = False
 ) -> Topology:
     """Return the topology with an edge for each pair of agents."""
-    edges = sorted(set(pairs) if directed else {(min(pair), max(pair)) for pair in pairs})
-    return Topology(name, agents, tuple(edges), directed=directed)
+    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    if not directed:
+        ends.sort(axis=1)
+    numbers = np.sort(ends[:, 0] * agents + ends[:, 1])
+    first, second = np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], agents)  # each once
+    edges = tuple(zip(first.tolist(), second.tolist(), strict=True))
+    return Topology(name, agents, edges, directed=directed)
 
 
 def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:

@@ -15,17 +15,13 @@ from concord.networks.conditions import (
     Bernoulli,
     Fixed,
     GilbertElliott,
-    InTurn,
     Kept,
     Matchings,
-    OnePeer,
     Pair,
     Uniform,
 )
 from concord.networks.edges import Edges
-from concord.networks.formula import Formula
 from concord.networks.network import turns
-from concord.networks.shares import Counters, common, lasting, rows_of, with_these
 from concord.networks.topology import Topology
 from concord.resume import keep
 
@@ -35,8 +31,7 @@ Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), a
 class Weather:
     """What arrives in the chains of a block, iteration by iteration.
 
-    edges: the ways that vectors take. senders, receivers: the places of their ends among the agents
-    that are known.
+    edges: the ways that vectors take.
     rng: the generator of all this.
     up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
     age: how many iterations ago that was sent, (edges, chains); None: in this one. ages: those that
@@ -54,34 +49,31 @@ class Weather:
     def __init__(self, network: Topology, chains: int, clock: Clock | None = None) -> None:
         if (rng := network.masks) is None:
             raise ValueError("a network needs a generator of its masks before it is used")
-        self.edges = edges = Edges(network, _known(network))
-        self.rng, known = rng, edges.agents
-        self.senders, self.receivers = map(edges.places, (edges.senders, edges.receivers))
-        of_ways, of_links = rows_of(rng, edges.receivers), rows_of(rng, edges.lower)
+        self.edges, self.rng = Edges(network), rng
+        agents, edges = network.agents, self.edges
         self._conditions = options = network.conditions
         size, links = len(edges.links), edges.link_count
-        self._up = _schedule(network, edges, chains, of_links)
+        self._up = _schedule(network, edges, chains, rng)
         self._paired = _pairs(network, edges, chains, rng)
         self._delivered: Draw | None = None
         if options.loss is not None:
             together = options.loss.direction == "link"
-            rows, source = (links, of_links) if together else (size, of_ways)
-            self._delivered = _loss(options.loss, rows, chains, source)
+            self._delivered = _loss(options.loss, links if together else size, chains, rng)
             self._of_links = edges.links if together else np.arange(size)
         delay, self._clock = options.delay, None if options.barrier else clock
         if self._clock is not None and self._clock.ticks:
             delay = Fixed(self._clock.ticks)
-        self._post = _Post(delay, (size, chains), of_ways) if delay else None
+        self._post = _Post(delay, (size, chains), rng) if delay else None
         self.age = self._post.age if self._post else None
         self.iteration, self.ages, self.reach = 0, range(0), self._post.most if self._post else 0
-        self._awake = _with_probability(options.awake, len(known), chains, rows_of(rng, known))
+        self._awake = _with_probability(options.awake, agents, chains, rng)
         self.up = np.ones((size, chains), dtype=bool)
-        self.arrived, self.awake = self.up.copy(), np.ones((len(known), chains), dtype=bool)
+        self.arrived, self.awake = self.up.copy(), np.ones((agents, chains), dtype=bool)
         self.varies = options.sleeps or self._clock is not None
         self.calm = not (self._up or self._delivered or self._post or self.varies)
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
-        keep(lasting(rng), self.up, self.arrived, self.awake, self.sends, self._pair)
+        keep(rng, self.up, self.arrived, self.awake, self.sends, self._pair)
 
     def draw(self, k: int) -> None:
         """Draw what arrives in iteration k."""
@@ -103,38 +95,17 @@ class Weather:
                 self.awake if self._conditions.awake < 1 else True, self._pair, self.awake
             )
         if self.varies:
-            self.arrived &= self.of(self.sends, self.senders)
+            self.arrived &= self.of(self.sends, edges.senders)
         if self._post is not None:
             self.ages = self._post.deliver(k, self.arrived)
         if self._conditions.sleeps:
-            self.arrived &= self.of(self.awake, self.receivers)
+            self.arrived &= self.of(self.awake, edges.receivers)
         if self._conditions.on_loss == "skip":
             self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
 
     def of(self, agents: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return what holds at these ends of the ways, (edges, chains); kept by it."""
         return agents.take(ends, 0, self._idle, "clip")
-
-
-def _known(network: Topology) -> np.ndarray | None:
-    """Return the agents whose ways a process knows; None: all.
-
-    By counters it draws those of its own agents, of their neighbors, and of all that draw with one.
-    """
-    schedule, graph = network.conditions.schedule, network.edges
-    if (
-        network.part is None
-        or not isinstance(network.masks, Counters)
-        or not isinstance(graph, Formula)
-        or network.conditions.clocked
-        or isinstance(schedule, (Pair, OnePeer, InTurn))
-    ):
-        return None
-    pieces = graph.pieces(network.part.own)
-    known = with_these((graph.near(who)[1] for who in pieces), network.agents)
-    if isinstance(schedule, Matchings):  # which depend on the links of neighbors' neighbors
-        known = with_these([graph.near(known)[1]], network.agents)
-    return known
 
 
 class _Post:
@@ -236,9 +207,8 @@ def _pairs(
     chain = np.arange(chains)
 
     def draw(up: np.ndarray, pair: np.ndarray) -> None:
-        numbers = common(rng)
-        agent = numbers.integers(0, network.agents, chains)
-        way = first[agent] + (numbers.random(chains) * network.degrees[agent]).astype(np.intp)
+        agent = rng.integers(0, network.agents, chains)
+        way = first[agent] + (rng.random(chains) * network.degrees[agent]).astype(np.intp)
         up.fill(False)
         up[way, chain] = up[edges.by_sender[way], chain] = True
         pair.fill(False)

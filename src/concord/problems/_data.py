@@ -1,9 +1,8 @@
 """What problems with data share: the same data in all chains, rows for testing, authors' draws."""
 
 from collections.abc import Callable
-from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from msgspec import Meta
@@ -27,15 +26,12 @@ Table = Annotated[
     "target; none: points are drawn",
 ]
 
-BLOCK = 1 << 16  # rows that are drawn at once
-
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
 
 class OneDataSet(Summarized):
     """A problem whose chains have the same data, and whose agents have data of their own."""
 
-    PARTS: ClassVar[tuple[str, ...]] = ()  # what has an entry for each agent, if it can be divided
     agents: int
     dim: int
 
@@ -53,32 +49,6 @@ class OneDataSet(Summarized):
     def from_chain(self, first: int) -> Self:
         """Return the problem itself."""
         return self
-
-    def part(self, agents: slice) -> Self:
-        """Return the problem of some agents alone, as ``contracts.Divisible`` says."""
-        if not self.PARTS:
-            raise ConcordError(
-                f"{type(self).__name__} cannot be divided over ranks, because it does not say "
-                "what is an agent's own; use one process"
-            )
-        own = copy(self)
-        for name in self.PARTS:  # copies, so that nothing of other agents is held
-            setattr(own, name, copy(getattr(self, name)[agents]))
-        own.agents = agents.stop - agents.start
-        return own
-
-
-def drawn(draw: Callable[[int], np.ndarray], rows: int, own: slice | None) -> np.ndarray:
-    """Return ``draw(rows)``, or its own rows, block by block.
-
-    What is computed of a block, such as a product, then has the same bytes in every rank.
-    """
-    found, own = [], own or slice(0, rows)
-    for first in range(0, rows, BLOCK):
-        block = draw(min(BLOCK, rows - first))
-        kept = slice(max(own.start - first, 0), max(own.stop - first, 0))
-        found.append(block if kept == slice(0, BLOCK) else block[kept].copy())
-    return np.concatenate(found)
 
 
 def points_of(

@@ -5,7 +5,7 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 """
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ class QuadraticProblem(OneDataSet):
     shift_i. posterior: the exact posterior, a ``Gaussian``.
     """
 
-    PARTS: ClassVar[tuple[str, ...]] = ("gram", "shift")
     dim: int
     gram: np.ndarray
     shift: np.ndarray

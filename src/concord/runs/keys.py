@@ -80,7 +80,7 @@ class Keys(Options):
     """
 
     problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
-    agents: Annotated[int, Meta(ge=1, le=10**8), "number N of agents"]
+    agents: Annotated[int, Meta(ge=1, le=10**6), "number N of agents"]
     topology: Annotated[Graph, "kind of graph, or a mapping with its kind and options"]
     sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
@@ -94,15 +94,6 @@ class Keys(Options):
     metrics: Annotated[tuple[str, ...], "metrics computed from the trace"] = ()
     network: Annotated[
         Conditions | None, "what happens on the topology; none: all vectors arrive at once"
-    ] = None
-    noise: Annotated[
-        Literal["counter"] | None,
-        "starts and noise are drawn by counters, so that each process draws those of its agents "
-        "alone; none: from streams, of which each draws all",
-    ] = None
-    ranks: Annotated[
-        Annotated[int, Meta(ge=2)] | None,
-        "processes of MPI that divide the agents among them; none: one process",
     ] = None
     arena: Annotated[
         Arena | None, "what makes the run a cell of the arena, which is scored, not sampled"

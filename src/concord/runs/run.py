@@ -15,7 +15,6 @@ import numpy as np
 
 from concord import plugins
 from concord.contracts import (
-    Divisible,
     Extra,
     NeedsData,
     Problem,
@@ -39,7 +38,7 @@ from concord.provenance import digest, sha256
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.loop import Labels, check_apart, check_ranks
+from concord.sampling.loop import Labels
 from concord.sampling.partition import Partition, Way
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
@@ -86,7 +85,6 @@ class Run:
     metrics: tuple[str, ...]
     network: Conditions | None
     noise: str | None
-    ranks: int | None
     arena: Arena | None
     recorded: Recorded | None
     assumptions: tuple[str, ...]
@@ -141,8 +139,8 @@ class Run:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of the run's document: how many processes make it changes no byte."""
-        return digest({key: value for key, value in self.document.items() if key != "ranks"})
+        """Return a digest of the run's document."""
+        return digest(self.document)
 
     @property
     def folder(self) -> str:
@@ -161,11 +159,6 @@ class Run:
     def stream_labels(self) -> Labels:
         """Return what the random streams of the run are called by."""
         return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
-
-    @property
-    def by_agent(self) -> bool:
-        """Whether what is computed of an agent, its start included, needs its own data alone."""
-        return self.record.by_agent and self.initial.kind != "problem"
 
     @cached_property
     def graph(self) -> Topology:
@@ -192,20 +185,14 @@ class Run:
                 f"{self.where}.arena.epsilon: it takes a network with privacy, and the budget of "
                 "one price; add privacy, or leave one price"
             )
-        if self.noise is not None:
-            check_apart(self.sampler.module, f"{self.where}.noise", "leave it out")
-        if self.ranks is not None:
-            check_ranks(self.sampler.module, self.agents, self.ranks, f"{self.where}.ranks")
         place = f"{self.where}.record"
         check_record(self.record, self.agents, self.chains, self.iterations, place)
 
-    def build_problem(
-        self, resources: Path, name: str | None = None, agents: slice | None = None
-    ) -> Problem:
+    def build_problem(self, resources: Path, name: str | None = None) -> Problem:
         """Draw or load the data: the same for every run of a paper that names this problem.
 
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
-        set than the run's own. Of these ``agents`` alone, if the problem can be divided.
+        set than the run's own.
         """
         own = name or self.problem_name
 
@@ -213,11 +200,8 @@ class Run:
             return streams.generator(self.seed, what, self.paper, own)
 
         kind: ProblemKind = self.problem.module
-        split = Partition(self.partition, f"{self.where}.partition", agents)
-        made = kind.build(self.problem.params, self.agents, split, stream, resources)
-        if agents is None or made.agents < self.agents or not isinstance(made, Divisible):
-            return made
-        return made.part(agents)
+        split = Partition(self.partition, f"{self.where}.partition")
+        return kind.build(self.problem.params, self.agents, split, stream, resources)
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -296,7 +280,7 @@ class Run:
 
 _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "noise", "ranks", "arena", "recorded"),
+    *("record", "metrics", "network", "arena", "recorded"),
 )
 
 
@@ -388,7 +372,7 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    optional = "network", "noise", "ranks", "arena", "recorded"
+    optional = "network", "arena", "recorded"
     keys = [key for key in Resolved.__struct_fields__ if key not in optional]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:

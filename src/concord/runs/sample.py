@@ -1,7 +1,6 @@
 """The draws of a run."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,13 +37,12 @@ def sample(
     problem: Problem,
     progress: bool | None = False,
     chains: tuple[int, int] | None = None,
-    comm: Any = None,
     checkpoint: Checkpoint | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
-    ``comm``: of the processes that divide it; ``checkpoint``: as of ``loop.sample``.
+    ``checkpoint``: as of ``loop.sample``.
 
     A ConcordError if ``chains`` are not whole blocks of the run.
     """
@@ -62,9 +60,7 @@ def sample(
             labels=run.stream_labels,
             span=_blocks(chains or (0, run.chains), run.chains),
             progress=progress,
-            comm=comm,
             checkpoint=checkpoint,
-            counter=run.noise is not None,
         )
     run.sampler.module.check(problem, run.graph, run.sampler.params)
     nothing = np.empty((0, problem.agents, problem.dim))

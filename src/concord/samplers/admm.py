@@ -134,7 +134,7 @@ def init(
     channel = connect(topology, x0)
     pull = channel.mixer(_pull(topology, params), params.update_order, sends=False)
     disagree = channel.mixer(topology.laplacian())
-    degrees = topology.degrees[channel.own]
+    degrees = topology.degrees
     minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * degrees)
     info = to_all_neighbors(channel)
     if isinstance(minimize, Counting):

@@ -47,7 +47,6 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "Consensus Monte Carlo"
-WHOLE = "its answer averages the draws of all agents"
 
 # The largest dimension whose covariances are kept, of every chain and agent.
 LARGEST = 1000

@@ -157,8 +157,7 @@ def _leaps(topology: Topology, params: Params, x0: np.ndarray) -> tuple[How, Age
 def _alike(topology: Topology, x0: np.ndarray) -> bool:
     """Whether all agents have as many neighbors, so that a kernel visits them in turn."""
     alike = len(set(topology.degrees)) == 1 and topology.conditions.perfect and x0.dtype == float
-    whole = len(x0[0]) == topology.agents  # and not the part of a rank
-    return x0.shape[2] <= 32 and len(x0[0]) > 2 and alike and whole
+    return x0.shape[2] <= 32 and topology.agents > 2 and alike
 
 
 def _together(channel: Channel, params: Params) -> Fuse:
@@ -195,7 +194,7 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
         agents = np.flatnonzero(has)
         columns = np.array([topology.neighbors[agent][rank] for agent in agents])
         pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
-        own = has[channel.own, None].astype(float)
+        own = has[:, None].astype(float)
         ranks.append((channel.mixer(pick), 1.0 if has.all() else own))
 
     def fuse(x: np.ndarray, beta: float, more: np.ndarray | Kick, out: np.ndarray) -> None:

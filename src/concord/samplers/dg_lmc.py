@@ -55,7 +55,6 @@ from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import Channel, connect
 from concord.networks.matrix import AgentMatrix
-from concord.networks.shares import common
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive, Some
 from concord.samplers._checks import check_server
@@ -146,7 +145,7 @@ def _average(shares: np.ndarray) -> AgentMatrix:
 def _langevin(problem: Problem, channel: Channel, params: Params, x0: np.ndarray) -> Move:
     """Return ``move(z, x, gamma, rng, out)``, a Langevin step of the copies z, tied to x."""
     gradient = problem.gradient(len(x0))
-    ties = 1 / _tolerances(channel.topology.agents, params)[channel.own, None]
+    ties = 1 / _tolerances(channel.topology.agents, params)[:, None]
     grad, pull, drift = (np.empty_like(x0) for _ in range(3))
 
     def move(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
@@ -158,7 +157,7 @@ def _langevin(problem: Problem, channel: Channel, params: Params, x0: np.ndarray
 
     if params.coupling is None:
         return move
-    inverse = np.linalg.inv(_roots(channel.topology.agents, problem.dim, params))[channel.own]
+    inverse = np.linalg.inv(_roots(channel.topology.agents, problem.dim, params))
     metric = inverse @ inverse.swapaxes(1, 2)
     turned, white, noise = (np.empty_like(x0) for _ in range(3))
 
@@ -188,7 +187,7 @@ def _server(problem: Problem, channel: Channel, params: Params, x0: np.ndarray) 
 
         return draw
     tied = _tied(channel.topology.agents, problem.dim, params)
-    precision, own = tied.sum(axis=0), tied[channel.own]
+    precision = tied.sum(axis=0)
     covariance, root = np.linalg.inv(precision), np.linalg.cholesky(precision).T
     add_up = channel.mixer(_average(np.ones_like(rho)))
     white, weighted, total = np.empty_like(noise), np.empty_like(x0), np.empty_like(x0)
@@ -196,7 +195,7 @@ def _server(problem: Problem, channel: Channel, params: Params, x0: np.ndarray) 
     def coupled(z: np.ndarray, rng: Any, out: np.ndarray) -> None:
         normal(rng, 1.0, white)
         np.matmul(white, root, out=noise)
-        np.einsum("cad,ade->cae", z, own, out=weighted)
+        np.einsum("cad,ade->cae", z, tied, out=weighted)
         add_up(weighted, plus=noise, out=total)
         np.matmul(total, covariance, out=out)
 
@@ -236,16 +235,11 @@ def init(
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
             move(z, x, gamma, rng, z)
-        draw(z, common(rng), x)
+        draw(z, rng, x)
         return State(x, z), info
 
     if not params.particles:
         return State(x0.copy(), x0.copy()), channel.through(step)
-    if x0.shape[1] < topology.agents:
-        raise ConcordError(
-            "DG-LMC with particles cannot be divided over ranks, because it accepts theta by the "
-            "odds of all agents together; use one process, or remove particles"
-        )
     proposed, log_odds = np.empty_like(x0), _odds(problem, params, x0, move)
     potential: Any = problem.potential  # type: ignore[attr-defined]  # which check has asked for
 

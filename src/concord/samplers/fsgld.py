@@ -42,7 +42,6 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "FSGLD"
-WHOLE = "a chain is one vector that goes from agent to agent"
 
 
 class Params(Options):

@@ -58,7 +58,6 @@ from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.schedules import Schedule
 
 NAME = "Gossip ULA"
-WHOLE = "in a tick two agents of the whole network move"
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17

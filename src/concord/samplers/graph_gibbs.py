@@ -91,7 +91,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
 
 def _precision(problem: Quadratic, topology: Topology, params: Params) -> np.ndarray:
     """Return H_i + deg_i/rho, (agents, dim, dim)."""
-    pull = topology.degrees[topology.own] / params.tolerance
+    pull = topology.degrees / params.tolerance
     return problem.gram + pull[:, None, None] * np.eye(problem.dim)
 
 
@@ -110,11 +110,11 @@ def init(
     """Return the state at x0 and the step."""
     channel, schedule = connect(topology, x0), params.step_size
     disagree, info = channel.mixer(topology.laplacian()), to_all_neighbors(channel)
-    classes = [own[channel.own, None] for own in colors(topology)]
+    classes = [own[:, None] for own in colors(topology)]
     move, apart, new = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     if schedule is None:
         assert isinstance(problem, Quadratic)  # see check
-        degrees, shift = topology.degrees[channel.own, None], problem.shift
+        degrees, shift = topology.degrees[:, None], problem.shift
         ties = degrees[:, None] / params.tolerance * np.eye(problem.dim)
         cov = np.linalg.inv(problem.gram + ties)
         roots = np.linalg.cholesky(cov).swapaxes(1, 2)

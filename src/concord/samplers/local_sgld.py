@@ -50,7 +50,6 @@ from concord.laws.exact import Affine, Arrivals, Start, Update, compose, linear
 from concord.laws.switching import Choices
 from concord.networks.channel import Channel, connect
 from concord.networks.mixing import Mixer
-from concord.networks.shares import common
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Count, Options, Share
@@ -136,7 +135,7 @@ def init(
             if shared:
                 normal(rng, np.sqrt(2 * gamma * (1 - tau)), noise)
                 sd = np.sqrt(2 * gamma * tau / topology.agents)
-                np.add(noise, normal(common(rng), sd, together), out=noise)
+                np.add(noise, normal(rng, sd, together), out=noise)
             kick(rng, gamma, grad, out=x, x=x, noise=noise if shared else None)
         mix(x, plus=None, out=new)
         averaging = all_chains

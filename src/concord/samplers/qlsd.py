@@ -48,7 +48,6 @@ from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "QLSD"
-WHOLE = "the server draws who takes part among all agents"
 
 
 class Params(Options):

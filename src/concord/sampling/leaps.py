@@ -40,12 +40,12 @@ class Leaping:
 
 
 def suits(problem: Problem, topology: Topology, x0: np.ndarray) -> bool:
-    """Tell whether leaps are possible: of small networks, on which nothing happens, in one process.
+    """Tell whether leaps are possible: of small networks, on which nothing happens.
 
     And of problems whose gradients are compiled.
     """
-    whole = topology.part is None and topology.conditions.perfect and x0.size <= SMALL
-    return whole and x0.dtype == np.float64 and isinstance(problem, CompiledGradient)
+    small = topology.conditions.perfect and x0.size <= SMALL
+    return small and x0.dtype == np.float64 and isinstance(problem, CompiledGradient)
 
 
 def leaping(

@@ -7,24 +7,20 @@ and agents together and hands each iterate to a ``Recorder``, which keeps only w
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord import compiled
-from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, declared
+from concord.contracts import Info, Problem, ReadOut, Sampler, Step
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
-from concord.networks.shares import Counters, Share, lasting
 from concord.networks.topology import Topology
-from concord.networks.transports import Part
 from concord.progress import progress as bar
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
-from concord.sampling.divided import Divided
 from concord.sampling.leaps import MOST, WORTH, Leaping
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
@@ -170,9 +166,7 @@ def sample(
     span: tuple[int, int] | None = None,
     progress: bool | None = False,
     keep: bool = False,
-    comm: Any = None,
     checkpoint: Checkpoint | None = None,
-    counter: bool = False,
     strict: bool = False,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
@@ -180,60 +174,29 @@ def sample(
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it.
 
-    problem: of all agents, or of those of this rank alone.
     law: of x^(0).
     span: whole blocks of chains; none: all chains.
     progress: show a bar; None: if the error stream is a terminal.
     keep: whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so:
     the blocks that are done, or what is recorded of the first.
-    comm: MPI's communicator of the processes that divide the agents among them; of these the first
-    returns the trace, others one without chains. None: this one has all.
     checkpoint: what writes checkpoints, and may have some.
-    counter: whether starts, noise and what arrives are drawn by counters (``shares``), other
-    numbers than those of streams: each process then draws those of its agents alone.
     strict: raise ``recorder.Diverged`` as soon as a chain diverges.
     """
     agents = topology.agents
-    part: Part | None = None
-    if comm is not None:
-        check_ranks(sampler, agents, comm.size, "ranks")
-        if not isinstance(problem, Divisible):
-            raise ConcordError(
-                f"{type(problem).__name__} cannot be divided over ranks, because it has no method "
-                "part(agents); use one process"
-            )
-        part = Part(comm, agents)
-    alone = problem.agents < agents  # of this rank
-    sampler.check(problem, replace(topology, part=part) if alone else topology, params)
-    if counter:
-        check_apart(sampler, "noise", "leave counters out")
+    sampler.check(problem, topology, params)
     saves, recorder = _Saves(checkpoint, iterations), None
     recorded = np.arange(agents) if record.agents is None else np.array(record.agents)
     traces = saves.done(recorded, record.iterations(iterations))
-    own_agents = topology.own if part is None else part.own
-    mine = own_agents.stop - own_agents.start
     begin, end = span or (0, chains)
     firsts = range(begin, end, CHAINS_PER_BLOCK)
-    each = min(end - begin, CHAINS_PER_BLOCK) * mine * problem.dim
+    each = min(end - begin, CHAINS_PER_BLOCK) * agents * problem.dim
     compiled.expect(len(firsts) * iterations, each)
 
-    def counters(*labels: str | int) -> Counters:
-        key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
-        return Counters(key, agents, own_agents)
-
-    if counter:
-        starts = counters(*labels.stream("initial"))
-        x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
-    else:
-        whole = chains, agents, problem.dim
-        x0 = initial.positions(
-            law, problem, whole, streams.generator(seed, *labels.stream("initial"))
-        )
-        x0 = np.ascontiguousarray(x0[:, own_agents])
+    shape = chains, agents, problem.dim
+    x0 = initial.positions(law, problem, shape, streams.generator(seed, *labels.stream("initial")))
     read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
-    shown = progress if part is None or not part.rank else False
     try:
-        with bar(len(firsts) * iterations, "sample", shown) as advance:
+        with bar(len(firsts) * iterations, "sample", progress) as advance:
             for first in firsts[len(traces) :]:
                 block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
                 later = [first][: first > 0]
@@ -241,38 +204,24 @@ def sample(
                     streams.generator(seed, *labels.stream(what), *later)
                     for what in ("noise", "network", "clock")
                 )
-                if counter:
-                    drawn[0] = counters(*labels.stream("network"), *later)
                 ahead, own = Ahead(rng), problem.from_chain(first)
-                network = drawing(topology, *drawn, part=part)
-                shape = len(block), agents, problem.dim
-                asked = record, own, shape, iterations, strict
-                recorder = Recorder(*asked) if part is None else Divided(part, *asked)
-                sources: list[Any] = [rng, ahead]
-                if part is not None and isinstance(own, Divisible):
-                    own = own if alone else own.part(part.own)
-                    sources = [Share(source, part.agents, part.own) for source in sources]
-                if counter:
-                    sources = [counters(*labels.stream("noise"), *later)] * 2
+                network = drawing(topology, *drawn)
+                recorder = Recorder(record, own, block.shape, iterations, strict)
                 with keeping() as kept:
-                    kept.append(lasting(sources[0] if counter else rng))
-                    state, step = sampler.init(own, network, params, block, sources[0])
+                    kept.append(rng)
+                    state, step = sampler.init(own, network, params, block, rng)
                 check_passage(network, step)
                 state, k = saves.begin(first, state, kept, recorder)
                 save = saves.save(first, ahead, kept, recorder, traces)
                 traces.append(
-                    simulate(state, step, iterations, recorder, sources[1], advance, read, k, save)
+                    simulate(state, step, iterations, recorder, ahead, advance, read, k, save)
                 )
-                if part is not None:
-                    part.close()
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]
         if not keep or not traces or not traces[0].draw.size:
             raise
     trace = join_traces(traces)
-    if part is not None:
-        return trace
     if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
         print(
             f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "
@@ -280,20 +229,3 @@ def sample(
             file=sys.stderr,
         )
     return trace
-
-
-def check_ranks(sampler: Any, agents: int, ranks: int, where: str) -> None:
-    """Refuse what so many processes cannot divide among them."""
-    check_apart(sampler, where, "use one process")
-    if ranks > agents:
-        raise ConcordError(
-            f"{where}: {agents} agents cannot be divided over {ranks} processes; use at most "
-            f"{agents}"
-        )
-
-
-def check_apart(sampler: Any, where: str, remedy: str) -> None:
-    """Refuse a sampler whose agents cannot be drawn and moved apart from each other."""
-    if why := declared(sampler, "WHOLE"):
-        name = declared(sampler, "NAME")
-        raise ConcordError(f"{where}: {name} needs all agents together, since {why}; {remedy}")

@@ -42,14 +42,10 @@ class Way(Chosen):
 
 @dataclass(frozen=True)
 class Partition:
-    """A way to divide rows, chosen by the user, and where the choice is written.
-
-    own: agents of which a rank builds the data alone, if the problem can; None: all.
-    """
+    """A way to divide rows, chosen by the user, and where the choice is written."""
 
     options: Way
     where: str = "partition"
-    own: slice | None = None
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Partition:
@@ -58,13 +54,6 @@ class Partition:
         A ConcordError if the kind or one of its options is unknown, missing or out of range.
         """
         return cls(build(Way, value, where), where)
-
-    def ends(self, rows: int, agents: int) -> np.ndarray | None:
-        """Return where the rows of the own agents begin and end; None: they are to be drawn."""
-        if self.own is None or self.options.kind != "consecutive":
-            return None
-        agent = np.arange(self.own.start, self.own.stop + 1)
-        return agent * (rows // agents) + np.minimum(agent, rows % agents)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Divide rows among agents; returns one array of row numbers per agent.
@@ -96,25 +85,16 @@ class AgentData:
     counts: np.ndarray
 
     @classmethod
-    def from_parts(
-        cls, features: np.ndarray, targets: np.ndarray, parts: Parts, most: int = 0
-    ) -> AgentData:
-        """Gather the rows of each part from features (rows, d) and targets (rows,).
-
-        most: the most rows of an agent, where there are others.
-        """
+    def from_parts(cls, features: np.ndarray, targets: np.ndarray, parts: Parts) -> AgentData:
+        """Gather the rows of each part from features (rows, d) and targets (rows,)."""
         counts = np.array([len(part) for part in parts])
-        shape = (len(parts), max(most, counts.max()))
+        shape = len(parts), counts.max()
         padded = np.zeros((*shape, *features.shape[1:]), dtype=features.dtype)
         aims = np.zeros(shape, dtype=targets.dtype)
         for agent, part in enumerate(parts):
             padded[agent, : len(part)] = features[part]
             aims[agent, : len(part)] = targets[part]
         return cls(padded, aims, counts)
-
-    def __getitem__(self, agents: slice) -> AgentData:
-        """Return those of some agents, padded as all are; nothing of others is held."""
-        return AgentData(*(a[agents].copy() for a in (self.features, self.targets, self.counts)))
 
     @cached_property
     def mask(self) -> np.ndarray:

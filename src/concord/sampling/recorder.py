@@ -17,7 +17,6 @@ from concord.contracts import (
     WithPotential,
 )
 from concord.errors import ConcordError, short
-from concord.networks.transports import Sum, blocks
 from concord.options import Count, Index, Options
 from concord.sampling.trace import TIMES, Trace
 
@@ -77,11 +76,6 @@ class Record(Options):
         "sample; -1: all enter averages, and all but the first tenth those metrics",
     ] = -1
 
-    @property
-    def by_agent(self) -> bool:
-        """Whether what is computed of an agent needs its own data alone."""
-        return not self.averages and {*self.probes} <= {"consensus_error", "potential"}
-
     def count(self, iterations: int) -> int:
         """Return the number of recorded iterations."""
         if self.at is not None:
@@ -140,19 +134,11 @@ def _sum(rows: np.ndarray) -> np.ndarray:
     return rows.sum(axis=1) if rows.shape[2] == 1 else np.einsum("cad->cd", rows)
 
 
-def indexed(values: np.ndarray, agents: np.ndarray, axis: int) -> np.ndarray:
-    """Return rows of agents along an axis, the second or the last."""
-    # The same way always, since what probes add up depends on how arrays lie in memory.
-    return values[:, agents] if axis == 1 else values[..., agents]
-
-
 class Recorder:
     """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop.
 
     strict: raise ``Diverged`` as soon as a chain diverges.
     """
-
-    _here = True  # whether this process keeps what is recorded
 
     def __init__(
         self,
@@ -183,13 +169,13 @@ class Recorder:
             "x_average": record.average,
             "consensus_error": "consensus_error" in record.probes,
         }
-        sizes, held = {"agent": len(self.agents), "dim": dim}, chains * self._here
+        sizes = {"agent": len(self.agents), "dim": dim}
         # Draws first, so that each record writes one contiguous block.
         self._kept = {
             name: np.empty(
                 (
                     len(self.due),
-                    held,
+                    chains,
                     *(sizes[axis] for axis in _AXES.get(name, ("agent",))),
                 ),
                 dtype=np.int64 if name == "misclassified" else np.float64,
@@ -283,15 +269,10 @@ class Recorder:
         """Count what steps with the same fixed diagnostics have sent since the last time."""
         for name in self._totals if self._same is not None else ():
             more = getattr(self._same, "active" if name == "activations" else name)
-            self._totals[name] += self._steps * self._own(more)
+            self._totals[name] += self._steps * more
         self._steps = 0
 
-    def _own(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
-        """Return the rows of agents of which this process needs some that are recorded."""
-        return values
-
     def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
-        more = self._own(more)
         if name not in self._totals:
             kind = np.result_type(more, np.int64)
             self._totals[name] = np.zeros(more.shape, dtype=kind)
@@ -309,24 +290,14 @@ class Recorder:
     def _record(self, row: int, x: np.ndarray) -> None:
         found: dict[str, Any] = {}
         if {"x_average", "consensus_error"} & self._kept.keys():
-            found["x_average"] = average = self._mean(_sum, x)
+            found["x_average"] = average = _sum(x) / self._agents
         if "consensus_error" in self._kept:
-            center: Any = self._everywhere(average)
-
-            def apart(rows: np.ndarray) -> np.ndarray:
-                distance = rows - center[:, None]
-                return np.einsum("cad,cad->c", distance, distance)
-
-            found["consensus_error"] = self._mean(apart, x)
+            distance = x - average[:, None]
+            found["consensus_error"] = np.einsum("cad,cad->c", distance, distance) / self._agents
         self._catch_up()
-        chosen = self._chosen(self._own(x, 1), 1)
+        chosen = self._chosen(x, 1)
         if "potential" in self._probes:
-            found["potential"] = self._potentials(x)
-        totals: dict[str, Any] = {
-            name: self._chosen(total, -1) for name, total in self._totals.items()
-        }
-        if chosen is None:
-            return
+            found["potential"] = self._chosen(self._probes["potential"](x), -1)
         if "x" in self._kept:
             self._kept["x"][row] = chosen
         for name, values in found.items():
@@ -338,17 +309,13 @@ class Recorder:
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
-        for name, total in totals.items():
-            self._counted(name)[row] = total
+        for name, total in self._totals.items():
+            self._counted(name)[row] = self._chosen(total, -1)
         if self._clock is not None:
             for name, times in zip(TIMES, (self._clock.seconds, self._clock.waited), strict=True):
                 if name not in self._times:
                     self._times[name] = np.zeros((len(self.due), *times.shape))
                 self._times[name][row] = times
-
-    def _potentials(self, x: np.ndarray) -> np.ndarray | None:
-        """Return the recorded agents' potentials: each is of its own data, so all are evaluated."""
-        return self._chosen(self._own(self._probes["potential"](x)), -1)
 
     def written(self) -> dict[str, np.ndarray]:
         """Return all that a recorder needs to go on from here."""
@@ -391,17 +358,12 @@ class Recorder:
             self._counts[name] = np.zeros(shape, dtype=total.dtype)
         return self._counts[name]
 
-    def _chosen(self, values: np.ndarray, axis: int) -> np.ndarray | None:
-        """Return the rows of the agents that are recorded, where they are kept; here are these."""
-        return values if self._all else indexed(values, self.agents, axis)
-
-    def _mean(self, summed: Sum, x: np.ndarray) -> np.ndarray | None:
-        """Return a sum over agents, by how many they are, where it is kept."""
-        return blocks(summed, x) / self._agents
-
-    def _everywhere(self, value: np.ndarray | None) -> np.ndarray | None:
-        """Return what is kept here, in all processes."""
-        return value
+    def _chosen(self, values: np.ndarray, axis: int) -> np.ndarray:
+        """Return the rows of the agents that are recorded, along the second axis or the last."""
+        # The same way always, since what probes add up depends on how arrays lie in memory.
+        if self._all:
+            return values
+        return values[:, self.agents] if axis == 1 else values[..., self.agents]
 
     def trace(self) -> Trace:
         """Return what has been recorded so far, chain first as ArviZ expects it."""
@@ -424,10 +386,9 @@ class Recorder:
             steps = np.broadcast_to(self.due[:, None], (len(self.due), len(self.agents)))
             counted["gradients"] = counted.get("activations", steps)
         for name, counts in counted.items():
-            kept = counts[rows] if self._here else counts[rows, :0]
-            if kept.ndim == 3:
-                variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
+            if counts.ndim == 3:
+                variables[name] = ("chain", "draw", "agent"), counts[rows].swapaxes(0, 1)
             else:
-                variables[name] = ("draw", "agent"), kept
+                variables[name] = ("draw", "agent"), counts[rows]
         variables["diverged_at"] = ("chain",), self.diverged_at
         return Trace(variables, due, self.agents)

@@ -68,7 +68,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
 def long(run: Run, chains_per_job: int | None = None) -> bool:
     """Whether a run is sampled by a job of its own."""
     divided = chains_per_job is not None and run.chains > chains_per_job
-    return run.arena is None and (divided or run.ranks is not None or cost(run) > SMALL)
+    return run.arena is None and (divided or cost(run) > SMALL)
 
 
 def _shares(run: Run) -> bool:

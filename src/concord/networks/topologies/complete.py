@@ -1,6 +1,7 @@
 """Every two agents are neighbors."""
 
-from concord.networks.formula import Formula, everybody
+import numpy as np
+
 from concord.networks.topology import check_pairs
 from concord.options import Options
 
@@ -9,7 +10,7 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges."""
     check_pairs(agents, "complete")
-    return Formula(agents, everybody)
+    return np.column_stack(np.triu_indices(agents, 1))

@@ -12,6 +12,7 @@ from typing import Any
 
 import networkx as nx
 
+from concord.networks.topology import check_edges
 from concord.options import Options
 
 
@@ -21,7 +22,8 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph."""
-    graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     apart = [2**j for j in range((agents - 1).bit_length())]
+    check_edges(agents * len(apart), agents)
+    graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + hop) % agents) for i in range(agents) for hop in apart)
     return graph

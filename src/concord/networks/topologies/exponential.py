@@ -6,7 +6,7 @@ decentralized deep training" (2021, arXiv:2110.13363), where edges have a direct
 
 import numpy as np
 
-from concord.networks.formula import Formula
+from concord.networks.topology import joined
 from concord.options import Options
 
 
@@ -14,12 +14,7 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges."""
-    return Formula(agents, beside)
-
-
-def beside(agents: int, who: np.ndarray) -> np.ndarray:
-    """Return the neighbors of these agents, as a ``Formula`` wants them."""
     apart = 1 << np.arange((agents - 1).bit_length())
-    return np.add.outer(who, np.concatenate([apart, -apart])) % agents
+    return joined(np.add.outer(np.arange(agents), apart) % agents)

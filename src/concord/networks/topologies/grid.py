@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.formula import Formula
+from concord.networks.topology import joined
 from concord.options import Count, Options
 
 
@@ -16,12 +16,12 @@ class Params(Options):
     rows: Annotated[Count | None, "number of rows; none: the most square grid"] = None
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges, or refuse rows that are not equally long."""
     return rectangle(params.rows, agents, periodic=False)
 
 
-def rectangle(rows: int | None, agents: int, periodic: bool) -> Formula:
+def rectangle(rows: int | None, agents: int, periodic: bool) -> np.ndarray:
     """Return the edges of a grid, numbered row by row; periodic: its ends meet."""
     if rows is None:
         rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
@@ -30,16 +30,10 @@ def rectangle(rows: int | None, agents: int, periodic: bool) -> Formula:
             f"rows: {rows} rows do not divide {agents} agents; give a divisor of the number of "
             "agents"
         )
-    return Formula(agents, beside, (rows, periodic), alike=periodic)
-
-
-def beside(agents: int, who: np.ndarray, rows: int, periodic: bool) -> np.ndarray:
-    """Return the neighbors of these agents, as a ``Formula`` wants them."""
     columns = agents // rows
-    row, column = (part[:, None] for part in np.divmod(who, columns))
-    across, along = row + np.array([-1, 1]), column + np.array([-1, 1])
+    row, column = np.divmod(np.arange(agents), columns)
     if periodic:
-        across, along = across % rows, along % columns
+        below, right = (row + 1) % rows, (column + 1) % columns
     else:
-        across, along = across.clip(0, rows - 1), along.clip(0, columns - 1)
-    return np.hstack([across * columns + column, row * columns + along])
+        below, right = np.minimum(row + 1, rows - 1), np.minimum(column + 1, columns - 1)
+    return joined(np.column_stack([below * columns + column, row * columns + right]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from concord.networks.formula import Formula
+from concord.networks.topology import joined
 from concord.options import Options
 
 
@@ -10,11 +10,6 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges."""
-    return Formula(agents, beside)
-
-
-def beside(agents: int, who: np.ndarray) -> np.ndarray:
-    """Return the neighbors of these agents, as a ``Formula`` wants them."""
-    return np.add.outer(who, (-1, 1)) % agents
+    return joined(np.add.outer(np.arange(agents), (1,)) % agents)

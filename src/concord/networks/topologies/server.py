@@ -7,7 +7,9 @@ all-reduce), it takes 2 (N - 1) vectors, one after the other, and no server.
 
 from typing import Annotated, Literal
 
-from concord.networks.formula import Formula, everybody
+import numpy as np
+
+from concord.networks.topology import check_pairs
 from concord.options import Options
 
 
@@ -21,9 +23,10 @@ class Params(Options):
     ] = "server"
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges of the complete graph, whose Metropolis weights are J/N."""
-    return Formula(agents, everybody)
+    check_pairs(agents, "server")
+    return np.column_stack(np.triu_indices(agents, 1))
 
 
 def messages(params: Params, agents: int) -> list[int]:

@@ -1,15 +1,14 @@
 """A grid whose ends meet: each agent has four neighbors, where there are enough agents."""
 
-from concord.networks.formula import Formula
-from concord.networks.topologies import grid
+import numpy as np
 
-beside = grid.beside
+from concord.networks.topologies import grid
 
 
 class Params(grid.Params):
     """The shape of the grid."""
 
 
-def graph(params: Params, agents: int) -> Formula:
+def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges, or refuse rows that are not equally long."""
     return grid.rectangle(params.rows, agents, periodic=True)

@@ -82,8 +82,6 @@ def build(
 class GaussianLocation(QuadraticProblem):
     """Quadratic potentials of points, ``data``."""
 
-    PARTS = (*QuadraticProblem.PARTS, "data", "counts")
-
     def __init__(self, data: AgentData, params: Params) -> None:
         self.data, self.counts = data, data.counts
         agents, _, dim = data.features.shape

@@ -26,7 +26,6 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import (
     LegacySeed,
     Table,
-    drawn,
     legacy_data,
     points_of,
     table_read,
@@ -94,23 +93,10 @@ def build(
         return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)
     points = total_points(params, agents)
     if params.legacy_seed is None:
-        rng, ends = stream("data"), partition.ends(points, agents)
-        own = None if ends is None else slice(ends[0], ends[-1])
+        rng = stream("data")
         truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
-
-        def point(count: int) -> np.ndarray:
-            features = np.sqrt(params.feature_variance) * rng.standard_normal((count, params.dim))
-            return np.column_stack([features, features @ truth])
-
-        features, mean = np.split(drawn(point, points, own), [params.dim], axis=1)
-        targets = mean[:, 0] + params.noise_sd * drawn(rng.standard_normal, points, own)
-        if ends is not None:
-            parts, most = (
-                np.split(np.arange(len(targets)), ends[1:-1] - ends[0]),
-                -(-points // agents),
-            )
-            data = AgentData.from_parts(features, targets, parts, most)
-            return LinearRegression(data, params, of=agents)
+        features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
+        targets = features @ truth + params.noise_sd * rng.standard_normal(points)
     else:  # the law of tzikas2024, section 6.2, eq. (26)
         truth, features, noise = legacy_data(
             params.legacy_seed,
@@ -182,10 +168,8 @@ class LinearRegression(QuadraticProblem):
 
     ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``; ``test`` are features
     and targets that no agent has, if any. ``beyond`` are such of which the posterior is, too.
-    ``of``: how many agents there are, where data are those of some; so is the posterior then.
     """
 
-    PARTS = (*QuadraticProblem.PARTS, "data", "counts", "_half_sum_y2")
     test: tuple[np.ndarray, np.ndarray] | None = None
 
     def __init__(
@@ -193,13 +177,12 @@ class LinearRegression(QuadraticProblem):
         data: AgentData,
         params: Params,
         beyond: tuple[np.ndarray, np.ndarray] | None = None,
-        of: int | None = None,
     ) -> None:
         self.data = data
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
         precision = 1 / params.noise_sd**2
-        share = prior_share(params.prior_share, of or self.agents)
+        share = prior_share(params.prior_share, self.agents)
         identity = np.eye(self.dim)
         likelihood = precision * data.features.swapaxes(1, 2) @ data.features
         self.prior_precision = share / params.prior_variance

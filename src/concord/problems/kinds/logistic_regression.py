@@ -276,7 +276,6 @@ class LogisticRegression(OneDataSet):
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
     """
 
-    PARTS = ("data", "counts")
     posterior = None
 
     def __init__(
@@ -291,7 +290,6 @@ class LogisticRegression(OneDataSet):
         self.truth = truth
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
-        self._everybody = self.agents
         self.share = prior_share(params.prior_share, self.agents)
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
@@ -356,12 +354,6 @@ class LogisticRegression(OneDataSet):
         if self.prior != "gaussian":
             raise ConcordError(
                 f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"
-            )
-        if self.agents < self._everybody:
-            raise ConcordError(
-                "proximal steps of logistic regression cannot be divided over ranks, because "
-                "Newton's method stops for all agents together; use one process, or a sampler of "
-                "gradients"
             )
         total = np.asarray(curvature, dtype=float) + self.share / self.prior_scale
         if not (total > 0).all():
