@@ -1,121 +1,141 @@
 r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
 
 In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
-gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are
-on their way, agent i ends iteration k + 1 at
+gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are on
+their way, agent i ends iteration k + 1 at
 
 .. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
           + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad
           s_j = \text{latency} + \frac{\text{bytes}}{\text{bandwidth}}.
 
-So each waits for its neighbors alone (``barrier: true``), and nobody for agents that send nothing
-or sleep, nor over links that are down. Links carry their vectors side by side. A lost vector is
-waited for until it should have come. C_i is a shifted exponential number for each agent and
-iteration, times the gradients that the step takes.
+So each waits for its neighbors alone, and nobody for agents that send nothing or sleep, nor over
+links that are down. A lost vector is waited for until it should have come. C_i is a shifted
+exponential number for each agent and iteration, times the gradients that the step takes.
 
 Without a barrier time goes in ticks, an iteration each: the least that a gradient takes of an agent
 that is not slow. An agent moves in the tick in which its gradients are ready, by the last vectors
-that had arrived when it began with them, sends in the next what it has moved to, and begins again;
-a step takes as long as the gradients of the one before (the first: one gradient). Its own time goes
-on exactly, and vectors take whole ticks, rounded up.
+that had arrived when it began with them, sends in the next what it has moved to, and begins again.
+Its own time goes on exactly, and vectors take whole ticks, rounded up.
 
-Sources: the recursion, Marfoq, Xu, Neglia and Vidal, "Throughput-optimal topology design for
-cross-silo federated learning" (2020, arXiv:2010.12229), section 2; shifted exponential times, Lee,
-Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine learning using
-codes" (2018, arXiv:1512.02673), section 4.
+Sources: the recursion, Marfoq, Xu, Neglia and Vidal (2020, arXiv:2010.12229), section 2; shifted
+exponential times, Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran (2018, arXiv:1512.02673),
+section 4.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.networks.conditions import Link
-from concord.networks.edges import Edges
-from concord.networks.topology import Topology
-from concord.resume import keep
+from concord.networks.graph import Graph
+from concord.options import Index, NonNegative, Options, Positive
 
-LONGEST = 1000  # ticks that a vector takes
+LONGEST_DELAY = 1000  # ticks that a vector takes: all that is under way is kept
+
+
+class ComputeTime(Options):
+    """How long gradients take: a shifted exponential time; some agents need more."""
+
+    seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
+    spread: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)],
+        "standard deviation of the time as a share of its mean: the part that is exponential; the "
+        "rest is always needed",
+    ] = 0.0
+    slowest: Annotated[
+        Annotated[float, Meta(ge=1)], "how many times longer slow agents need for a gradient"
+    ] = 1.0
+    slow_agents: Annotated[tuple[Index, ...], "agents that are slow"] = (0,)
+
+
+class LinkTime(Options):
+    """How long vectors are on their way; links carry theirs side by side."""
+
+    latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
+    bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
+
+    def seconds(self, size: Any) -> Any:
+        """Return how long so many bytes are on their way."""
+        return self.latency + (size / self.bandwidth if self.bandwidth else 0.0 * size)
 
 
 class Clock:
-    """When agents end their steps.
+    """When agents end their steps, of a block of chains.
 
-    network: with the generator of the computing times, which depend on nothing that samplers do.
-    edges: the ways that vectors take.
-    size: bytes of a vector.
-    vectors: of an agent that are on their way together; with a barrier steps count them.
     seconds, waited: when each agent has ended its last step, and how long it has waited until then,
-    (chains, agents).
-    tick: its seconds. ticks: how many a vector is on its way.
+    (agents, chains).
     """
 
     def __init__(
-        self, network: Topology, edges: Edges, chains: int, size: float, vectors: int = 1
+        self,
+        graph: Graph,
+        chains: int,
+        compute: ComputeTime | None,
+        link: LinkTime | None,
+        rng: np.random.Generator,
     ) -> None:
-        if network.times is None:
-            raise ValueError("a clock needs a generator of its times before it is used")
-        self._edges, self._rng, shape = edges, network.times, (network.agents, chains)
-        compute, link = network.conditions.compute, network.conditions.link or Link()
-        self._latency, self._sending = link.latency, link.seconds(size) - link.latency
-        self.tick, self._varies, self._slow = 0.0, 0.0, np.ones((shape[0], 1))
-        self.ticks = 0
+        self._graph, self._link, self._rng = graph, link or LinkTime(), rng
+        self.tick, self._spread = 0.0, 0.0
+        slow = np.ones((graph.agents, 1))
         if compute is not None:
             self.tick = compute.seconds * (1 - compute.spread)
-            self._varies = compute.spread / (1 - compute.spread)
-            self._slow[list(compute.slow_agents)] = compute.slowest
-            self.ticks = math.ceil(link.seconds(vectors * size) / self.tick - 1e-9)
-        if not network.conditions.barrier and self.ticks > LONGEST:
+            self._spread = compute.spread / (1 - compute.spread)
+            slow[list(compute.slow_agents)] = compute.slowest
+        self._slow = slow
+        self.seconds, self.waited = np.zeros((2, graph.agents, chains))
+        self._left = self.draw_times()  # ticks until a gradient is ready
+
+    def draw_times(self) -> np.ndarray:
+        """Return how many ticks a gradient takes this time, (agents, chains)."""
+        times = np.ones(self.seconds.shape) * self._slow
+        if self._spread:
+            exponential = self._rng.standard_exponential(self.seconds.shape)
+            times = (exponential * self._spread + 1.0) * self._slow
+        return times
+
+    def ticks_under_way(self, size: float) -> int:
+        """Return how many ticks so many bytes are on their way; a ConcordError if too many."""
+        ticks = math.ceil(self._link.seconds(size) / self.tick - 1e-9)
+        if ticks > LONGEST_DELAY:
             raise ConcordError(
-                f"network.link: without a barrier a vector is on its way for {self.ticks:g} ticks "
-                f"of the clock, and all that is under way is kept; at most {LONGEST} can be, so "
+                f"network.link: without a barrier a vector is on its way for {ticks:g} ticks of "
+                f"the clock, and all that is under way is kept; at most {LONGEST_DELAY} can be, so "
                 "use a faster link, slower gradients or less spread"
             )
-        self._time, self._waited, self._comes = np.zeros((3, *shape))
-        self.seconds, self.waited = self._time.T, self._waited.T
-        self._way = np.empty((len(edges.senders), shape[1]))
-        # Counted in ticks, so that agents that are alike, and do not vary, stay together.
-        self._takes = np.broadcast_to(self._slow, shape).copy()
-        self._left = self.draw().copy()
-        keep(self._rng, self._time, self._waited, self._takes, self._left)
+        return ticks
 
-    def draw(self) -> np.ndarray:
-        """Return how many ticks a gradient takes this time, (agents, chains)."""
-        if self._varies:
-            self._rng.standard_exponential(out=self._takes)
-            np.multiply(self._takes, self._varies, out=self._takes)
-            np.add(self._takes, 1.0, out=self._takes)
-            np.multiply(self._takes, self._slow, out=self._takes)
-        return self._takes
+    def wait_for_neighbors(
+        self, size: Any, moves: np.ndarray, gradients: Any, up: np.ndarray | None
+    ) -> None:
+        """Pass an iteration with a barrier.
 
-    def wait(self, vectors: np.ndarray, moves: Any, gradients: Any, up: np.ndarray | None) -> None:
-        """Pass an iteration with barrier, in which vectors go over ways that are up; None: all.
-
-        vectors: how many each agent sends to all its neighbors. moves: who moved, or True.
-        gradients: how many each agent took. All are (agents, chains), or alike.
+        size: bytes that each agent has sent to each neighbor. moves: who has moved. gradients: how
+        many each agent has taken. All are (agents, chains), or broadcast to it. up: ways that are
+        up, (ways, chains); None: all.
         """
-        time, begins = self._time, self._comes
-        np.add(time, self._latency + vectors * self._sending, out=self._comes)
-        if moves is not True or not vectors.all():  # nobody waits for who sends nothing
-            np.copyto(self._comes, -np.inf, where=(vectors == 0) | np.logical_not(moves))
-        self._comes.take(self._edges.senders, 0, self._way, "clip")
+        comes = self.seconds + self._link.seconds(size)
+        comes = np.where((size > 0) & moves, comes, -np.inf)  # nobody waits for who sends nothing
+        over = comes[self._graph.senders]
         if up is not None:
-            np.copyto(self._way, -np.inf, where=~up)
-        self._edges.last(self._way, begins)
-        np.maximum(begins, time, out=begins)
-        np.subtract(begins, time, out=time, where=moves)
-        np.add(self._waited, time, out=self._waited, where=moves)
-        np.multiply(self.draw(), self.tick * gradients, out=time, where=moves)
-        np.add(begins, time, out=time, where=moves)
+            over = np.where(up, over, -np.inf)
+        begins = self.seconds.copy()
+        np.maximum.at(begins, self._graph.receivers, over)
+        self.waited = np.where(moves, self.waited + begins - self.seconds, self.waited)
+        ends = begins + self.draw_times() * (self.tick * gradients)
+        self.seconds = np.where(moves, ends, self.seconds)
 
-    def pass_tick(self, out: np.ndarray) -> None:
-        """Pass a tick, and write whose gradients are ready at its end, (agents, chains)."""
-        np.subtract(self._left, 1.0, out=self._left)
-        np.less_equal(self._left, 0.0, out=out)
+    def pass_tick(self) -> np.ndarray:
+        """Pass a tick without a barrier, and return whose gradients are ready, (agents, chains)."""
+        self._left = self._left - 1.0
+        ready: np.ndarray = self._left <= 0.0
+        return ready
 
-    def begin(self, k: int, moves: Any, gradients: Any) -> None:
-        """Let agents that have moved in tick k begin again."""
-        np.multiply(self._left + (k + 1), self.tick, out=self._time, where=moves)
-        np.add(self._left, self.draw() * gradients, out=self._left, where=moves)
-        np.maximum(self._left, 0.0, out=self._left)  # of steps without a gradient
+    def begin_again(self, k: int, moves: np.ndarray, gradients: Any) -> None:
+        """Let agents that have moved in tick k begin with so many gradients."""
+        self.seconds = np.where(moves, (self._left + (k + 1)) * self.tick, self.seconds)
+        left = np.where(moves, self._left + self.draw_times() * gradients, self._left)
+        self._left = np.maximum(left, 0.0)  # of steps without a gradient

@@ -1,141 +1,47 @@
 """Options of what happens on a network: links come and go, vectors get lost, agents sleep."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError
+from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
+from concord.networks.effects import (
+    BurstLoss,
+    Compress,
+    Delay,
+    GraphsInTurn,
+    Loss,
+    Matchings,
+    Noise,
+    OnePeer,
+    RandomLinks,
+    RandomPair,
+    Sleep,
+)
+from concord.networks.graph import Graph
+from concord.networks.network import Network, Order
 from concord.networks.privacy import Privacy
-from concord.options import Count, Index, Kind, NonNegative, Options, Positive, Share, Some
+from concord.options import Kind, NonNegative, Options
 
 
 class Static(Kind):
     """All links are always up."""
 
 
-class Kept(Kind):
-    """Every link is up with a probability, anew in every iteration."""
-
-    probability: Annotated[Share, "probability that a link is up"]
-
-
-class Matchings(Kind):
-    """In every iteration a random matching is up: each agent has one link, or none.
-
-    Every link draws a number, and is up if it is the lowest of both its agents.
-    """
-
-
-class Pair(Kind):
-    """In every iteration one link is up, and only its two agents are awake.
-
-    An agent, uniform over all, and one of its neighbors, uniform over these.
-    """
-
-
-class OnePeer(Kind):
-    """Every agent sends to one of its neighbors in turn, the nearest ahead of it by number first.
-
-    In iteration k agent j sends to its neighbor number k modulo the number of its neighbors, which
-    must be the same for all agents.
-    """
-
-
-class InTurn(Kind):
-    """Graphs take turns."""
-
-    graphs: Annotated[
-        Some[tuple[tuple[Index, Index], ...]],
-        "lists of the edges [i, j] that are up, in turn; on directed graphs from i to j",
-    ]
-
-
-Direction = Annotated[
-    Literal["one_way", "link"], "each direction of a link loses by itself, or both do together"
-]
-
-
-class Bernoulli(Kind):
-    """Every vector is lost with the same probability, independently."""
-
-    rate: Annotated[Share, "probability that a vector is lost"]
-    direction: Direction
-
-    @property
-    def share(self) -> float:
-        """The share of vectors that is lost."""
-        return self.rate
-
-
-class GilbertElliott(Kind):
-    """Losses come in bursts: a link is good, and loses nothing, or bad; it starts stationary."""
-
-    rate: Annotated[Share, "probability that a vector is lost while it is bad"]
-    to_bad: Annotated[Share, "probability that a good one turns bad in an iteration"]
-    to_good: Annotated[Share, "probability that a bad one turns good in an iteration"]
-    direction: Direction
-
-    @property
-    def bad(self) -> float:
-        """The share of iterations in which it is bad: one that never turns is good."""
-        return self.to_bad / (self.to_bad + self.to_good) if self.to_bad else 0.0
-
-    @property
-    def share(self) -> float:
-        """The share of vectors that is lost, in the long run."""
-        return self.rate * self.bad
-
-
-class Fixed(Kind):
-    """Every vector takes the same time."""
-
-    iterations: Annotated[Count, "iterations from sender to receiver"]
-
-
-class Uniform(Kind):
-    """Every vector takes 0, 1, ... or at most so many iterations, all equally likely, by itself."""
-
-    most: Annotated[Count, "most iterations from sender to receiver"]
-
-
-class Link(Options):
-    """How long vectors are on their way; links carry theirs side by side."""
-
-    latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
-    bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
-
-    def seconds(self, size: float) -> float:
-        """Return how long vectors of so many bytes together are on their way."""
-        return self.latency + (size / self.bandwidth if self.bandwidth else 0.0)
-
-
-class Compute(Options):
-    """How long gradients take: a shifted exponential time; some agents need more."""
-
-    seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
-    spread: Annotated[
-        Annotated[float, Meta(ge=0, lt=1)],
-        "standard deviation of the time as a share of its mean: the part that is exponential; the "
-        "rest is always needed",
-    ] = 0.0
-    slowest: Annotated[
-        Annotated[float, Meta(ge=1)], "how many times longer slow agents need for a gradient"
-    ] = 1.0
-    slow_agents: Annotated[tuple[Index, ...], "agents that are slow"] = (0,)
-
-
 class Conditions(Options):
     """What happens on a network."""
 
     schedule: Annotated[
-        Static | Kept | Matchings | Pair | OnePeer | InTurn, "which links are up, and when"
+        Static | RandomLinks | Matchings | RandomPair | OnePeer | GraphsInTurn, "which links are up, and when"
     ] = Static()
     loss: Annotated[
-        Bernoulli | GilbertElliott | None, "how vectors are lost on links that are up; none: never"
+        Loss | BurstLoss | None, "how vectors are lost on links that are up; none: never"
     ] = None
     delay: Annotated[
-        Fixed | Uniform | None,
+        Delay | None,
         "iterations that vectors take, of which the last one sent counts where several arrive at "
         "once; none: they arrive in the iteration in which they are sent",
     ] = None
@@ -165,9 +71,9 @@ class Conditions(Options):
         Privacy | None, "agents hide what they send, by the Gaussian mechanism; none: they do not"
     ] = None
     compute: Annotated[
-        Compute | None, "how long gradients take on the simulated clock; none: no time"
+        ComputeTime | None, "how long gradients take on the simulated clock; none: no time"
     ] = None
-    link: Annotated[Link | None, "how long vectors take on the simulated clock; none: no time"] = (
+    link: Annotated[LinkTime | None, "how long vectors take on the simulated clock; none: no time"] = (
         None
     )
     barrier: Annotated[
@@ -244,4 +150,97 @@ class Conditions(Options):
     @property
     def sleeps(self) -> bool:
         """Whether agents sleep at times."""
-        return self.awake < 1 or isinstance(self.schedule, Pair)
+        return self.awake < 1 or isinstance(self.schedule, RandomPair)
+
+    def effects(self) -> list[Any]:
+        """Return the effects on a network that these options state."""
+        found = [self.schedule, self.loss, self.delay, self.privacy]
+        if self.awake < 1:
+            found.append(Sleep(self.awake))
+        if self.compression is not None:
+            found.append(Compress(self.compression, self.error_feedback))
+        if self.noise:
+            found.append(Noise(self.noise))
+        return [each for each in found if each is not None and not isinstance(each, Static)]
+
+
+def network_under(
+    graph: Graph,
+    conditions: Conditions | None,
+    where: str = "network",
+    order: Order = "simultaneous",
+) -> Network:
+    """Return the network of a graph on which this happens.
+
+    A ConcordError if nothing can happen since there are no edges, the schedule does not suit the
+    graph, or conditions do not go together.
+    """
+    if conditions is None or conditions == Conditions():
+        return Network(graph, order=order)
+    if graph.server_messages is not None:
+        raise ConcordError(
+            f"{where}: {graph.name} averages over all agents at once, and what happens on "
+            "the way there and back is not modelled; remove it, or use topology complete"
+        )
+    conditions.check(graph.agents, where)
+    if not conditions.perfect:
+        _check_graph(graph, conditions, where)
+    return Network(
+        graph,
+        conditions.effects(),
+        on_loss=conditions.on_loss,
+        order=order,
+        compute=conditions.compute,
+        link=conditions.link,
+        barrier=conditions.barrier,
+        conditions=conditions,
+    )
+
+
+def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
+    """Refuse what cannot happen on this graph."""
+    if not len(graph.senders):
+        raise ConcordError(
+            f"{where}: {graph.name} of {graph.agents} has no edges, so nothing is sent "
+            "that could be lost; remove it"
+        )
+    if conditions.on_loss == "sender_keeps" and conditions.delay is not None:
+        raise ConcordError(
+            f"{where}.on_loss: sender_keeps would count what is still on its way twice; use "
+            "another one, or remove delay"
+        )
+    schedule = conditions.schedule
+    if isinstance(schedule, (Matchings, RandomPair)) and graph.directed:
+        raise ConcordError(
+            f"{where}.schedule: in pairs agents hear each other, and the edges of {graph.name} "
+            "have a direction; use another schedule, or an undirected topology"
+        )
+    if isinstance(schedule, OnePeer) and len(set(graph.degrees.tolist())) > 1:
+        raise ConcordError(
+            f"{where}.schedule: one_peer needs agents that have equally many neighbors to send to, "
+            f"and those of {graph.name} have {graph.degrees.min()} to {graph.degrees.max()}; use "
+            "another schedule or topology"
+        )
+    for turn, edges in enumerate(schedule.graphs if isinstance(schedule, GraphsInTurn) else ()):
+        for number, edge in enumerate(edges):
+            if not set(graph.numbers_of([edge]).tolist()) <= set(graph.pair_numbers.tolist()):
+                raise ConcordError(
+                    f"{where}.schedule.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
+                    f"topology, {graph.name}; add it there, or remove it here"
+                )
+
+
+def hears_one_at_most(network: Network) -> bool:
+    """Tell whether the schedule lets an agent hear at most one neighbor in an iteration."""
+    graph, schedule = network.graph, network.conditions.schedule
+    if isinstance(schedule, (Matchings, RandomPair)):
+        return True
+    return all(
+        (graph.per_receiver(np.add, table.astype(int)) <= 1).all()
+        for table in link_tables(graph, schedule) or [np.ones(len(graph.senders), dtype=bool)]
+    )
+
+
+def link_tables(graph: Graph, schedule: Any) -> list[np.ndarray]:
+    """Return which ways are up in turn, (ways,) each; none unless a schedule takes turns."""
+    return schedule.tables(graph) if isinstance(schedule, (OnePeer, GraphsInTurn)) else []

@@ -1,107 +1,459 @@
-"""Networks: graphs with what happens on them."""
+r"""The network: agents send vectors to their neighbors, and it counts what that takes.
 
-from dataclasses import replace
+``Network`` states a graph and what happens on it; ``start`` makes it ready for a block of chains.
+Samplers use nothing else to learn of other agents. A vector that is sent to all neighbors counts
+once for each of them (``unicasts``, the price where links join pairs), and once for all
+(``broadcasts``, the price on the air).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 
 from concord.errors import ConcordError
-from concord.networks.conditions import Conditions, InTurn, Matchings, OnePeer, Pair
-from concord.networks.edges import Edges
-from concord.networks.topology import Topology
+from concord.networks import effects as happenings
+from concord.networks.clock import Clock, ComputeTime, LinkTime
+from concord.networks.effects import Effect, Traffic
+from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
+from concord.networks.weights import fusion_matrix, mixing_matrix
+
+OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
+Order = Literal["simultaneous", "in_place"]
 
 
-def under(topology: Topology, conditions: Conditions | None, where: str) -> Topology:
-    """Return the network on which this happens; the topology as it is where nothing does.
+class Network:
+    """A graph over agents, with the effects on what they exchange.
 
-    A ConcordError if nothing can happen since there are no edges, the schedule does not suit the
-    graph, or conditions do not go together.
+    graph: who hears whom.
+    effects: what happens (``effects``), in any order; none: every vector arrives at once, as it is.
+    on_loss: what an agent averages in place of a vector that does not arrive: its own; the last
+    that has arrived (at first the neighbor's start); its own for all of them (``skip``); or nothing,
+    and the sender has the weight for its own vector.
+    order: agents move all at once, or one after another, each seeing those that have moved, as
+    released codes do.
+    compute, link: how long gradients and vectors take on the simulated clock; None: no time.
+    barrier: agents wait for their neighbors; or go on with the last that has arrived.
+    conditions: the options that state all this (``conditions.Conditions``); None: nothing happens.
+
+    active: which agents move in this iteration, (chains, agents); None: all.
+    unicasts, broadcasts, bytes: vectors sent since the start, and the bytes of the broadcasts,
+    (agents,) or (chains, agents).
     """
-    if conditions is None:
-        return topology
-    if topology.messages is not None and conditions != Conditions():
-        raise ConcordError(
-            f"{where}: {topology.name} averages over all agents at once, and what happens on "
-            "the way there and back is not modelled; remove it, or use topology complete"
+
+    def __init__(
+        self,
+        graph: Graph,
+        effects: Sequence[Effect] = (),
+        *,
+        on_loss: OnLoss = "keep_own_weight",
+        order: Order = "simultaneous",
+        compute: ComputeTime | None = None,
+        link: LinkTime | None = None,
+        barrier: bool = True,
+        conditions: Any = None,
+    ) -> None:
+        self.graph, self.agents, self.conditions = graph, graph.agents, conditions
+        self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
+        self.on_loss, self.order, self.barrier = on_loss, order, barrier
+        self.compute, self.link = compute, link
+        if order == "in_place" and self.effects:
+            raise ConcordError(
+                "update_order: in_place has no meaning on a network where vectors may not arrive; "
+                "use simultaneous, or remove network"
+            )
+        self._matrices: dict[Any, Matrix] = {}
+        self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
+        self._lanes: list[_Lane] = []
+        self.traffic: Traffic | None = None
+        self.active: np.ndarray | None = None
+        self.clock: Clock | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        degrees = self.graph.degrees
+        if self.graph.server_messages is not None:
+            self._copies = self._once = np.asarray(self.graph.server_messages)
+        else:
+            self._copies, self._once = degrees, np.minimum(degrees, 1)
+        self.unicasts = self.broadcasts = np.zeros(self.agents, dtype=np.int64)
+        self.bytes: Any = np.zeros(self.agents)
+        self._step_bytes: Any = 0.0
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether every vector arrives at once, as it is."""
+        return not self.effects and self.barrier
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether anything takes time on the simulated clock."""
+        return self.compute is not None or self.link is not None
+
+    def start(
+        self,
+        x0: np.ndarray,
+        rng: np.random.Generator | None = None,
+        times: np.random.Generator | None = None,
+    ) -> Self:
+        """Return the network ready for the chains of x0, (chains, agents, dim), with counts of zero.
+
+        Neighbors know x0. rng, times: streams of what arrives, and of how long gradients take.
+        """
+        new = copy(self)
+        new._lanes, new.traffic, new._rng = [], None, rng
+        new.chains, _, new.dim = x0.shape
+        new._draws: list[Any] = []
+        new._reset()
+        if self.keeps_time:
+            assert times is not None
+            new.clock = Clock(self.graph, new.chains, self.compute, self.link, times)
+        if not new.is_lossless:
+            new._draws = [
+                effect.start(self.graph, new.chains, rng)
+                for effect in self.effects
+                if hasattr(effect, "start")
+            ]
+        new.open_lane(x0)
+        return new
+
+    def open_lane(self, first: np.ndarray) -> int:
+        """Open a lane for another vector of every agent, of which neighbors know the first.
+
+        What arrives on one lane arrives on all: all vectors of an agent, or none. Returns its
+        number, for ``mix``.
+        """
+        if self.is_lossless:
+            return 0
+        self._lanes.append(_Lane(self, first))
+        return len(self._lanes) - 1
+
+    def begin(self, k: int) -> None:
+        """Draw what happens in iteration k."""
+        self.active = None
+        if self.is_lossless:
+            return
+        graph, shape = self.graph, (len(self.graph.senders), self.chains)
+        awake = np.ones((self.agents, self.chains), dtype=bool)
+        traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
+        starting = [effect for effect in self.effects if hasattr(effect, "start")]
+        pairs = list(zip(starting, self._draws, strict=True))
+        for effect, draw in pairs:
+            if isinstance(effect, happenings.SCHEDULES):
+                draw(k, traffic)
+        traffic.arrived = traffic.up.copy()
+        for effect, draw in pairs:
+            if not isinstance(effect, (*happenings.SCHEDULES, happenings.Delay)):
+                draw(k, traffic)
+        if not self.barrier:
+            assert self.clock is not None
+            before = self.traffic
+            traffic.sends = traffic.awake if before is None else before.awake
+            traffic.awake = self.clock.pass_tick()
+        else:
+            traffic.sends = traffic.awake
+        traffic.arrived &= traffic.sends[graph.senders]
+        for effect, draw in pairs:
+            if isinstance(effect, happenings.Delay):
+                draw(k, traffic)
+        if not self.barrier:
+            self._postpone(k, traffic)
+        else:
+            traffic.arrived &= traffic.awake[graph.receivers]
+        if self.on_loss == "skip":
+            traffic.arrived = graph.per_receiver(np.logical_and, traffic.arrived)
+        self.traffic, self._k = traffic, k
+        self.active = self.awake
+
+    @property
+    def awake(self) -> np.ndarray | None:
+        """Which agents are awake in this iteration, (chains, agents); None: all, always."""
+        kinds = (happenings.Sleep, happenings.RandomPair)
+        sleeps = not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
+        return self.traffic.awake.T if sleeps and self.traffic is not None else None
+
+    def _postpone(self, k: int, traffic: Traffic) -> None:
+        """Let vectors arrive after the ticks that they are under way."""
+        assert self.clock is not None
+        if k == 0:
+            size = sum(lane.size for lane in self._lanes)
+            ticks = self.clock.ticks_under_way(size)
+            delay = happenings.Delay(ticks)
+            self._way = delay.start(self.graph, self.chains, self._rng) if ticks else None
+        if self._way is not None:
+            self._way(k, traffic)
+
+    def mix(
+        self,
+        weights: str | float | Matrix,
+        x: np.ndarray,
+        plus: np.ndarray | None = None,
+        *,
+        lane: int = 0,
+        chains: np.ndarray | None = None,
+        size: float | None = None,
+    ) -> np.ndarray:
+        r"""Send x to all neighbors, and return :math:`\sum_j W_{ij} x_j + r_i`, (chains, agents, dim).
+
+        weights: W, or its name (``weights.mixing_matrix``).
+        plus: r; None: nothing.
+        lane: of which vector x is the next.
+        chains: which chains exchange anything, (chains,); others keep x. None: all.
+        size: bytes of a vector, by samplers that compress by themselves.
+        """
+        matrix = self.matrix(weights) if isinstance(weights, str | float) else weights
+        self._count(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
+        if self.order == "in_place":
+            return _sweep(matrix, x, plus)
+        mixed = (
+            weighted_sum(matrix, x)
+            if self.is_lossless
+            else self._weigh(matrix, x, self._lanes[lane].send(x, self.traffic, self._k))
         )
-    conditions.check(topology.agents, where)
-    if not conditions.eventful:
-        return topology
-    if not conditions.perfect:
-        _check_graph(topology, conditions, where)
-    return replace(topology, conditions=conditions)
+        if chains is not None:
+            mixed = np.where(chains[:, None, None], mixed, x)
+        return mixed if plus is None else mixed + plus
+
+    def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
+        """Return weighted sums of x of one's own and what neighbors have said last; nothing is sent."""
+        if self.is_lossless:
+            return weighted_sum(weights, x)
+        return self._weigh(weights, x, self._lanes[lane].heard)
+
+    def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Let two neighbors of each chain send each other x, and return what each is apart.
+
+        agents: the pairs, (chains, 2). x: (chains, 2, dim). What does not arrive is no difference.
+        """
+        self.count_sent(agents)
+        apart = x - x[:, ::-1]
+        if self.is_lossless:
+            return apart
+        assert self.traffic is not None
+        graph = self.graph
+        ways = np.searchsorted(graph.pair_numbers, agents * self.agents + agents[:, ::-1])
+        arrived = self.traffic.arrived[ways, np.arange(self.chains)[:, None]]
+        return np.where(arrived[..., None], apart, 0.0)
+
+    def average(
+        self,
+        x: np.ndarray,
+        shares: np.ndarray | None = None,
+        *,
+        senders: np.ndarray | None = None,
+        size: float | None = None,
+    ) -> np.ndarray:
+        """Return the average of all agents that a server makes and sends back, (chains, 1, dim).
+
+        shares: weights of the agents, (agents,); None: all equal. senders: who takes part and is
+        charged, (chains, agents); None: all. size: bytes of a vector, one's own or the server's.
+        """
+        counted = self._once if senders is None else self._once * senders
+        self._add(counted, counted, size or self._vector_size(x))
+        share = np.full(self.agents, 1 / self.agents) if shares is None else shares
+        return (share @ x)[:, None]
+
+    def announce(self, agents: np.ndarray) -> None:
+        """Count that these agents, a mask (agents,), tell all neighbors where they are."""
+        self._add(self._copies * agents, self._once * agents, self.dim * 8)
+
+    def count_sent(
+        self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
+    ) -> None:
+        """Count vectors that chosen agents send, (chains, few): once each, or so many copies."""
+        said = np.zeros((self.chains, self.agents), dtype=np.int64)
+        sent, chain = said.copy(), np.arange(self.chains)[:, None]
+        said[chain, agents] = vectors
+        sent[chain, agents] = vectors if copies is None else copies
+        self._add(sent, said, size or self.dim * 8)
+
+    def mark_active(self, agents: np.ndarray) -> None:
+        """State that only these agents, (chains, few), move in this iteration."""
+        active = np.zeros((self.chains, self.agents), dtype=bool)
+        active[np.arange(self.chains)[:, None], agents] = True
+        self.active = active
+
+    def end(self, k: int, gradients: Any) -> None:
+        """Pass the time of iteration k, in which agents took so many gradients."""
+        if self.clock is None:
+            return
+        moves = np.ones((self.agents, 1), bool) if self.active is None else self.active.T
+        gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
+        if self.barrier:
+            size = np.zeros((self.agents, 1)) + np.atleast_2d(self._step_bytes).T
+            up = None if self.traffic is None else self.traffic.up
+            self.clock.wait_for_neighbors(size, moves, gradients, up)
+        else:
+            self.clock.begin_again(k, moves, gradients)
+        self._step_bytes = 0.0
+
+    def matrix(self, weights: str | float) -> Matrix:
+        """Return the mixing matrix of a name, made once."""
+        if weights not in self._matrices:
+            self._matrices[weights] = mixing_matrix(self.graph, weights)
+        return self._matrices[weights]
+
+    def fusion(self, coefficient: float) -> Matrix:
+        """Return I - beta L, made once for as long as the coefficient stays."""
+        key, matrix = self._matrices.get("fusion", (None, None))
+        if key != coefficient:
+            matrix = fusion_matrix(self.graph, coefficient)
+            self._matrices["fusion"] = coefficient, matrix
+        return matrix
+
+    def adjacency(self) -> Matrix:
+        """Return the graph's adjacency A, made once."""
+        return self._once_made("adjacency")
+
+    def laplacian(self) -> Matrix:
+        """Return the graph's Laplacian D - A, made once."""
+        return self._once_made("laplacian")
+
+    def signless_laplacian(self) -> Matrix:
+        """Return D + A of the graph, made once."""
+        return self._once_made("signless_laplacian")
+
+    def _once_made(self, name: str) -> Matrix:
+        if name not in self._matrices:
+            self._matrices[name] = getattr(self.graph, name)()
+        return self._matrices[name]
+
+    def _vector_size(self, x: np.ndarray) -> float:
+        for effect in self.effects:
+            if isinstance(effect, happenings.Compress):
+                return effect.compressor.size(x.shape[-1], x.itemsize)
+        return x.shape[-1] * x.itemsize
+
+    def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
+        copies, once = self._copies, self._once
+        if self.traffic is not None:
+            up = self.graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
+            copies, once = up, np.minimum(up, 1)
+        if chains is not None:
+            copies, once = copies * chains[:, None], once * chains[:, None]
+        if vectors != 1:
+            copies, once = copies * vectors, once * vectors
+        self._add(copies, once, size / vectors)
+
+    def _add(self, unicasts: Any, broadcasts: Any, size: float) -> None:
+        self.unicasts = self.unicasts + unicasts
+        self.broadcasts = self.broadcasts + broadcasts
+        self._step_bytes = self._step_bytes + broadcasts * size
+        self.bytes = self.bytes + broadcasts * size
+
+    def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
+        """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""
+        graph = self.graph
+        if id(matrix) not in self._splits:
+            if len(self._splits) > 8:  # of steps whose weights change
+                self._splits.clear()
+            self._splits[id(matrix)] = matrix, *_split(graph, matrix)
+        _, diagonal, values, inbox = self._splits[id(matrix)]
+        ways, chains, dim = heard.shape
+        total = (inbox @ heard.reshape(ways, chains * dim)).reshape(self.agents, chains, dim)
+        mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
+        if self.on_loss == "sender_keeps" and self.traffic is not None:
+            lost = np.where(self.traffic.arrived, 0.0, values[:, None])
+            mixed = mixed + graph.add_up_sent(lost).T[..., None] * x
+        return mixed
 
 
-def _check_graph(topology: Topology, conditions: Conditions, where: str) -> None:
-    """Refuse what cannot happen on this graph."""
-    if not topology.edges:
-        raise ConcordError(
-            f"{where}: {topology.name} of {topology.agents} has no edges, so nothing is sent "
-            "that could be lost; remove it"
-        )
-    if conditions.on_loss == "sender_keeps" and conditions.delay is not None:
-        raise ConcordError(
-            f"{where}.on_loss: sender_keeps would count what is still on its way twice; use "
-            "another one, or remove delay"
-        )
-    schedule = conditions.schedule
-    if isinstance(schedule, (Matchings, Pair)) and topology.directed:
-        raise ConcordError(
-            f"{where}.schedule: in pairs agents hear each other, and the edges of {topology.name} "
-            "have a direction; use another schedule, or an undirected topology"
-        )
-    if isinstance(schedule, OnePeer) and len(set(topology.degrees)) > 1:
-        raise ConcordError(
-            f"{where}.schedule: one_peer needs agents that have equally many neighbors to send to, "
-            f"and those of {topology.name} have {topology.degrees.min()} to "
-            f"{topology.degrees.max()}; use another schedule or topology"
-        )
-    in_turn = schedule.graphs if isinstance(schedule, InTurn) else ()
-    known = set(topology.edges if in_turn else ())
-    for turn, graph in enumerate(in_turn):
-        for number, edge in enumerate(graph):
-            if (edge if topology.directed else (min(edge), max(edge))) not in known:
-                raise ConcordError(
-                    f"{where}.schedule.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
-                    f"topology, {topology.name}; add it there, or remove it here"
-                )
+class _Lane:
+    """One vector of every agent: what was sent of it, and what receivers took last.
 
-
-def drawing(
-    topology: Topology, masks: np.random.Generator, times: np.random.Generator | None = None
-) -> Topology:
-    """Return a network that draws what happens from generators, if anything does.
-
-    ``times`` are those of gradients, for networks with a clock.
+    heard: (ways, chains, dim). size: bytes of a vector.
     """
-    if not topology.conditions.eventful:
-        return topology
-    return replace(topology, masks=masks, times=times)
+
+    def __init__(self, network: Network, first: np.ndarray) -> None:
+        self._network, graph = network, network.graph
+        vectors = first.transpose(1, 0, 2)
+        self.heard = vectors[graph.senders]
+        self._arriving = self.heard.copy()
+        self.size = network._vector_size(first)
+        self._past: dict[int, np.ndarray] = {}
+        kinds = {type(effect): effect for effect in network.effects}
+        self._privacy = kinds.get(happenings.Privacy)
+        self._compress = kinds.get(happenings.Compress)
+        self._noise = kinds.get(happenings.Noise)
+        if self._privacy or self._compress or self._noise:
+            assert network._rng is not None
+            # Streams of their own, so that masks do not depend on what is sent.
+            self._rounding, self._hiding, self._noises = network._rng.spawn(3)
+        self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
+
+    def send(self, x: np.ndarray, traffic: Traffic | None, k: int) -> np.ndarray:
+        """Send x, (chains, agents, dim), and return what receivers take, (ways, chains, dim)."""
+        network, graph = self._network, self._network.graph
+        assert traffic is not None
+        vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
+        if network.on_loss == "sender_keeps":
+            fallback: Any = 0.0
+        elif network.on_loss == "reuse_last":
+            fallback = self._arriving
+        else:
+            fallback = vectors[graph.receivers]
+        noise: Any = 0.0
+        if self._noise is not None:
+            shape = len(graph.senders), *vectors.shape[1:]
+            noise = self._noise.sd * self._noises.standard_normal(shape, dtype=x.dtype.type)
+        self._past[k] = self._encode(vectors, traffic)
+        self._past.pop(k - traffic.age - 1, None)
+        sent = self._past.get(k - traffic.age, vectors)
+        arriving = sent[graph.senders] + noise
+        self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
+        if network.barrier:
+            self.heard = self._arriving
+        else:  # agents take the last when they begin
+            begin = traffic.sends[graph.receivers]
+            self.heard = np.where(begin[..., None], self._arriving, self.heard)
+        return self.heard
+
+    def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
+        """Return what agents send for their vectors, (agents, chains, dim)."""
+        if self._privacy is not None:
+            vectors = self._privacy.hide(vectors, self._hiding)
+        if self._compress is None:
+            return vectors
+        compress = self._compress.compressor.compress
+        if not self._compress.feedback:
+            return compress(vectors, self._rounding)
+        whole = vectors + self._left_out
+        code = compress(whole, self._rounding)
+        self._left_out = np.where(traffic.sends[..., None], whole - code, self._left_out)
+        return code
 
 
-def turns(network: Topology, edges: Edges) -> np.ndarray | None:
-    """Return which ways are up in turn, (turns, edges, 1); None without such a schedule."""
-    schedule, agents = network.conditions.schedule, network.agents
-    if isinstance(schedule, OnePeer):
-        ahead = np.lexsort(((edges.receivers - edges.senders) % agents, edges.senders))
-        peers = ahead.reshape(agents, -1)
-        table = np.zeros((peers.shape[1], len(ahead), 1), dtype=bool)
-        table[np.arange(len(table)), peers] = True
-        return table
-    if not isinstance(schedule, InTurn):
-        return None
-    table = np.zeros((len(schedule.graphs), len(edges.links), 1), dtype=bool)
-    for turn, graph in zip(table, schedule.graphs, strict=True):
-        senders, receivers = np.array(graph, dtype=np.intp).reshape(-1, 2).T
-        turn[edges.ways(receivers, senders)] = True
-        if not network.directed:
-            turn[edges.ways(senders, receivers)] = True
-    return table
+def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
+    r"""Return :math:`\sum_j M_{ij} x_j` for x of shape (chains, agents, dim)."""
+    if isinstance(matrix, np.ndarray):
+        total: np.ndarray = matrix @ x
+        return total
+    chains, agents, dim = x.shape
+    flat = x.transpose(1, 0, 2).reshape(agents, chains * dim)
+    return np.ascontiguousarray((matrix @ flat).reshape(agents, chains, dim).transpose(1, 0, 2))
 
 
-def one_by_one(network: Topology) -> bool:
-    """Tell whether its schedule lets an agent hear at most one neighbor in an iteration."""
-    edges = Edges(network)
-    if (table := turns(network, edges)) is None:
-        return isinstance(network.conditions.schedule, (Matchings, Pair))
-    heard = edges.of_receiver(np.add, table[..., 0].T.astype(int))
-    return bool((heard <= 1).all())
+def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray:
+    r"""Let agents move one after another: :math:`\sum_{j<i} M_{ij} x'_j + \sum_{j \ge i} M_{ij} x_j`."""
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    moved = x.copy()
+    for agent, row in enumerate(dense):
+        moved[:, agent] = row @ moved
+        if plus is not None:
+            moved[:, agent] += plus[:, agent]
+    return moved
+
+
+def _split(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
+    """Return a matrix's diagonal, its values on the ways, and what acts on what was heard."""
+    values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
+    ways = np.arange(len(values))
+    shape = graph.agents, len(values)
+    inbox: Any = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
+    if graph.agents <= DENSE_AGENTS:
+        inbox = inbox.toarray()
+    return matrix.diagonal(), values, inbox

@@ -39,20 +39,12 @@ class Privacy(Options):
         Annotated[float, Meta(gt=0, lt=1)], "delta for which the metric privacy states epsilon"
     ] = 1e-5
 
-    def hider(
-        self, shape: tuple[int, ...], dtype: Any
-    ) -> Callable[[np.ndarray, np.random.Generator, np.ndarray], None]:
-        """Return ``hide(x, rng, out)``, which writes what is sent for vectors x, (..., dim)."""
-        length, noise = np.empty((*shape[:-1], 1), dtype), np.empty(shape, dtype)
-
-        def hide(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
-            np.einsum("...d,...d->...", x, x, out=length[..., 0])
-            np.maximum(np.sqrt(length, out=length), self.clip, out=length)
-            np.multiply(x, np.divide(self.clip, length, out=length), out=out)
-            rng.standard_normal(out=noise, dtype=noise.dtype)
-            np.add(out, np.multiply(noise, self.sigma, out=noise), out=out)
-
-        return hide
+    def hide(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what is sent for vectors x, (..., dim)."""
+        length = np.sqrt(np.einsum("...d,...d->...", x, x))[..., None]
+        noise = rng.standard_normal(x.shape, dtype=x.dtype.type)
+        hidden: np.ndarray = x * (self.clip / np.maximum(length, self.clip)) + self.sigma * noise
+        return hidden
 
 
 def epsilon(mu: float, delta: float) -> float:

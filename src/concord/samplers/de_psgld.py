@@ -10,112 +10,79 @@ with P_K the projection on the set K. The pulls of all N agents add up to the gr
 For small steps the network average has the law :math:`\exp(-\sum_i f_i - d_K^2 / 2 \gamma)`, which
 is the posterior on K for small gamma, and the same for any number of agents. Draws may lie outside
 of K, by about :math:`\sqrt{\gamma}`; steps need about :math:`\eta < 2 \gamma N` to be stable there.
+Arrays have shape (chains, agents, dim).
 
 Source: Islam and Zhu, "Decentralized proximal stochastic gradient Langevin dynamics" (2026,
-arXiv:2605.00723), from its authors' released code; the print was not at hand. There agents move one
-after another (``update_order: in_place``), and gradients are means over a mini-batch, not scaled up
-to the agent's data (``batch_scale: mean``). Arrays have shape (chains, agents, dim).
-
+arXiv:2605.00723), from its authors' released code; the print was not at hand.
 Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
 Needs: a connected network, or no edges at all.
 """
 
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from concord.contracts import Problem, Step
 from concord.errors import ConcordError
-from concord.networks import mixing
-from concord.networks.topology import Topology
+from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.options import Kind, Options, Positive
-from concord.samplers import de_sgld
-from concord.samplers._checks import check_averaging
-from concord.samplers._parts import State, gradients
-from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
+from concord.options import Kind, Positive
+from concord.sampler import Positions, Sampler, langevin_noise
+from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
-
-NAME = "DE-PSGLD"
 
 
 class Ball(Kind):
-    """All x with a distance of at most the radius from the point whose coordinates are center."""
+    """All x within a radius of the point whose coordinates are all ``center``."""
 
     radius: Annotated[Positive, "radius of the ball"]
     center: Annotated[float, "every coordinate of its center"] = 0.0
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the ball to x, (..., dim)."""
+        apart = x - self.center
+        length = np.sqrt(np.einsum("...d,...d->...", apart, apart))[..., None]
+        projected: np.ndarray = self.center + apart * (self.radius / np.maximum(length, self.radius))
+        return projected
+
 
 class Box(Kind):
-    """All x whose coordinates lie between these."""
+    """All x whose coordinates lie between two numbers."""
 
     lower: Annotated[float, "least value of every coordinate"]
     upper: Annotated[float, "largest value of every coordinate"]
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the box to x, (..., dim)."""
+        return np.clip(x, self.lower, self.upper)
 
-class Params(Options):
-    """Options of DE-PSGLD."""
+
+class DEPSGLD(Sampler):
+    """DE-PSGLD with step size eta, a set K, the smoothing gamma and mixing weights W."""
+
+    name: ClassVar[str] = "DE-PSGLD"
+    takes_order: ClassVar[bool] = True
+    biased: ClassVar[str] = "the posterior within a set"
 
     step_size: Annotated[Schedule, "step size eta_k"]
     constraint: Annotated[Ball | Box, "the set K"]
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
-    batch_size: ReplacedSize = None
-    batch_scale: BatchScale = "data"
-    batch_pool: BatchPool = "all"
     weights: Weights = "metropolis"
-    update_order: mixing.UpdateOrder = "simultaneous"
 
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and weights that do not suit it."""
+        check_mixing(network, self.weights)
+        box = self.constraint
+        if isinstance(box, Box) and not box.lower < box.upper:
+            raise ConcordError(
+                f"constraint: nothing lies between lower {box.lower:g} and upper {box.upper:g}; "
+                "make upper the larger"
+            )
 
-BIASED = "the posterior within a set"
-
-
-def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network in parts, unless it is meant, and an empty set."""
-    check_averaging(problem, topology, params)
-    constraint = params.constraint
-    if isinstance(constraint, Box) and not constraint.lower < constraint.upper:
-        raise ConcordError(
-            f"constraint: nothing lies between lower {constraint.lower:g} and upper "
-            f"{constraint.upper:g}; make upper the larger"
-        )
-
-
-def outside(constraint: Ball | Box, x0: np.ndarray) -> Callable[[np.ndarray, np.ndarray], object]:
-    """Return ``differ(x, out)``, which writes x - P_K(x) for arrays like x0; out is not x."""
-    if isinstance(constraint, Box):
-
-        def differ(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.clip(x, constraint.lower, constraint.upper, out=out)
-            return np.subtract(x, out, out=out)
-
-        return differ
-    share = np.empty_like(x0[..., :1])
-
-    def beyond(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        np.subtract(x, constraint.center, out=out)
-        np.einsum("cad,cad->ca", out, out, out=share[..., 0])
-        np.sqrt(share, out=share)
-        np.maximum(share, constraint.radius, out=share)
-        np.divide(constraint.radius, share, out=share)
-        np.subtract(1.0, share, out=share)
-        return np.multiply(out, share, out=out)
-
-    return beyond
-
-
-def init(
-    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
-) -> tuple[State, Step]:
-    """Return the state at x0 and the step."""
-    gradient = gradients(problem, params, x0)
-    differ, pull = outside(params.constraint, x0), np.empty_like(x0)
-    smoothing = params.smoothing * topology.agents
-
-    def penalized(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
-        gradient(x, rng, out)
-        differ(x, pull)
-        np.divide(pull, smoothing, out=pull)
-        return np.add(out, pull, out=out)
-
-    return de_sgld.along(penalized, topology, params, x0)
+    def step(
+        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return a step of DE-SGLD along the gradients and the pull towards K."""
+        x, eta = state.x, self.step_size(k)
+        pull = (x - self.constraint.project(x)) / (self.smoothing * network.agents)
+        move = -eta * (problem.gradient(x) + pull) + langevin_noise(rng, eta, x)
+        return Positions(network.mix(self.weights, x, plus=move))

@@ -21,52 +21,67 @@ own, from where the one before has led: less is sent for as many gradients.
 
 Above, tau_a is how often a was active before. ``communication`` defines the hats; ``always``:
 the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
-``never``: there is no fusion, each agent trains alone (isolated training).
+``never``: there is no fusion, each agent trains alone (isolated training). Before its first
+activation an agent has communicated nothing, so its first activation always triggers. Arrays have
+shape (chains, agents, dim); every chain has its own pairs. An agent sends one vector when it
+communicates: to its partner, or with triggering to all its neighbors, who all need it later (the
+paper says "broadcast", and counts one).
 
 Source: bhar2023, section 3, with f_a its E_a; local steps: Bhar, Bai, George, Busart, "Asynchronous
 Local Computations in Distributed Bayesian Learning", 2023, arXiv 2311.03496, in our form: its
-abstract was read, its equations were not. Before its first activation an agent has communicated
-nothing, so its first activation always triggers. Arrays have shape (chains, agents, dim); every
-chain has its own pairs. An agent sends one vector when it communicates: to its partner, or with
-triggering to all its neighbors, who all need it later (the paper says "broadcast", and counts one).
-
+abstract was read, its equations were not.
 Price: two gradients per tick (two for each of T local steps), and a vector of either agent: to the
 other, or to all its neighbors where a trigger asks for it.
 Needs: a connected network of two agents or more.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field
 
-from concord.compiled import kernel
-from concord.contracts import CompiledGradient, Info, Landed, Problem, Quadratic, Step
 from concord.errors import ConcordError
-from concord.laws.switching import Choices
-from concord.networks.channel import connect
-from concord.networks.conditions import Conditions
-from concord.networks.topology import Topology
-from concord.options import Count, NonNegative, Options
-from concord.resume import keep
-from concord.samplers._checks import check_connected, check_neighbors
-from concord.sampling.gradients import gradient_at
-from concord.sampling.kick import kick, normal
-from concord.sampling.leaps import Leaping, suits
-from concord.sampling.recorder import FINITE_RANGE
+from concord.networks.effects import BurstLoss, Loss
+from concord.networks.graph import Graph
+from concord.networks.network import Network
+from concord.options import Count, NonNegative
+from concord.sampler import Sampler
+from concord.samplers.checks import check_connected, check_neighbors
 from concord.sampling.schedules import Schedule
 
-NAME = "Gossip ULA"
-
-# Random numbers are drawn for as many ticks at once as this many normal deviates serve.
-BLOCK = 1 << 17
-# Up to so many numbers it is faster to copy all positions than those of the last tick's agents.
-FEW = 1 << 13
+# Pairs and noise are drawn for as many ticks at once as this many normal numbers serve: a draw of
+# few numbers takes longer than the rest of a tick.
+NORMALS_PER_DRAW = 1 << 17
 
 
-class Params(Options):
-    """Options of gossip ULA."""
+class State(NamedTuple):
+    """Positions x, what was communicated, how often agents were active, and drawn ticks.
+
+    x, communicated: (chains, agents, dim); the latter infinite of agents of which nothing is known.
+    activations: (chains, agents). Both are empty without a trigger. pairs, normals: of the ticks
+    that were drawn together, (ticks, chains, 2) and (ticks, steps, chains, 2, dim).
+    """
+
+    x: np.ndarray
+    communicated: np.ndarray
+    activations: np.ndarray
+    pairs: np.ndarray
+    normals: np.ndarray
+
+
+class GossipULA(Sampler):
+    """Gossip ULA with gradient steps alpha and fusion weights beta.
+
+    communication: active agents communicate always, when triggered, or never.
+    drift: gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it.
+    threshold, decay: mu and delta of the trigger.
+    start_known: neighbors of a triggered agent know w^(0) at first.
+    local_steps: steps T that a pair makes after it has fused; None: one, from where it was before.
+    """
+
+    name: ClassVar[str] = "Gossip ULA"
+    takes_batches: ClassVar[bool] = False
 
     step_size: Annotated[Schedule, "gradient step alpha"]
     fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
@@ -90,376 +105,126 @@ class Params(Options):
         "steps T of ULA that a pair makes after it has fused; none: one, from where it was before",
     ] = None
 
-
-class State(NamedTuple):
-    """Positions x and the samples last communicated, (chains, agents, dim); activations tau."""
-
-    x: np.ndarray
-    communicated: np.ndarray
-    activations: np.ndarray
-
-
-KNOWN = ("communicated",)  # of the state: neighbors have heard it
-
-
-def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network in parts, and a trigger without or with needless parameters."""
-    check_connected(topology)
-    if not topology.connected or topology.agents < 2:
-        raise ConcordError(
-            f"topology {topology.name!r} with {topology.agents} agents has no pair to gossip or is "
-            "not connected; add edges (communication: never trains agents in isolation)"
-        )
-    check_neighbors(topology, "gossip_ula")
-    if not (conditions := topology.conditions).perfect:
-        allowed = Conditions(loss=conditions.loss, compute=conditions.compute, link=conditions.link)
-        if conditions != allowed:
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network in parts, and a trigger without or with needless parameters."""
+        check_connected(network)
+        if not network.graph.is_connected or network.agents < 2:
+            raise ConcordError(
+                f"topology {network.graph.name!r} with {network.agents} agents has no pair to "
+                "gossip or is not connected; add edges (communication: never trains agents in "
+                "isolation)"
+            )
+        check_neighbors(network, "gossip_ula")
+        suited = all(isinstance(effect, (Loss, BurstLoss)) for effect in network.effects)
+        if not (suited and network.barrier and network.on_loss == "keep_own_weight"):
             raise ConcordError(
                 "network: gossip ULA wakes pairs of its own, which keep their own weight; give "
                 "loss alone, with a clock or without"
             )
-        if params.communication == "triggered":
+        triggered = self.communication == "triggered"
+        if triggered and not network.is_lossless:
             raise ConcordError(
                 "communication: triggered relies on what all neighbors have heard; use always, or "
                 "remove network"
             )
-    trigger = {"threshold": params.threshold, "decay": params.decay}
-    given = [name for name, value in trigger.items() if value is not None]
-    if params.communication == "triggered" and len(given) < 2:
-        raise ConcordError(
-            f"communication: triggered needs threshold and decay, but has {given or 'neither'}; "
-            "give both"
-        )
-    given += ["known"] * (params.known != "nothing")
-    if params.communication != "triggered" and given:
-        raise ConcordError(
-            f"communication: {params.communication} does not use {given[0]}; remove it, or set "
-            "communication: triggered"
-        )
+        given = [self.threshold is not None, self.decay is not None]
+        if any(given) != triggered or all(given) != triggered:
+            raise ConcordError(
+                "threshold, decay: a trigger needs both, and nothing else takes them; give both "
+                "with communication: triggered, or neither"
+            )
+        if self.local_steps is not None and triggered:
+            raise ConcordError(
+                "local_steps: a trigger compares samples of steps taken one by one; use "
+                "communication: always, or remove local_steps"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, with the first ticks drawn."""
+        drawn = self._draw_ticks(x0, network, rng)
+        if self.communication != "triggered":
+            return State(x0, np.empty(0), np.empty(0), *drawn)
+        communicated = x0 if self.known == "start" else np.full_like(x0, np.inf)
+        return State(x0, communicated, np.zeros(x0.shape[:2]), *drawn)
+
+    def _draw_ticks(
+        self, x: np.ndarray, network: Network, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return pairs and normal numbers of the next ticks."""
+        (chains, _, dim), steps = x.shape, self.local_steps or 1
+        ticks = max(1, NORMALS_PER_DRAW // (2 * chains * dim * steps))
+        pairs = draw_pairs(network.graph, (ticks, chains), rng)
+        return pairs, rng.standard_normal((ticks, steps, chains, 2, dim))
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state after a tick, in which a pair of each chain has moved."""
+        x, agents = state.x, network.agents
+        chains, tick = np.arange(len(x))[:, None], k % len(state.pairs)
+        pair, normals = state.pairs[tick], state.normals[tick]
+        network.mark_active(pair)
+        w, alpha = x[chains, pair], self.step_size(k)
+        gain = (alpha * self.gradient_weights(network.graph))[pair][..., None]
+        noise = agents * np.sqrt(alpha) * normals
+        gradient = None if self.local_steps else problem.gradient_of(pair, w)
+        if self.communication != "never":
+            hats, state = self._communicate(state, w, pair, network)
+            beta = self.fusion(k)
+            if self.communication == "always":
+                w = w - beta * network.difference(pair, hats)
+            else:
+                w = w - beta * (hats - hats[:, ::-1])
+        for kick in noise:
+            if gradient is None:
+                w = w - gain * problem.gradient_of(pair, w) + kick
+            else:
+                w = w - gain * gradient + kick
+        new = x.copy()
+        new[chains, pair] = w
+        if tick + 1 == len(state.pairs):
+            pairs, normals = self._draw_ticks(x, network, rng)
+            state = state._replace(pairs=pairs, normals=normals)
+        return state._replace(x=new)
+
+    def _communicate(
+        self, state: State, w: np.ndarray, pair: np.ndarray, network: Network
+    ) -> tuple[np.ndarray, State]:
+        """Return the hats of the pairs at w, (chains, 2, dim), and the state that knows of them."""
+        if self.communication == "always":
+            return w, state
+        assert self.threshold is not None and self.decay is not None
+        chains = np.arange(len(w))[:, None]
+        times = state.activations[chains, pair] + 1
+        apart = w - state.communicated[chains, pair]
+        distance = np.einsum("cpd,cpd->cp", apart, apart)
+        triggered = distance > self.threshold * times**-self.decay
+        network.count_sent(pair, triggered, triggered * network.graph.degrees[pair])
+        hats = np.where(triggered[..., None], w, state.communicated[chains, pair])
+        communicated, activations = state.communicated.copy(), state.activations.copy()
+        communicated[chains, pair], activations[chains, pair] = hats, times
+        return hats, state._replace(communicated=communicated, activations=activations)
+
+    def gradient_weights(self, graph: Graph) -> np.ndarray:
+        """Return the weights of active agents' gradients over alpha, N/(2 p) or N/p, (agents,)."""
+        halves = {"half": 2, "whole": 1}[self.drift]
+        return graph.agents / (halves * activity(graph))
 
 
-def activity(topology: Topology) -> np.ndarray:
-    """Return p, the probability that an agent is active at a tick, shape (agents,)."""
-    inverse = 1 / topology.degrees
-    shares = np.array([inverse[neighbors].sum() for neighbors in topology.neighbors])
-    return (1 + shares) / topology.agents
+@lru_cache(maxsize=32)
+def activity(graph: Graph) -> np.ndarray:
+    """Return the probability p_a that each agent is active in a tick, (agents,)."""
+    inverse = 1 / graph.degrees
+    shares = np.bincount(graph.receivers, inverse[graph.senders], graph.agents)
+    return (1 + shares) / graph.agents
 
 
-def weights(topology: Topology, params: Params) -> np.ndarray:
-    """Return the weight of an active agent's gradient over alpha, N/(2 p) or N/p, (agents,)."""
-    return topology.agents / ({"half": 2, "whole": 1}[params.drift] * activity(topology))
-
-
-def pairs(topology: Topology) -> Callable[[int, int, np.random.Generator], np.ndarray]:
-    """Return ``draw(ticks, chains, rng)``, which draws who gossips: (ticks, chains, 2) agents."""
-    neighbors = np.concatenate(topology.neighbors)
-    degrees = topology.degrees
-    first = np.concatenate([[0], np.cumsum(degrees)[:-1]])
-
-    def draw(ticks: int, chains: int, rng: np.random.Generator) -> np.ndarray:
-        awake = rng.integers(0, topology.agents, (ticks, chains))
-        choice = (rng.random((ticks, chains)) * degrees[awake]).astype(np.intp)
-        np.minimum(choice, degrees[awake] - 1, out=choice)  # a product may round up
-        return np.stack([awake, neighbors[first[awake] + choice]], axis=-1)
-
-    return draw
-
-
-class Tick(NamedTuple):
-    """Who wakes in a tick, and what depends on no position.
-
-    agents: pairs, (chains, 2). places: chain * agents + agent, and hearers: who has to hear what
-    these say, (2 chains,). gains: weights of their gradients, (chains, 2, 1). kicks: noise of each
-    local step, (steps, chains, 2, dim).
-    """
-
-    agents: np.ndarray
-    places: np.ndarray
-    hearers: np.ndarray
-    gains: np.ndarray
-    kicks: np.ndarray
-
-
-class _Ticks:
-    """Ticks, whose random numbers are drawn for a block at once."""
-
-    def __init__(self, topology: Topology, params: Params, shape: tuple[int, int, int]) -> None:
-        chains, agents, dim = shape
-        steps = params.local_steps or 1
-        ticks = max(1, BLOCK // (2 * chains * dim * steps))
-        self._params, self._scale = params, agents
-        self._draw, self._pull = pairs(topology), weights(topology, params)
-        self._first = (np.arange(chains) * agents)[:, None]
-        self._degrees = topology.degrees if params.communication == "triggered" else None
-        self._block = Tick(
-            np.empty((ticks, chains, 2), dtype=np.intp),
-            np.empty((ticks, 2 * chains), dtype=np.intp),
-            np.empty((ticks, 2 * chains), dtype=np.int64),
-            np.empty((ticks, chains, 2, 1)),
-            np.empty((ticks, steps, chains, 2, dim)),
-        )
-        self._coming: Iterator[Tick] | None = None
-        self._left, self._begun = 0, False  # of a block
-        self._drawn = np.zeros(1, dtype=bool)
-        keep(*self._block, self._drawn)
-
-    def at(self, k: int, rng: np.random.Generator) -> Tick:
-        """Return that of iteration k, which follows on the one before."""
-        if not self._left:
-            self._begin(k, rng)
-        if self._coming is None:
-            self._coming = map(Tick, *self._rest())
-        self._left -= 1
-        return next(self._coming)
-
-    def several(self, k: int, most: int, rng: np.random.Generator) -> Tick:
-        """Return those from iteration k on, of a block: at most so many, along a first axis."""
-        if not self._left:
-            self._begin(k, rng)
-        found = Tick(*(part[:most] for part in self._rest()))
-        self._left, self._coming = self._left - len(found.agents), None
-        return found
-
-    def _rest(self) -> list[np.ndarray]:
-        return [part[len(part) - self._left :] for part in self._block]
-
-    def _begin(self, k: int, rng: np.random.Generator) -> None:
-        """Begin a block, or go on with one that was drawn before the process was killed."""
-        ticks, done = len(self._block.agents), 0
-        if not self._begun and self._drawn[0]:
-            done = k % ticks
-        if not done:
-            self._prepare(k, rng)
-        self._left, self._begun, self._coming = ticks - done, True, None
-
-    def _prepare(self, k: int, rng: np.random.Generator) -> None:
-        self._drawn[0] = True
-        awake, places, hearers, gains, kicks = self._block
-        alpha = np.array([self._params.step_size(k + t) for t in range(len(awake))])
-        awake[:] = self._draw(len(awake), awake.shape[1], rng)
-        places.reshape(awake.shape)[:] = awake + self._first
-        np.multiply(self._pull[awake][..., None], alpha[:, None, None, None], out=gains)
-        if self._degrees is not None:
-            hearers.reshape(awake.shape)[:] = self._degrees[awake]
-        normal(rng, self._scale * np.sqrt(alpha[:, None, None, None, None]), kicks)
-
-
-class _Tally:
-    """What a tick has cost: numbers of all chains and agents, zero but for its pairs."""
-
-    def __init__(self, params: Params, shape: tuple[int, int], moved: np.ndarray | None) -> None:
-        self._steps = params.local_steps or 1
-        active, said, copies, gradients = counts = np.zeros((4, *shape), dtype=np.int64)
-        if params.communication == "always":
-            said = copies = active
-        several = gradients if self._steps > 1 else None
-        self.info = Info(copies, said, active, several, moved=moved)
-        used = 4 if several is not None else 3 if params.communication == "triggered" else 1
-        self.counts = counts.reshape(4, -1)[:used]  # the others stay zero
-
-    def count(self, places: np.ndarray, last: np.ndarray | slice) -> None:
-        """Count the pairs of these places as active, and forget those of the tick before."""
-        self.counts[:, last] = 0
-        self.counts[0, places] = 1
-        if self._steps > 1:
-            self.counts[3, places] = self._steps
-
-    def tell(self, places: np.ndarray, triggered: np.ndarray, hearers: np.ndarray) -> None:
-        """Count what those of them send that are triggered, (2 chains,)."""
-        self.counts[1, places] = triggered
-        self.counts[2, places] = np.multiply(triggered, hearers, out=hearers)
-
-
-def init(
-    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
-) -> tuple[State, Step]:
-    """Return the state at x0 and the step."""
-    chains, agents, dim = x0.shape
-    channel, gradient = connect(topology, x0), gradient_at(problem, chains, 2)
-    differ, ticks = channel.pair(), _Ticks(topology, params, x0.shape)
-    fusing, at_once = params.communication != "never", params.local_steps is None
-    last, few = np.zeros(2 * chains, dtype=np.intp), x0.size <= FEW
-    tally = _Tally(params, (chains, agents), None if few else last)
-    trigger = _trigger(params, x0) if params.communication == "triggered" else None
-    w, grad, apart = (np.empty((chains, 2, dim)) for _ in range(3))  # of the pairs
-    rows, latest, spare = w.reshape(-1, dim), x0, np.empty_like(x0)
-    wake, fuse = kernel("wake"), None
-    if at_once and topology.conditions.perfect:
-        fuse = kernel("gossip")
-
-    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        nonlocal latest, spare
-        (awake, places, hearers, gains, kicks), new = ticks.at(k, rng), spare
-        before, after = state.x.reshape(-1, dim), new.reshape(-1, dim)
-        everywhere = few or state.x is not latest  # but for the last pairs new is the same
-        if wake is not None:
-            wake(everywhere, before, after, last, places, rows, tally.counts, len(kicks))
-        else:
-            changed: Any = slice(None) if everywhere else last
-            after[changed] = before[changed] if everywhere else before.take(last, 0, rows, "clip")
-            tally.count(places, changed)
-            last[:] = places
-            before.take(places, 0, rows, "clip")
-        if at_once:
-            gradient(w, awake, grad)
-        hats = w
-        if trigger is not None:
-            hats, triggered = trigger(state, places, rows)
-            tally.tell(places, triggered, hearers)
-        if fuse is not None:
-            fuse(fusing, params.fusion(k), hats, w, gains, grad, kicks[0], places, after)
-        else:
-            if fusing:
-                differ(awake, hats, apart)
-                np.multiply(apart, params.fusion(k), out=apart)
-                np.subtract(w, apart, out=w)
-            for noise in kicks:
-                if not at_once:
-                    gradient(w, awake, grad)
-                kick(rng, gains, grad, w, w, noise=noise)
-            after[places] = rows
-        latest, spare = new, state.x
-        return State(new, state.communicated, state.activations), tally.info
-
-    moves = channel.through(_leaping(step, ticks, problem, topology, params, x0))
-    if trigger is None:
-        return State(x0.copy(), np.empty(0), np.empty(0)), moves
-    # Of an agent of which nothing is known the difference is infinite, above any threshold.
-    first = x0.copy() if params.known == "start" else np.full_like(x0, np.inf)
-    return State(x0.copy(), first, np.zeros((chains, agents))), moves
-
-
-def _leaping(
-    step: Step, ticks: _Ticks, problem: Problem, topology: Topology, params: Params, x0: np.ndarray
-) -> Step:
-    """Return the step with leaps, where they are possible."""
-    chains, agents, dim = x0.shape
-    triggered = params.communication == "triggered"
-    # With more dimensions einsum adds up squared distances in an order of its own.
-    suited = suits(problem, topology, x0) and (dim <= 2 or not triggered)
-    if not suited or params.local_steps is not None:
-        return step
-    assert isinstance(problem, CompiledGradient)
-    gradient, loop = problem.compiled_gradient(chains, 2), kernel("ticks", dim)
-    if gradient is None or loop is None:
-        return step
-    pairs = [np.empty((2 * chains, dim)) for _ in range(3)]
-    fusing, levels = params.communication != "never", np.empty(0)
-
-    def leap(state: State, k: int, most: int, rng: np.random.Generator) -> Landed:
-        nonlocal levels
-        coming = ticks.several(k, most, rng)
-        count, many = len(coming.agents), 2 * chains
-        if triggered and len(levels) <= k + count:
-            levels = _levels(np.arange(2.0 * (k + count)).clip(1), params)
-        counts = np.zeros((3, chains, agents), dtype=np.int64)
-        active, said, copies = counts
-        left = np.full(chains, -1)
-        loop(
-            *gradient,
-            coming.agents.reshape(count, many),
-            coming.places,
-            coming.hearers,
-            coming.gains.reshape(count, many),
-            coming.kicks.reshape(count, many, dim),
-            fusing,
-            np.array([params.fusion(k + tick) for tick in range(count)]),
-            state.x.reshape(-1, dim, copy=False),
-            *pairs,
-            state.communicated.reshape(-1, dim, copy=False),
-            state.activations.reshape(-1, copy=False),
-            levels,
-            counts.reshape(3, -1),
-            left,
-            FINITE_RANGE,
-        )
-        if params.communication == "always":
-            said = copies = active
-        return Landed(state, Info(copies, said, active), count, left)
-
-    return Leaping(step, leap)
-
-
-def _levels(times: np.ndarray, params: Params, out: np.ndarray | None = None) -> np.ndarray:
-    """Return which squared distance an agent's must exceed that has been active so many times."""
-    assert params.threshold is not None and params.decay is not None
-    out = np.power(times, -params.decay, out=out)
-    return np.multiply(out, params.threshold, out=out)
-
-
-def _trigger(
-    params: Params, x0: np.ndarray
-) -> Callable[[State, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Return ``trigger(state, places, w)``, which updates what is known of the pairs at w.
-
-    It returns the hats, (chains, 2, dim), and who has communicated, (2 chains,).
-    """
-    chains, _, dim = x0.shape
-    hats, apart = np.empty((2 * chains, dim)), np.empty((2 * chains, dim))
-    squared, level, times = (np.empty(2 * chains) for _ in range(3))
-    triggered = np.empty(2 * chains, dtype=bool)
-
-    def trigger(state: State, places: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        known, activations = state.communicated.reshape(-1, dim), state.activations.reshape(-1)
-        known.take(places, 0, hats, "clip")
-        np.subtract(w, hats, out=apart)
-        np.einsum("md,md->m", apart, apart, out=squared)
-        activations.take(places, None, times, "clip")
-        np.add(times, 1.0, out=times)
-        _levels(times, params, level)
-        np.greater(squared, level, out=triggered)
-        np.copyto(hats, w, where=triggered[:, None])
-        known[places] = hats
-        activations[places] = times
-        return hats.reshape(chains, 2, dim), triggered
-
-    return trigger
-
-
-def amplifies(params: Params, iterations: int) -> bool:
-    """Triggers do: each is a yes or a no, and of tens of thousands some are decided by rounding."""
-    return params.communication == "triggered" and iterations >= 10_000
-
-
-def choices(
-    problem: Quadratic, topology: Topology, params: Params
-) -> Callable[[int], Choices] | None:
-    """Return the updates that iteration k chooses from: one per edge, the pairs that gossip.
-
-    None with triggering: whether an agent communicates depends on where it is.
-    """
-    if params.communication == "triggered":
-        return None
-    agents, dim = problem.agents, problem.dim
-    edges, inverse = np.array(topology.edges), 1 / topology.degrees
-    probability = inverse[edges].sum(axis=1) / agents
-    pull = weights(topology, params)
-    active = np.zeros((len(edges), agents))
-    active[np.arange(len(edges))[:, None], edges] = 1
-    apart = np.zeros_like(active)
-    apart[np.arange(len(edges)), edges[:, 0]], apart[np.arange(len(edges)), edges[:, 1]] = 1, -1
-    fusion = apart[:, :, None] * apart[:, None, :] * (params.communication != "never")
-    identity = np.eye(dim)
-
-    def at(k: int) -> Choices:
-        alpha, beta = params.step_size(k), params.fusion(k)
-        gain = alpha * pull * active  # (edges, agents)
-        size, each = agents * dim, np.arange(agents)
-        blocks = np.zeros((len(edges), agents, dim, agents, dim))
-        blocks[:, each, :, each, :] = (gain[:, :, None, None] * problem.gram).swapaxes(0, 1)
-        drift = blocks.reshape(-1, size, size)
-        fused = np.einsum("eab,ij->eaibj", np.eye(agents) - beta * fusion, identity)
-        kicks = np.einsum("ea,ab,ij->eaibj", active, np.eye(agents), identity)
-        matrix, offset = fused.reshape(-1, size, size), gain[:, :, None] * problem.shift
-        offset, noise = offset.reshape(-1, size), alpha * agents**2 * kicks.reshape(-1, size, size)
-        if params.local_steps is None:
-            return Choices(probability, matrix - drift, offset, noise)
-        step, shift, spread = np.eye(size) - drift, offset, noise
-        matrix = step @ matrix
-        for _ in range(params.local_steps - 1):
-            matrix = step @ matrix
-            offset = np.einsum("est,et->es", step, offset) + shift
-            noise = step @ noise @ step.swapaxes(1, 2) + spread
-        return Choices(probability, matrix, offset, noise)
-
-    return at
+def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Return pairs that gossip, (ticks, chains, 2): an agent and one of its neighbors each."""
+    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
+    agent = rng.integers(0, graph.agents, shape)
+    choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)
+    choice = np.minimum(choice, graph.degrees[agent] - 1)  # a product may round up
+    return np.stack([agent, graph.senders[first[agent] + choice]], axis=-1)

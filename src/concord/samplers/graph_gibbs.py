@@ -23,38 +23,56 @@ Agents of one color are no neighbors and move at once, colors take turns (colors
 in the order of the agents). Draws have pi as their law in the limit, whose precision is
 blockdiag(H_i) + L/rho with L the Laplacian; as rho falls all x_i become one, with the posterior's
 law, but the smaller rho, the smaller are the moves. It is what D-ADMMS does with another noise.
+Arrays have shape (chains, agents, dim).
 
 Source: the graph-coupled target as in "Client-only distributed Markov chain Monte Carlo sampling
 over a network" (Transactions on Machine Learning Research, 2025) and Yuan et al. (2023,
-arXiv:2306.13801); neither was at hand, colors and equations are our form. Arrays have shape
-(chains, agents, dim).
-
+arXiv:2306.13801); neither was at hand, colors and equations are our form.
 Price: a draw from a Gaussian (counts as one gradient) or a gradient of every agent, and a vector to
 every neighbor, per step.
 Needs: a connected network, or no edges at all, on which everything arrives.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Update, block_diagonal, compose
-from concord.networks.channel import connect
-from concord.networks.topology import Topology
-from concord.options import Options, Positive
-from concord.samplers._checks import check_connected, check_neighbors, check_perfect, first_flat
-from concord.samplers._parts import State, by_step, to_all_neighbors
-from concord.sampling.kick import kick
+from concord.networks.graph import Graph
+from concord.networks.network import Network
+from concord.options import Positive
+from concord.problem import Quadratic
+from concord.sampler import Sampler, langevin_noise
+from concord.samplers.checks import (
+    check_connected,
+    check_lossless,
+    check_neighbors,
+    find_flat_agent,
+)
 from concord.sampling.schedules import Schedule
 
-NAME = "Graph Gibbs"
-UNITS = {"step_size": 2, "tolerance": 2}
+
+class State(NamedTuple):
+    """Positions x, (chains, agents, dim), and what is the same in all steps.
+
+    colors: which agents have each color, (colors, agents). covariance, root: S_i and its square
+    root, (agents, dim, dim), where agents are drawn.
+    """
+
+    x: np.ndarray
+    colors: np.ndarray
+    covariance: np.ndarray
+    root: np.ndarray
 
 
-class Params(Options):
-    """Options of graph Gibbs."""
+class GraphGibbs(Sampler):
+    """Graph Gibbs with a tolerance rho; with step size gamma a Langevin step in place of a draw."""
+
+    name: ClassVar[str] = "Graph Gibbs"
+    takes_batches: ClassVar[bool] = False
+    biased: ClassVar[str] = "agents tied by a tolerance, which is the posterior's only where that is 0"
+    units: ClassVar[Mapping[str, int]] = {"step_size": 2, "tolerance": 2}
 
     tolerance: Annotated[Positive, "rho of every edge"]
     step_size: Annotated[
@@ -62,114 +80,72 @@ class Params(Options):
         "step size gamma_k of a Langevin step; none: a draw, which quadratic problems have",
     ] = None
 
-
-BIASED = "agents tied by a tolerance, which is the posterior's only where that is 0"
-
-
-def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
-    check_connected(topology)
-    check_neighbors(topology, "graph_gibbs")
-    check_perfect(
-        topology,
-        "graph_gibbs draws an agent given what its neighbors have, color by color in an iteration, "
-        "and needs all of it",
-    )
-    if problem is None or params.step_size is not None:
-        return
-    if not isinstance(problem, Quadratic):
-        raise ConcordError(
-            f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
-            "neighbors, which quadratic problems have; give one"
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
+        check_connected(network)
+        check_neighbors(network, "graph_gibbs")
+        check_lossless(
+            network,
+            "graph_gibbs draws an agent given what its neighbors have, color by color in an "
+            "iteration, and needs all of it",
         )
-    if (flat := first_flat(_precision(problem, topology, params))) is not None:
-        raise ConcordError(
-            f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
-            "draw from; give it a share of the prior"
-        )
+        if problem is None or self.step_size is not None:
+            return
+        if not isinstance(problem, Quadratic):
+            raise ConcordError(
+                f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
+                "neighbors, which quadratic problems have; give one"
+            )
+        if (flat := find_flat_agent(self._precision(problem, network))) is not None:
+            raise ConcordError(
+                f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
+                "draw from; give it a share of the prior"
+            )
 
+    def _precision(self, problem: Any, network: Network) -> np.ndarray:
+        """Return H_i + deg_i/rho, (agents, dim, dim)."""
+        ties = network.graph.degrees / self.tolerance
+        precision: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
+        return precision
 
-def _precision(problem: Quadratic, topology: Topology, params: Params) -> np.ndarray:
-    """Return H_i + deg_i/rho, (agents, dim, dim)."""
-    pull = topology.degrees / params.tolerance
-    return problem.gram + pull[:, None, None] * np.eye(problem.dim)
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0."""
+        colors = color_agents(network.graph)
+        if self.step_size is not None:
+            return State(x0, colors, np.empty(0), np.empty(0))
+        covariance = np.linalg.inv(self._precision(problem, network))
+        return State(x0, colors, covariance, np.linalg.cholesky(covariance))
 
-
-def colors(topology: Topology) -> list[np.ndarray]:
-    """Return which agents have each color, (agents,): none has that of a neighbor."""
-    found = np.full(topology.agents, -1)
-    for agent, neighbors in enumerate(topology.neighbors):
-        taken = set(found[neighbors])
-        found[agent] = next(color for color in range(topology.agents) if color not in taken)
-    return [found == color for color in range(found.max() + 1)]
-
-
-def init(
-    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
-) -> tuple[State, Step]:
-    """Return the state at x0 and the step."""
-    channel, schedule = connect(topology, x0), params.step_size
-    disagree, info = channel.mixer(topology.laplacian()), to_all_neighbors(channel)
-    classes = [own[:, None] for own in colors(topology)]
-    move, apart, new = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
-    if schedule is None:
-        assert isinstance(problem, Quadratic)  # see check
-        degrees, shift = topology.degrees[:, None], problem.shift
-        ties = degrees[:, None] / params.tolerance * np.eye(problem.dim)
-        cov = np.linalg.inv(problem.gram + ties)
-        roots = np.linalg.cholesky(cov).swapaxes(1, 2)
-        noise, heard = np.empty_like(x0), np.empty_like(x0)
-    else:
-        gradient, grad = problem.gradient(len(x0)), np.empty_like(x0)
-
-    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        x = state.x
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state in which every color has moved, given those before it."""
+        x, ties = state.x, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.
-        if schedule is None:
-            rng.standard_normal(out=noise, dtype=noise.dtype)
-            np.matmul(noise.swapaxes(0, 1), roots, out=move.swapaxes(0, 1))
+        if self.step_size is None:
+            problem.pay(1)
+            normals = rng.standard_normal(x.shape)
+            noise = np.einsum("cad,aed->cae", normals, state.root)
         else:
-            gamma = schedule(k)
-            gradient(x, grad)
-            kick(rng, gamma, grad, out=move)
-        for own in classes:
-            disagree(x, plus=None, out=apart)
-            if schedule is None:
-                np.multiply(x, degrees, out=heard)
-                np.subtract(heard, apart, out=heard)
-                np.divide(heard, params.tolerance, out=heard)
-                np.add(heard, shift, out=heard)
-                np.matmul(heard.swapaxes(0, 1), cov, out=new.swapaxes(0, 1))
+            gamma = self.step_size(k)
+            move = -gamma * problem.gradient(x) + langevin_noise(rng, gamma, x)
+        for color in state.colors:
+            if self.step_size is None:
+                pull = ties * network.mix_known(network.adjacency(), x) + problem.shift
+                new = np.einsum("cad,aed->cae", pull, state.covariance) + noise
             else:
-                np.multiply(apart, -gamma / params.tolerance, out=apart)
-                np.add(x, apart, out=new)
-            np.add(new, move, out=new)
-            np.copyto(x, new, where=own)
-        return State(x), info
-
-    return State(x0.copy()), channel.through(step)
+                new = x - gamma * ties * network.mix_known(network.laplacian(), x) + move
+            x = np.where(color[:, None], new, x)
+            network.announce(color)
+        return state._replace(x=x)
 
 
-def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
-    """Return the law: colors in turn, each of which moves given all others."""
-    size = problem.agents * problem.dim
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, tie = np.eye(size), np.eye(problem.dim) / params.tolerance
-    own = [np.repeat(mine, problem.dim)[:, None] for mine in colors(topology)]
-
-    def turns(matrix: np.ndarray, offset: np.ndarray, noise: np.ndarray) -> Affine:
-        stages = [
-            Affine(np.where(m, matrix, identity), m[:, 0] * offset, noise * (m & m.T)) for m in own
-        ]
-        return compose(*stages)
-
-    if params.step_size is None:
-        cov = block_diagonal(np.linalg.inv(_precision(problem, topology, params)))
-        drawn = turns(cov @ np.kron(topology.adjacency().dense(), tie), cov @ shift, cov)
-        return Update(lambda k: drawn)
-    precision = gram + np.kron(topology.laplacian().dense(), tie)
-
-    def update(gamma: float) -> Affine:
-        return turns(identity - gamma * precision, gamma * shift, 2 * gamma * identity)
-
-    return by_step(update, params.step_size)
+def color_agents(graph: Graph) -> np.ndarray:
+    """Return which agents have each color, (colors, agents): none has that of a neighbor."""
+    color = np.full(graph.agents, -1)
+    for agent, neighbors in enumerate(graph.neighbors):
+        taken = set(color[neighbors].tolist())
+        color[agent] = next(c for c in range(graph.agents) if c not in taken)
+    return np.arange(color.max() + 1)[:, None] == color

@@ -1,18 +1,14 @@
-"""Compressions: what agents send in place of a vector, and how many bits that takes.
+"""Compressions: what agents send in place of a vector, and how many bytes that takes.
 
 One module each (``CompressionKind``).
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from concord.plugins import Chosen
-
-# compress(x, rng, out) writes what stands for vectors x, (..., dim).
-Compress = Callable[[np.ndarray, np.random.Generator, np.ndarray], object]
 
 
 @runtime_checkable
@@ -21,8 +17,8 @@ class CompressionKind(Protocol):
 
     Params: type
 
-    def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
-        """Return ``compress(x, rng, out)``, which writes the compressed x, of this shape."""
+    def compress(self, params: Any, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what stands for vectors x, (..., dim)."""
 
     def bits(self, params: Any, dim: int, itemsize: int) -> int:
         """Return the bits of a compressed vector of dim numbers of itemsize bytes."""
@@ -33,10 +29,10 @@ class Compression(Chosen):
 
     package = "compressions"
 
-    def compressor(self, shape: tuple[int, ...], dtype: Any) -> Compress:
-        """Return ``compress(x, rng, out)`` for vectors x, (..., dim), of a shape."""
-        made: Compress = self.module.compressor(self.params, shape, dtype)
-        return made
+    def compress(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what stands for vectors x, (..., dim)."""
+        code: np.ndarray = self.module.compress(self.params, x, rng)
+        return code
 
     def size(self, dim: int, itemsize: int) -> int:
         """Return the bytes of a compressed vector of dim numbers of itemsize bytes."""

@@ -19,7 +19,6 @@ import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.networks.compressions import Compress
 from concord.options import Count, Options
 
 
@@ -39,23 +38,12 @@ def levels_of(params: Params) -> int:
     return params.levels or 2 ** ((params.bits or 2) - 1) - 1
 
 
-def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
-    levels = levels_of(params)
-    uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
-    least = np.finfo(unit.dtype).tiny  # of a vector of zeros
-
-    def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
-        np.multiply(x, x, out=out)
-        np.sqrt(out.sum(axis=-1, keepdims=True, out=unit), out=unit)
-        np.divide(unit, levels, out=unit)
-        np.maximum(unit, least, out=unit)
-        np.divide(np.abs(x, out=out), unit, out=out)
-        rng.random(out=uniform, dtype=uniform.dtype)
-        np.floor(np.add(out, uniform, out=out), out=out)
-        np.copysign(np.multiply(out, unit, out=out), x, out=out)
-
-    return compress
+def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the rounded x, (..., dim)."""
+    unit = np.sqrt((x * x).sum(axis=-1, keepdims=True)) / levels_of(params)
+    unit = np.maximum(unit, np.finfo(x.dtype).tiny)  # of a vector of zeros
+    uniform = rng.random(x.shape, dtype=x.dtype.type)
+    return np.copysign(np.floor(np.abs(x) / unit + uniform) * unit, x)
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

@@ -7,31 +7,21 @@ Source: Stich, Cordonnier and Jaggi, "Sparsified SGD with memory" (2018, arXiv:1
 definition 2.1, there without the factor.
 """
 
-from typing import Any
-
 import numpy as np
 
-from concord.networks.compressions import Compress, top_k
-from concord.networks.compressions.top_k import begins, number
+from concord.networks.compressions import top_k
+from concord.networks.compressions.top_k import keep_only, number
 
 
 class Params(top_k.Params):
     """How many coordinates are sent."""
 
 
-def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
-    dim = shape[-1]
-    kept = number(params.share, dim)
-    uniform, first = np.empty(shape), begins(shape)
-
-    def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
-        rng.random(out=uniform)
-        sent = uniform.argpartition(kept - 1)[..., :kept] + first
-        out.fill(0.0)
-        out.put(sent, x.take(sent) * (dim / kept))
-
-    return compress
+def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return x, (..., dim), with zeros for all but some coordinates, which are scaled."""
+    kept = number(params.share, x.shape[-1])
+    places = rng.random(x.shape).argpartition(kept - 1)[..., :kept]
+    return keep_only(x, places) * (x.shape[-1] / kept)
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

@@ -7,13 +7,11 @@ Source: Stich, Cordonnier and Jaggi, "Sparsified SGD with memory" (2018, arXiv:1
 definition 2.1.
 """
 
-import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from concord.networks.compressions import Compress
 from concord.options import Options
 
 
@@ -28,25 +26,19 @@ def number(share: float, dim: int) -> int:
     return int(np.ceil(round(share * dim, 9)))
 
 
-def begins(shape: tuple[int, ...]) -> np.ndarray:
-    """Return where each vector of an array begins among all of its numbers, (..., 1)."""
-    return np.arange(0, math.prod(shape), shape[-1]).reshape(*shape[:-1], 1)
+def keep_only(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return x, (..., dim), with zeros but at these coordinates, (..., k)."""
+    kept = np.zeros_like(x)
+    np.put_along_axis(kept, places, np.take_along_axis(x, places, -1), -1)
+    return kept
 
 
-def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
-    dropped = shape[-1] - number(params.share, shape[-1])
-    size, first = np.empty(shape, dtype), begins(shape)
-    one = dropped == shape[-1] - 1  # which argmax finds in a sixth of the time
-
-    def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
-        np.abs(x, out=size)
-        kept = size.argmax(-1, keepdims=True) if one else size.argpartition(dropped)[..., dropped:]
-        places = kept + first
-        out.fill(0.0)
-        out.put(places, x.take(places))
-
-    return compress
+def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return x, (..., dim), with zeros for all but its largest coordinates."""
+    size, dropped = np.abs(x), x.shape[-1] - number(params.share, x.shape[-1])
+    if dropped == x.shape[-1] - 1:  # the first of several that are equally large
+        return keep_only(x, size.argmax(-1, keepdims=True))
+    return keep_only(x, size.argpartition(dropped)[..., dropped:])
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from concord_core.errors import ConcordError
+from concord.errors import ConcordError
 
 # Agents up to which matrices over them are dense, where BLAS is the fastest.
 DENSE_AGENTS = 64

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from concord_core.errors import ConcordError
+from concord.errors import ConcordError
 
 Order = Literal["with_replacement", "epochs", "whole_batches"]
 Scale = Literal["data", "none", "mean"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from concord_core.networks.network import Network
-from concord_core.problem import CountedProblem
+from concord.networks.network import Network
+from concord.problem import CountedProblem
 
 Callback = Callable[[int, Any], object]
 

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord_core.errors import ConcordError
-from concord_core.networks.compression import Compressor
-from concord_core.networks.graph import Graph
+from concord.errors import ConcordError
+from concord.networks.compressions import Compression
+from concord.networks.graph import Graph
+from concord.networks.privacy import Privacy
+from concord.options import Count, Index, Kind, Share, Some
 
-Direction = Literal["one_way", "link"]
+Direction = Annotated[
+    Literal["one_way", "link"], "each direction of a link loses by itself, or both do together"
+]
 
 
 @dataclass
@@ -41,11 +45,10 @@ class Traffic:
 Draw = Callable[[int, Traffic], None]
 
 
-@dataclass(frozen=True)
-class RandomLinks:
+class RandomLinks(Kind, tag="kept"):
     """Every link is up with a probability, anew in every iteration."""
 
-    probability: float
+    probability: Annotated[Share, "probability that a link is up"]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return what draws the links of an iteration."""
@@ -57,8 +60,7 @@ class RandomLinks:
         return draw
 
 
-@dataclass(frozen=True)
-class Matchings:
+class Matchings(Kind):
     """A random matching is up: each link draws a number, and the lowest around it is up."""
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
@@ -73,8 +75,7 @@ class Matchings:
         return draw
 
 
-@dataclass(frozen=True)
-class RandomPair:
+class RandomPair(Kind, tag="pair"):
     """One link is up, and only its two agents are awake.
 
     An agent, uniform over all, and one of its neighbors, uniform over these.
@@ -96,8 +97,7 @@ class RandomPair:
         return draw
 
 
-@dataclass(frozen=True)
-class OnePeer:
+class OnePeer(Kind):
     """Every agent sends to one of its neighbors in turn, the nearest ahead of it by number first.
 
     In iteration k agent j sends to its neighbor number k modulo the number of its neighbors, which
@@ -112,42 +112,51 @@ class OnePeer:
                 f"to, and those of {graph.name} have {graph.degrees.min()} to "
                 f"{graph.degrees.max()}; use another schedule or topology"
             )
+        return _turns(self.tables(graph))
+
+    def tables(self, graph: Graph) -> list[np.ndarray]:
+        """Return which ways are up in turn, (ways,) each."""
         ahead = (graph.receivers - graph.senders) % graph.agents
         peers = np.lexsort((ahead, graph.senders)).reshape(graph.agents, -1)
-
-        def draw(k: int, traffic: Traffic) -> None:
-            up = np.zeros(len(traffic.up), dtype=bool)
-            up[peers[:, k % peers.shape[1]]] = True
-            traffic.up &= up[:, None]
-
-        return draw
+        return [np.isin(np.arange(len(ahead)), ways) for ways in peers.T]
 
 
-@dataclass(frozen=True)
-class GraphsInTurn:
+class GraphsInTurn(Kind, tag="in_turn"):
     """Lists of edges take turns; on directed graphs an edge is from its first agent to its second."""
 
-    graphs: tuple[tuple[tuple[int, int], ...], ...]
+    graphs: Annotated[
+        Some[tuple[tuple[Index, Index], ...]],
+        "lists of the edges [i, j] that are up, in turn; on directed graphs from i to j",
+    ]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return what sets the links of an iteration."""
-        tables = [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
+        return _turns(self.tables(graph))
 
-        def draw(k: int, traffic: Traffic) -> None:
-            traffic.up &= tables[k % len(tables)][:, None]
+    def tables(self, graph: Graph) -> list[np.ndarray]:
+        """Return which ways are up in turn, (ways,) each."""
+        return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
-        return draw
+
+def _turns(tables: list[np.ndarray]) -> Draw:
+    """Return what sets the links of an iteration by tables that take turns."""
+
+    def draw(k: int, traffic: Traffic) -> None:
+        traffic.up &= tables[k % len(tables)][:, None]
+
+    return draw
 
 
-@dataclass(frozen=True)
-class Loss:
-    """Every vector is lost with the same probability, independently.
+class Loss(Kind, tag="bernoulli"):
+    """Every vector is lost with the same probability, independently."""
 
-    direction: each way of a link loses by itself (``one_way``), or both together (``link``).
-    """
-
-    rate: float
+    rate: Annotated[Share, "probability that a vector is lost"]
     direction: Direction
+
+    @property
+    def share(self) -> float:
+        """The share of vectors that is lost."""
+        return self.rate
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return what draws the losses of an iteration."""
@@ -160,18 +169,26 @@ class Loss:
         return draw
 
 
-@dataclass(frozen=True)
-class BurstLoss:
+class BurstLoss(Kind, tag="gilbert_elliott"):
     """Losses come in bursts (Gilbert and Elliott): a link is good and loses nothing, or bad.
 
-    rate: probability that a vector is lost while it is bad. to_bad, to_good: probabilities that it
-    turns in an iteration; it starts stationary. direction: as of ``Loss``.
+    It starts stationary; one that never turns is good.
     """
 
-    rate: float
-    to_bad: float
-    to_good: float
+    rate: Annotated[Share, "probability that a vector is lost while it is bad"]
+    to_bad: Annotated[Share, "probability that a good one turns bad in an iteration"]
+    to_good: Annotated[Share, "probability that a bad one turns good in an iteration"]
     direction: Direction
+
+    @property
+    def bad(self) -> float:
+        """The share of iterations in which a link is bad."""
+        return self.to_bad / (self.to_bad + self.to_good) if self.to_bad else 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of vectors that is lost, in the long run."""
+        return self.rate * self.bad
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return what draws the losses of an iteration."""
@@ -186,8 +203,7 @@ class _Bursts:
     ) -> None:
         self._loss, self._which, self._rng = loss, which, rng
         self._shape = which.max(initial=-1) + 1, chains
-        share = loss.to_bad / (loss.to_bad + loss.to_good) if loss.to_bad else 0.0
-        self.bad = rng.random(self._shape) < share
+        self.bad = rng.random(self._shape) < loss.bad
 
     def __call__(self, k: int, traffic: Traffic) -> None:
         loss = self._loss
@@ -212,11 +228,10 @@ class Sleep:
         return draw
 
 
-@dataclass(frozen=True)
-class Delay:
+class Delay(Kind, tag="fixed"):
     """Every vector takes so many iterations from sender to receiver."""
 
-    iterations: int
+    iterations: Annotated[Count, "iterations from sender to receiver"]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return what lets arrive what was sent so many iterations ago."""
@@ -243,27 +258,8 @@ class Compress:
     compressor: makes it. feedback: agents add what it has left out so far before it is made.
     """
 
-    compressor: Compressor
+    compressor: Compression
     feedback: bool = False
-
-
-@dataclass(frozen=True)
-class Privacy:
-    r"""Agents hide what they send: the Gaussian mechanism.
-
-    In place of x they send :math:`x \min(1, C / \lVert x \rVert) + \sigma z`, z ~ N(0, I), to all
-    neighbors alike. clip: C. sigma: standard deviation of the noise.
-    """
-
-    clip: float
-    sigma: float
-
-    def hide(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what is sent for vectors x, (..., dim)."""
-        length = np.sqrt(np.einsum("...d,...d->...", x, x))[..., None]
-        noise = rng.standard_normal(x.shape, dtype=x.dtype.type)
-        hidden: np.ndarray = x * (self.clip / np.maximum(length, self.clip)) + self.sigma * noise
-        return hidden
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from concord_core.errors import ConcordError
-from concord_core.networks.network import Network
+from concord.errors import ConcordError
+from concord.networks.network import Network
 
 ROUNDING = 1e-9  # by which sums of weights may miss one
 

@@ -1,0 +1,87 @@
+r"""Samplers: algorithms by which agents draw one posterior together.
+
+A sampler is a class of its options with three methods. ``check`` refuses what it cannot do; ``init``
+makes the state at x^(0); ``step`` is one iteration, a pure function that returns new arrays and reads
+like the equation in the module's docstring. The step sends through the network and asks the problem
+for gradients, which count what that costs; it draws random numbers from ``rng`` alone. Gradients are
+taken before noise is drawn, since mini-batches share the generator.
+
+A state is a ``NamedTuple`` of arrays, positions x of shape (chains, agents, dim) first. Whatever
+lasts from step to step is in it, or in the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from concord.networks.network import Network
+from concord.options import Options
+
+
+class Positions(NamedTuple):
+    """The state of a sampler that keeps positions x alone, (chains, agents, dim)."""
+
+    x: np.ndarray
+
+
+class Sampler(Options):
+    """An algorithm of decentralized sampling with its options, immutable.
+
+    name: what readers call it, such as "DE-SGLD".
+    biased: the law that it samples by design, where that is not the posterior.
+    units: options that are powers of a length, in units of the positions.
+    takes_batches: whether it may be given mini-batch gradients in place of full ones.
+    takes_order: whether its agents may move one after another (``Network.order``).
+
+    Examples
+    --------
+    >>> import concord
+    >>> class Decentralized(concord.Sampler):
+    ...     step_size: float
+    ...     def step(self, state, k, problem, network, rng):
+    ...         noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
+    ...         move = noise - self.step_size * problem.gradient(state.x)
+    ...         return state._replace(x=network.mix("metropolis", state.x, plus=move))
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> concord.sample(Decentralized(0.1), problem, "ring", iterations=10).chains
+    100
+    """
+
+    name: ClassVar[str] = ""
+    biased: ClassVar[str] = ""
+    units: ClassVar[Mapping[str, int]] = {"step_size": 2}
+    takes_batches: ClassVar[bool] = True
+    takes_order: ClassVar[bool] = False
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse an unsuited problem or network with a ConcordError.
+
+        The problem is None where it is not built yet.
+        """
+
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
+        """Return the state at x0, (chains, agents, dim)."""
+        return Positions(x0)
+
+    def step(
+        self, state: Any, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Any:
+        """Return the state after iteration k, which begins at 0."""
+        raise NotImplementedError
+
+
+@runtime_checkable
+class ReadOut(Protocol):
+    """A sampler whose answer is not the x of its state, but something made of the state."""
+
+    def read(self, state: Any) -> np.ndarray:
+        """Return the agents' answers, (chains, agents, dim)."""
+
+
+def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:
+    r"""Return :math:`\sqrt{2 \eta}\, w` with w ~ N(0, I), of the shape and type of an array."""
+    return sqrt(2 * step_size) * rng.standard_normal(like.shape, dtype=like.dtype.type)

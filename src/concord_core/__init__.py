@@ -1,1 +1,0 @@
-"""Samplers on simulated networks, and their exact laws."""
