@@ -1,7 +1,7 @@
 """Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +30,17 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
 
         - the name of a kind (``"ring"``, ``"complete"``, ``"erdos_renyi"``, ...), or a mapping with
           its ``kind`` and options, as in a study's files;
-        - a graph of networkx, directed or not: agent i is its i-th node, attributes of edges are
-          not looked at;
+        - a graph of networkx, directed or not; attributes of edges are not looked at. Nodes that
+          are exactly the numbers 0 to N-1 are the agents of these numbers. Other nodes become
+          agents 0, 1, ... in the order in which they were added, and ``names`` of the network says
+          which is which;
         - an adjacency matrix, (agents, agents), of zeros and ones, zeros on its diagonal: row i has
           ones where agent i sends to, so that one that is not symmetric is a directed graph;
         - a weight matrix W, (agents, agents): symmetric, doubly stochastic. Samplers that mix by
           weights (those with an option ``weights``) take it for their Metropolis weights.
+
+        A matrix may be an array, sparse (scipy), or a table of pandas with the same names for rows
+        and columns, which are taken as nodes are.
     agents
         Number of agents; a graph or a matrix has its own.
     **options
@@ -55,8 +60,10 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     >>> import concord, networkx as nx
     >>> concord.network("ring", 20).degrees.max()
     np.int64(2)
-    >>> concord.network(nx.path_graph(["a", "b", "c"])).edges
-    ((0, 1), (1, 2))
+    >>> concord.network(nx.Graph([(3, 0), (0, 2), (2, 1)])).edges
+    ((0, 2), (0, 3), (1, 2))
+    >>> concord.network(nx.path_graph(["a", "b", "c"])).names
+    ('a', 'b', 'c')
     >>> concord.network([[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]).edges
     ((0, 1), (1, 2))
     >>> loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
@@ -80,7 +87,7 @@ def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Top
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     if not isinstance(graph, Topology):
-        graph = _of_networkx(graph) if _is_networkx(graph) else _of_matrix(graph)
+        graph = _of_networkx(graph) if _is_a(graph, "networkx", "Graph") else _of_matrix(graph)
     if agents not in (None, graph.agents):
         raise ConcordError(
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
@@ -99,18 +106,30 @@ def _check_keys(given: Mapping[str, Any]) -> None:
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
-def _is_networkx(graph: Any) -> bool:
-    networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
-    return networkx is not None and isinstance(graph, networkx.Graph)
+def _is_a(graph: Any, library: str, kind: str) -> bool:
+    module = sys.modules.get(library)  # whoever has such an object has imported it
+    return module is not None and isinstance(graph, getattr(module, kind))
+
+
+def _by_number(nodes: Iterable[Any]) -> tuple[Any, ...]:
+    """Return nodes in the order of the agents that they become."""
+    names = tuple(nodes)
+    numbers = range(len(names))
+    return tuple(numbers) if set(names) == set(numbers) else names
 
 
 def _of_networkx(graph: Any) -> Topology:
-    place = {node: i for i, node in enumerate(graph.nodes)}
+    names = _by_number(graph)
+    place = {node: agent for agent, node in enumerate(names)}
     pairs = [(place[one], place[other]) for one, other in graph.edges()]
-    return _joined(len(place), pairs, directed=graph.is_directed())
+    return replace(_joined(len(names), pairs, directed=graph.is_directed()), nodes=names)
 
 
 def _of_matrix(matrix: Any) -> Topology:
+    if _is_a(matrix, "pandas", "DataFrame"):
+        return _of_table(matrix)
+    if hasattr(matrix, "toarray"):  # a sparse one
+        matrix = matrix.toarray()
     try:
         values = np.asarray(matrix)
         values = np.empty(0) if values.dtype.kind == "c" else values.astype(float)
@@ -139,6 +158,17 @@ def _of_matrix(matrix: Any) -> Topology:
     rows, columns = np.nonzero(values)
     weights = AgentMatrix.from_entries(len(values), rows, columns, values[rows, columns])
     return replace(_joined(len(values), edges), weights=weights)
+
+
+def _of_table(table: Any) -> Topology:
+    rows, columns = list(table.index), list(table.columns)
+    if [str(name) for name in rows] == [str(name) for name in columns]:
+        columns = rows  # a header that was read from a file is text
+    names = _by_number(rows)
+    if not len(rows) == len(columns) == len(set(rows)) or set(rows) != set(columns):
+        return _of_matrix(table.to_numpy())
+    places = [[axis.index(name) for name in names] for axis in (rows, columns)]
+    return replace(_of_matrix(table.to_numpy()[np.ix_(*places)]), nodes=names)
 
 
 def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Topology:

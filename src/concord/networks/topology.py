@@ -46,6 +46,7 @@ class Topology(Summarized):
     pairs, over which j hears i.
     weights: a matrix W of its own, to mix with in place of Metropolis weights.
     directed: whether edges have a direction.
+    nodes: what its agents are called where the graph was made; None: by their numbers.
     messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
     None: one to each neighbor, and agents average.
     conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
@@ -59,6 +60,7 @@ class Topology(Summarized):
     edges: Sequence[tuple[int, int]]
     weights: AgentMatrix | None = None
     directed: bool = False
+    nodes: tuple[Any, ...] | None = field(default=None, compare=False)
     messages: tuple[int, ...] | None = None
     conditions: Conditions = field(default_factory=Conditions)
     masks: Any = field(default=None, repr=False)
@@ -78,6 +80,11 @@ class Topology(Summarized):
             "weights": None if self.weights is None else "its own",
             **{name: plain(value) for name, value in stated.items() if value != usual[name]},
         }
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What the agents are called, by their numbers: the nodes of a graph, or the numbers."""
+        return tuple(range(self.agents)) if self.nodes is None else self.nodes
 
     @property
     def own(self) -> slice:
