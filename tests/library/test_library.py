@@ -839,3 +839,44 @@ def test_a_directed_graph_is_sampled_by_push_sum():
     law = concord.law("push_sum_sgld", quadratic(), cycle, step_size=0.01, iterations=20)
     draws = traces[0]["x"][:, -1]
     assert (abs(draws.mean(axis=0) - law.mean[-1]) < 5 * draws.std(axis=0) / 20).all()
+
+
+def covered(values, *place):
+    """Return a masked array, of which one entry is masked."""
+    array = np.ma.masked_array(values, mask=np.zeros(np.shape(values), dtype=bool))
+    array[place] = np.ma.masked
+    return array
+
+
+def flat(rows):
+    """Return a log density of no row."""
+    return lambda x: (-(x[:, 0] ** 2), -2 * x)
+
+
+ONES, X_OF_3 = np.ones(3), np.eye(3)
+MASKED = {
+    "X": lambda of: concord.problems.linear_regression(of(X_OF_3, 1, 1), ONES, 1),
+    "y": lambda of: concord.problems.linear_regression(X_OF_3, of(ONES, 2), 1),
+    "X[1]": lambda of: concord.problems.linear_regression([X_OF_3, of(X_OF_3, 0, 0)], [ONES, ONES]),
+    "H": lambda of: concord.problems.quadratic([of(np.eye(2), 0, 1), np.eye(2)], np.ones((2, 2))),
+    "b": lambda of: concord.problems.quadratic([np.eye(2)] * 2, of(np.ones((2, 2)), 0, 1)),
+    "counts": lambda of: concord.problems.gamma_poisson(of(X_OF_3, 0, 0), ONES, 1),
+    "Gaussian: mean": lambda of: concord.Gaussian(of(ONES, 0), X_OF_3),
+    "Gaussian: cov": lambda of: concord.Gaussian(ONES, of(X_OF_3, 0, 1)),
+    "network": lambda of: concord.network(of(1 - X_OF_3, 0, 1)),
+    "reference": lambda of: concord.Problem(np.sinh, agents=2, dim=3, reference=of(X_OF_3, 0, 1)),
+    "gradient": lambda of: call(problem=shaped(lambda x: of(x, 0, 0, 0))),
+    "initial.sd": lambda of: call(initial={"kind": "normal", "sd": of(np.ones(2), 1)}),
+    "shards[0]": lambda of: concord.from_shards(flat, [of(np.arange(3), 1)], dim=1),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_entries_are_refused_and_masks_of_nothing_are_not(name):
+    MASKED[name](lambda values, *place: np.ma.masked_array(values))
+    with pytest.raises(ConcordError) as caught:
+        MASKED[name](covered)
+    assert str(caught.value) == (
+        f"{name}: masked entries, 1 of them, would count as if they were not masked; give values "
+        "in their place, as .filled(...) does, or leave their rows out"
+    )

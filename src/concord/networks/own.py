@@ -13,7 +13,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.matrix import AgentMatrix
 from concord.networks.network import under
 from concord.networks.topology import Topology
-from concord.options import build
+from concord.options import build, check_masks
 from concord.plugins import kinds, plugin
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
@@ -130,6 +130,7 @@ def _of_matrix(matrix: Any) -> Topology:
         return _of_table(matrix)
     if hasattr(matrix, "toarray"):  # a sparse one
         matrix = matrix.toarray()
+    check_masks(matrix, "network")
     try:
         values = np.asarray(matrix)
         values = np.empty(0) if values.dtype.kind == "c" else values.astype(float)

@@ -9,7 +9,7 @@ from concord import contracts
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws
-from concord.options import Count, build
+from concord.options import Count, build, check_masks
 from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
 
@@ -163,6 +163,7 @@ def _values(
     held = x.view()
     held.flags.writeable = False
     made = function(held, *more)
+    check_masks(made, name)
     values = np.asarray(made)
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")

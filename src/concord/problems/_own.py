@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
-from concord.options import Count, Index, build
+from concord.options import Count, Index, build, check_masks
 from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
@@ -18,6 +18,7 @@ LARGEST = 1e100
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """Return what a caller gives as an array of finite numbers, whose squares are finite, too."""
+    check_masks(values, name)
     try:
         given = np.array(values)
         if given.dtype.kind == "c":
