@@ -106,7 +106,8 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    value = {} if value is None else value
+    if value is None and not _PLAIN.issuperset(hint for hint, _ in members(kind)):
+        value = {}
     try:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:

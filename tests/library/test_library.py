@@ -634,6 +634,9 @@ WRONG_OPTIONS = [
     ({"chains": 0}, "chains: 0 is not a positive integer; give 1 or more"),
     ({"iterations": 2.5}, "iterations: 2.5 is not an integer"),
     ({"seed": -1}, "seed: -1 is below 0; give 0 or more"),
+    ({"seed": 1.5}, "seed: 1.5 is not an integer"),
+    ({"iterations": None}, "iterations: None is not an integer"),
+    ({"chains": None}, "chains: None is not an integer"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
     (
         {"initial": {"kind": "norml"}},
@@ -726,6 +729,10 @@ WRONG = {
     "complex mean": (
         lambda: concord.Gaussian([0, 1j], np.eye(2)),
         "Gaussian: mean has entries that are no finite numbers",
+    ),
+    "nothing for a number": (
+        lambda: concord.Problem(np.sinh, agents=None, dim=2),
+        "agents: None is not an integer",
     ),
     "array for a gradient": (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),
@@ -880,3 +887,32 @@ def test_masked_entries_are_refused_and_masks_of_nothing_are_not(name):
         f"{name}: masked entries, 1 of them, would count as if they were not masked; give values "
         "in their place, as .filled(...) does, or leave their rows out"
     )
+
+
+def test_no_seed_draws_a_fresh_one_that_the_trace_records():
+    one, other = (call(seed=None) for _ in range(2))
+    assert (one["x"] != other["x"]).any()
+    seed = int(one.attributes["seed"])
+    np.testing.assert_array_equal(call(seed=seed)["x"], one["x"])
+    assert 0 <= seed < 2**53 and one.attributes["seed"] != other.attributes["seed"]
+
+
+def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
+    seeds = [concord.recommend(quadratic(), "ring", **how).best["seed"] for _ in range(2)]
+    assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
+
+
+def test_no_seed_of_a_problem_splits_its_rows_anew():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    made = [concord.problems.linear_regression(X, X[:, 0], 4, seed=s) for s in (None, None, 1, 1)]
+    means = [str(problem.gram) for problem in made]
+    assert means[0] != means[1] and means[2] == means[3]
+    made = [concord.problems.gaussian(agents=4, seed=s) for s in (None, None, 1, 1)]
+    means = [str(problem.posterior.mean) for problem in made]
+    assert means[0] != means[1] and means[2] == means[3]
+
+
+def test_processes_need_one_seed():
+    with pytest.raises(ConcordError, match="seed: processes of a transport need the same; give"):
+        call(seed=None, transport="mpi")

@@ -165,7 +165,7 @@ def recommend(
     batch_size: int | None = None,
     chains: int = 0,
     verify: bool = False,
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> Answer:
     r"""Say which sampler to use, with which options, and how far off its draws will be.
 
@@ -203,7 +203,8 @@ def recommend(
     verify
         Run the best three, and compare with what was predicted (``answer.verified``).
     seed
-        Of what chance enters: chains, and what happens on a network whose price is not known.
+        Of what chance enters: chains, and what happens on a network whose price is not known; None
+        draws a fresh one, ``answer.best["seed"]``.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def recommend(
         )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
-    topology = network_of(network, problem.agents)
+    topology, master = network_of(network, problem.agents), streams.seed_of(seed)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
     positions = law.moments(problem.dim)
@@ -255,10 +256,10 @@ def recommend(
         trust = doubts(problem, found, positions)
 
         def masks() -> np.random.Generator:
-            return streams.generator(seed, "network", "recommend")
+            return streams.generator(master, "network", "recommend")
 
         search = Search(problem, topology, positions, found, wish, masks)
-        how = {"chains": chains, "seed": seed, "initial": start}
+        how = {"chains": chains, "seed": master, "initial": start}
         entries, others = _entries(found, samplers, batch_size)
         rows, lacking = _searched(search, entries, how)
         lacking += others
@@ -275,7 +276,7 @@ def recommend(
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
-            "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
+            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")

@@ -21,7 +21,7 @@ from concord.metrics import Measurement, _laws, _linearized, stable_step
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.networks.transports import world
-from concord.options import Index, build, plain
+from concord.options import build, plain
 from concord.plugins import plugin
 from concord.runs.keys import Keys
 from concord.runs.run import check_record, keys_of
@@ -42,7 +42,7 @@ def sample(
     *,
     iterations: int,
     chains: int = 100,
-    seed: int = 1,
+    seed: int | None = 1,
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
@@ -73,8 +73,8 @@ def sample(
     iterations, chains
         Steps of every chain, and independent chains.
     seed
-        Of all random numbers. All samplers of a seed start from the same positions; the noise is
-        each sampler's own.
+        Of all random numbers; None draws a fresh one, which ``trace.attributes["seed"]`` records.
+        All samplers of a seed start from the same positions; the noise is each sampler's own.
     initial
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md.
@@ -116,6 +116,9 @@ def sample(
     (100, 201, 3, 1)
     """
     own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
+    if seed is None and transport is not None:
+        raise ConcordError("seed: processes of a transport need the same; give a number")
+    seed = streams.seed_of(seed)
     trace = loop.sample(
         own.sampler,
         own.params,
@@ -125,7 +128,7 @@ def sample(
         record=own.keys.record,
         chains=own.keys.chains,
         iterations=own.keys.iterations,
-        seed=build(Index, seed, "seed"),
+        seed=seed,
         labels=Labels(run=own.name) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,

@@ -31,7 +31,7 @@ def from_numpyro(
     agents: int | None = None,
     shards: Any = None,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
     coordinates: Any = "unconstrained",
     reference: Any = None,
     **kwargs: Any,

@@ -63,7 +63,7 @@ def from_arrays(
     shape: float = 2.0,
     rate: float = 1.0,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> GammaPoisson:
     """Return it on one's own counts; ``concord.problems.gamma_poisson``.
 

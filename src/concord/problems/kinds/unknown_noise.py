@@ -81,7 +81,7 @@ def from_arrays(
     shape: float = 3.0,
     scale: float = 2.0,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> UnknownNoise:
     """Return it on one's own data; ``concord.problems.unknown_noise``.
 
