@@ -257,12 +257,14 @@ def load(path: str | Path) -> Trace:
     Parameters
     ----------
     path
-        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
+        results/<study>/<experiment>/<run>/trace.nc, or what ``Trace.save`` wrote. (ArviZ opens it,
+        too.) A SHA-256 at the file's end says whether it is as it was written; files of version
+        0.2.0 have none, and are read unchecked.
 
     Raises
     ------
     ConcordError
-        If there is no such file, or it is no trace.
+        If there is no such file, or it is no trace, or damaged.
 
     Examples
     --------
