@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -254,10 +254,7 @@ def recommend(
     with threadpool_limits(1), np.errstate(all="ignore"):
         found = fit(problem, np.asarray(positions[0], dtype=float))
         trust = doubts(problem, found, positions)
-
-        def masks() -> np.random.Generator:
-            return streams.generator(master, "network", "recommend")
-
+        masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, topology, positions, found, wish, masks)
         how = {"chains": chains, "seed": master, "initial": start}
         entries, others = _entries(found, samplers, batch_size)
@@ -334,7 +331,7 @@ def _entries(
         title = arena["names"].get(name) or declared(sampler, "NAME") or name
         try:
             tuned = build(sampler.Params, params, f"samplers.{name}")
-            entries.append(Entry(title, kind, sampler, tuned, entry["arena"]["tune"], second))
+            entries.append(Entry(title, kind, tuned, entry["arena"]["tune"], second))
         except ConcordError as error:
             lacking.append((title, f"more than a step has to be chosen: {error}"))
     return entries, lacking
