@@ -106,9 +106,9 @@ def _check_keys(given: Mapping[str, Any]) -> None:
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
-def _is_a(graph: Any, library: str, kind: str) -> bool:
+def _is_a(graph: Any, library: str, *kinds: str) -> bool:
     module = sys.modules.get(library)  # whoever has such an object has imported it
-    return module is not None and isinstance(graph, getattr(module, kind))
+    return any(isinstance(graph, getattr(module, kind)) for kind in kinds) if module else False
 
 
 def _by_number(nodes: Iterable[Any]) -> tuple[Any, ...]:
@@ -128,7 +128,7 @@ def _of_networkx(graph: Any) -> Topology:
 def _of_matrix(matrix: Any) -> Topology:
     if _is_a(matrix, "pandas", "DataFrame"):
         return _of_table(matrix)
-    if hasattr(matrix, "toarray"):  # a sparse one
+    if _is_a(matrix, "scipy.sparse", "sparray", "spmatrix"):
         matrix = matrix.toarray()
     check_masks(matrix, "network")
     try:
