@@ -7,29 +7,52 @@ prior's is exact, so that the estimate is unbiased (gurbuzbalaban2021, eq. 3.2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.options import Count, Options
 
-Order = Literal["with_replacement", "epochs", "whole_batches"]
-Scale = Literal["data", "none", "mean"]
-Pool = Literal["all", "all_but_last"]
 Draw = Callable[[np.random.Generator], np.ndarray]
+
+
+class Batches(Options):
+    """Mini-batches in place of full gradients."""
+
+    batch_size: Annotated[Count | None, "points per mini-batch; none: full gradients"] = None
+    batch_order: Annotated[
+        Literal["with_replacement", "epochs", "whole_batches"],
+        "points of a mini-batch are drawn independently, or without replacement in epochs, or in "
+        "epochs of whole batches, which leave out points that do not fill one",
+    ] = "with_replacement"
+    batch_scale: Annotated[
+        Literal["data", "none", "mean"],
+        "a mini-batch's gradient is scaled up to all of the agent's points; or it is the sum over "
+        "the mini-batch, so that the data count as much as that; or its mean, as much as one point",
+    ] = "data"
+    batch_pool: Annotated[
+        Literal["all", "all_but_last"],
+        "points of an agent that mini-batches are drawn from: all, or all but the last",
+    ] = "all"
+
+    def check(self) -> None:
+        """Refuse options of mini-batches without a mini-batch."""
+        scale, pool = self.batch_scale, self.batch_pool
+        if self.batch_size is None and (scale, pool) != ("data", "all"):
+            key, value = ("batch_scale", scale) if scale != "data" else ("batch_pool", pool)
+            raise ConcordError(
+                f"{key}: {value} is of mini-batches, but batch_size is not given; give one, or "
+                f"remove {key}"
+            )
 
 
 class MiniBatches:
     """A problem with mini-batch gradients; everything else is the problem's own.
 
     problem: potentials that are sums over points (``problem.Batched``).
-    size: points b of a mini-batch.
+    batches: how many points are drawn, and how.
     rng: what draws them, the generator of the sampler's noise.
-    order: points are drawn independently; or in ``epochs``, in which every point is used once; or
-    in epochs of ``whole_batches``, which leave out points that fill none.
-    scale: the likelihood's part stands for all ``data`` of the agent; for the mini-batch alone
-    (``none``); or for one point (``mean``). Released codes have these two, which are biased.
-    pool: draw from all points, or from all but the last, as released code does.
 
     A ConcordError if the problem has no points, or too few.
     """
@@ -37,18 +60,14 @@ class MiniBatches:
     def __init__(
         self,
         problem: Any,
-        size: int,
+        batches: Batches,
         chains: int,
         rng: np.random.Generator,
-        order: Order = "with_replacement",
-        scale: Scale = "data",
-        pool: Pool = "all",
     ) -> None:
-        name = type(problem).__name__
+        name, size = type(problem).__name__, batches.batch_size or 1
+        order, scale, pool = batches.batch_order, batches.batch_scale, batches.batch_pool
         if not hasattr(problem, "batch_gradient"):
-            raise ConcordError(
-                f"{name} takes no mini-batches; leave the sampler's batch_size out"
-            )
+            raise ConcordError(f"{name} takes no mini-batches; leave the sampler's batch_size out")
         if scale != "data" and not hasattr(problem, "prior_gradient"):
             raise ConcordError(
                 f"{name} does not give its prior's gradient apart; use batch_scale: data"

@@ -106,11 +106,12 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    value = {} if value is None else value
+    if value is None and not _PLAIN.issuperset(hint for hint, _ in members(kind)):
+        value = {}
     try:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:
-        if (unlike_numpy := _without_numpy(value)) is not value:
+        if (unlike_numpy := _without_numpy(value, where)) is not value:
             return build(kind, unlike_numpy, where)
         raise ConcordError(_mistake(kind, value, where)) from None
     if not _computable(value):  # but an integer may have become a float, which can
@@ -119,17 +120,33 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     return made
 
 
-def _without_numpy(value: Any) -> Any:
+def _without_numpy(value: Any, where: str) -> Any:
     """Return a value whose numbers and arrays of numpy are Python's; itself if it has none."""
     if isinstance(value, (np.generic, np.ndarray)):
+        check_masks(value, where)
         return value.tolist()
     if isinstance(value, Mapping):
-        made: Any = {key: _without_numpy(item) for key, item in value.items()}
+        made: Any = {key: _without_numpy(item, _at(where, key)) for key, item in value.items()}
         return made if any(made[key] is not value[key] for key in made) else value
     if isinstance(value, (list, tuple)):
-        made = [_without_numpy(item) for item in value]
+        made = [_without_numpy(item, f"{where}[{n}]") for n, item in enumerate(value)]
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
     return value
+
+
+def check_masks(values: Any, where: str) -> None:
+    """Refuse an array, or lists of arrays, with masked entries, whose masks numpy would drop."""
+    if masked := _masked(values):
+        raise ConcordError(
+            f"{where}: masked entries, {masked} of them, would count as if they were not masked; "
+            "give values in their place, as .filled(...) does, or leave their rows out"
+        )
+
+
+def _masked(values: Any) -> int:
+    if isinstance(values, (list, tuple)):
+        return sum(map(_masked, values))
+    return int(np.ma.getmaskarray(values).sum()) if np.ma.is_masked(values) else 0
 
 
 def build_file(kind: Any, value: Any, path: Any) -> Any:

@@ -31,7 +31,7 @@ from concord.options import build, plain
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-NOT_KINDS = ("style",)  # of figures: what all kinds share
+NOT_KINDS = ("style", "checks")  # what all figures, or samplers, share
 FOLDER = "plugins"  # of a study
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
@@ -45,7 +45,7 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
-    "samplers": Package("sampler", "concord.samplers", ("Params", "State", "check", "init")),
+    "samplers": Package("sampler", "concord.samplers", ("step",)),
     "problems": Package("problem", "concord.problems.kinds", ("Params", "check", "build")),
     "topologies": Package("topology", "concord.networks.topologies", ("Params", "graph")),
     "partitions": Package("partition", "concord.sampling.partitions", ("Params", "split")),
@@ -110,15 +110,25 @@ def plugin(package: str, kind: Any, where: str) -> Any:
         )
     if kind in built_in(package):
         name = f"{module}.{kind}"
-        if name in sys.modules:
-            return sys.modules[name]
         try:
-            return importlib.import_module(name)
+            return _kind_of(package, sys.modules.get(name) or importlib.import_module(name))
         except OSError as error:  # another user's file, for example
             raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
     if (package, kind) in _own:
-        return _execute(_own[package, kind])
-    return _load(package, kind)
+        return _kind_of(package, _execute(_own[package, kind]))
+    return _kind_of(package, _load(package, kind))
+
+
+def _kind_of(package: str, module: Any) -> Any:
+    """Return what a module is a kind by: itself, or of a sampler its class."""
+    if package != "samplers":
+        return module
+    own = (c for c in vars(module).values() if isinstance(c, type) and _is_sampler(c, module))
+    return next(own)
+
+
+def _is_sampler(kind: type, module: Any) -> bool:
+    return kind.__module__ == module.__name__ and hasattr(kind, "step")
 
 
 def executed(package: str, kind: str) -> bool:
@@ -243,8 +253,12 @@ def package_of(path: Path) -> str:
     names: set[str] = set()
     for node in tree.body:
         match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.FunctionDef(name=name):
                 names.add(name)
+            case ast.ClassDef(name=name, body=body):
+                names.add(name)
+                if any(isinstance(n, ast.FunctionDef) and n.name == "step" for n in body):
+                    names.add("step")
             case ast.Assign(targets=targets):
                 names |= {target.id for target in targets if isinstance(target, ast.Name)}
             case ast.AnnAssign(target=ast.Name(id=name)):
@@ -268,7 +282,7 @@ def _lacking(names: set[str]) -> str:
     best = max(PACKAGES.values(), key=share)
     if not share(best):
         return (
-            "it defines no kind, such as a sampler (Params, State, check and init); see "
+            "it defines no kind, such as a sampler (a class with a step); see "
             "docs/plugins.md"
         )
     missing = [name for name in best.defines if name not in names]
@@ -377,7 +391,7 @@ class Chosen:
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
         self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
         self.kind: str = kind
-        self.params = build(self.module.Params, options, where)
+        self.params = build(getattr(self.module, "Params", self.module), options, where)
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:

@@ -78,7 +78,7 @@ class Sampler(Options):
 class ReadOut(Protocol):
     """A sampler whose answer is not the x of its state, but something made of the state."""
 
-    def read(self, state: Any) -> np.ndarray:
+    def read_out(self, state: Any) -> np.ndarray:
         """Return the agents' answers, (chains, agents, dim)."""
 
 

@@ -285,3 +285,37 @@ def test_damaged_bytes_never_escape(tmp_path, name, changes, keep, rubbish):
         assert found.shape == shape and np.isfinite(found).all()
     except ConcordError as error:
         assert str(error).startswith(str(path)) and "\n" not in str(error)
+
+
+# Tables of one's own -----------------------------------------------------------------------------
+
+RAGGED = {
+    "longer than the header": ("x,y\n1,2,3\n4,5,6\n", "line 2 .* has 2 cells: it has 3"),
+    "one of them longer": ("x,y\n1,2\n4,5,6\n", "line 3 .* has 2 cells: it has 3"),
+    "a comma at the end": ("x,y\n1,2,\n4,5,\n", "line 2 .* has 2 cells: it has 3"),
+    "one of them shorter": ("x,y\n1,2\n\n4\n", "line 4 .* has 2 cells: it has 1"),
+    "shorter, after a cell of two lines": ('x,y\n1,"2\n"\n4\n', "line 4 .*: it has 1"),
+    "empty": ("", "it has no row below a header"),
+    "a header alone": ("x,y\n", "it has no row below a header"),
+    "not UTF-8": (b"x,y\n1,\xff\n", "is not a CSV table with a header .*; correct it"),
+}
+
+
+@pytest.mark.parametrize("name", RAGGED)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_rows_of_a_table_are_as_long_as_its_header(tmp_path, name, suffix):
+    content, words = RAGGED[name]
+    path = tmp_path / f"rows.{suffix}"
+    content = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    refused(words, readers.table, path)
+
+
+def test_tables_may_have_blank_lines_and_a_byte_order_mark(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('\ufeff"x, in m",y\r\n\r\n1,2.5\r\n3,4\r\n\r\n')
+    columns = readers.table(path)
+    assert {name: values.tolist() for name, values in columns.items()} == {
+        "x, in m": [1, 3],
+        "y": [2.5, 4.0],
+    }

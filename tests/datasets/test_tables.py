@@ -1,5 +1,6 @@
 """Tables that are kept with the project, and the points that they give to agents."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pandas
 import pytest
 import yaml
 
-from concord.datasets import fetch
+from concord.datasets import fetch, tables
 from concord.datasets.registry import load_registry
 from concord.datasets.tables import tabled
 from concord.errors import ConcordError
@@ -40,6 +41,16 @@ def test_a_table_that_has_changed_is_refused(resources, tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ConcordError, match="SHA-256"):
         tabled(name, tmp_path)
+
+
+@pytest.mark.parametrize("row", ["1", "1,2,3"])
+def test_rows_of_a_registered_table_are_as_long_as_its_header(tmp_path, monkeypatch, row):
+    path = tmp_path / "x" / "x.csv.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(f"agent,w2\n0,1\n{row}\n".encode()))
+    monkeypatch.setattr(tables, "verify", lambda name, path: path)  # as registered
+    with pytest.raises(ConcordError, match=r"x\.csv\.gz: line 3 .* has 2 cells: it has [13];"):
+        tabled("x", tmp_path)
 
 
 def test_tables_are_read_as_pandas_reads_them(resources):

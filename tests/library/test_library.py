@@ -634,6 +634,9 @@ WRONG_OPTIONS = [
     ({"chains": 0}, "chains: 0 is not a positive integer; give 1 or more"),
     ({"iterations": 2.5}, "iterations: 2.5 is not an integer"),
     ({"seed": -1}, "seed: -1 is below 0; give 0 or more"),
+    ({"seed": 1.5}, "seed: 1.5 is not an integer"),
+    ({"iterations": None}, "iterations: None is not an integer"),
+    ({"chains": None}, "chains: None is not an integer"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
     (
         {"initial": {"kind": "norml"}},
@@ -726,6 +729,10 @@ WRONG = {
     "complex mean": (
         lambda: concord.Gaussian([0, 1j], np.eye(2)),
         "Gaussian: mean has entries that are no finite numbers",
+    ),
+    "nothing for a number": (
+        lambda: concord.Problem(np.sinh, agents=None, dim=2),
+        "agents: None is not an integer",
     ),
     "array for a gradient": (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),
@@ -839,3 +846,73 @@ def test_a_directed_graph_is_sampled_by_push_sum():
     law = concord.law("push_sum_sgld", quadratic(), cycle, step_size=0.01, iterations=20)
     draws = traces[0]["x"][:, -1]
     assert (abs(draws.mean(axis=0) - law.mean[-1]) < 5 * draws.std(axis=0) / 20).all()
+
+
+def covered(values, *place):
+    """Return a masked array, of which one entry is masked."""
+    array = np.ma.masked_array(values, mask=np.zeros(np.shape(values), dtype=bool))
+    array[place] = np.ma.masked
+    return array
+
+
+def flat(rows):
+    """Return a log density of no row."""
+    return lambda x: (-(x[:, 0] ** 2), -2 * x)
+
+
+ONES, X_OF_3 = np.ones(3), np.eye(3)
+MASKED = {
+    "X": lambda of: concord.problems.linear_regression(of(X_OF_3, 1, 1), ONES, 1),
+    "y": lambda of: concord.problems.linear_regression(X_OF_3, of(ONES, 2), 1),
+    "X[1]": lambda of: concord.problems.linear_regression([X_OF_3, of(X_OF_3, 0, 0)], [ONES, ONES]),
+    "H": lambda of: concord.problems.quadratic([of(np.eye(2), 0, 1), np.eye(2)], np.ones((2, 2))),
+    "b": lambda of: concord.problems.quadratic([np.eye(2)] * 2, of(np.ones((2, 2)), 0, 1)),
+    "counts": lambda of: concord.problems.gamma_poisson(of(X_OF_3, 0, 0), ONES, 1),
+    "Gaussian: mean": lambda of: concord.Gaussian(of(ONES, 0), X_OF_3),
+    "Gaussian: cov": lambda of: concord.Gaussian(ONES, of(X_OF_3, 0, 1)),
+    "network": lambda of: concord.network(of(1 - X_OF_3, 0, 1)),
+    "reference": lambda of: concord.Problem(np.sinh, agents=2, dim=3, reference=of(X_OF_3, 0, 1)),
+    "gradient": lambda of: call(problem=shaped(lambda x: of(x, 0, 0, 0))),
+    "initial.sd": lambda of: call(initial={"kind": "normal", "sd": of(np.ones(2), 1)}),
+    "shards[0]": lambda of: concord.from_shards(flat, [of(np.arange(3), 1)], dim=1),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_entries_are_refused_and_masks_of_nothing_are_not(name):
+    MASKED[name](lambda values, *place: np.ma.masked_array(values))
+    with pytest.raises(ConcordError) as caught:
+        MASKED[name](covered)
+    assert str(caught.value) == (
+        f"{name}: masked entries, 1 of them, would count as if they were not masked; give values "
+        "in their place, as .filled(...) does, or leave their rows out"
+    )
+
+
+def test_no_seed_draws_a_fresh_one_that_the_trace_records():
+    one, other = (call(seed=None) for _ in range(2))
+    assert (one["x"] != other["x"]).any()
+    seed = int(one.attributes["seed"])
+    np.testing.assert_array_equal(call(seed=seed)["x"], one["x"])
+    assert 0 <= seed < 2**53 and one.attributes["seed"] != other.attributes["seed"]
+
+
+def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
+    seeds = [concord.recommend(quadratic(), "ring", **how).best["seed"] for _ in range(2)]
+    assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
+
+
+def test_no_seed_of_a_problem_splits_its_rows_anew():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    made = [concord.problems.linear_regression(X, X[:, 0], 4, seed=s) for s in (None, None, 1, 1)]
+    means = [str(problem.gram) for problem in made]
+    assert means[0] != means[1] and means[2] == means[3]
+    made = [concord.problems.gaussian(agents=4, seed=s) for s in (None, None, 1, 1)]
+    means = [str(problem.posterior.mean) for problem in made]
+    assert means[0] != means[1] and means[2] == means[3]
+
+
+def test_processes_need_one_seed():
+    with pytest.raises(ConcordError, match="seed: processes of a transport need the same; give"):
+        call(seed=None, transport="mpi")

@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import concord
 from concord.contracts import Info
 from concord.errors import ConcordError
 from concord.options import build
 from concord.sampling import recorder
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
-from concord.sampling.trace import read_trace, write_trace
+from concord.sampling.trace import DIGEST, read_trace, write_trace
 
 CHAINS, AGENTS, DIM = 3, 4, 2
 SHAPE = (CHAINS, AGENTS, DIM)
@@ -190,6 +191,57 @@ def test_a_broken_trace_is_named(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
         read_trace(path)
+
+
+def same(one, other):
+    """Whether two traces hold the same."""
+    arrays = ((one.draw, other.draw), (one.agent, other.agent))
+    return (
+        one.attributes == other.attributes
+        and one.variables.keys() == other.variables.keys()
+        and all(np.array_equal(*both) for both in arrays)
+        and all(np.array_equal(one[name], other[name]) for name in other.variables)
+    )
+
+
+def saved(path):
+    trace = run(3, probes=["consensus_error"])
+    trace.attributes = {"seed": "1", "note": "naïve ≤ 1"}
+    trace.save(path)
+    return trace, path.read_bytes()
+
+
+def test_a_damaged_trace_is_the_same_or_refused_by_its_name(tmp_path):
+    path = tmp_path / "trace.nc"
+    trace, content = saved(path)
+    rng = np.random.default_rng(4)
+    damaged = []
+    for bit in rng.integers(8 * len(content), size=200).tolist():
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        damaged.append(bytes(flipped))
+    damaged += [content[:size] for size in rng.integers(len(content), size=20).tolist()]
+    damaged += [content[:-1], content[:-32], content[:-33], content[:-41], content + b"x"]
+    refused = 0
+    for bad in damaged:
+        path.write_bytes(bad)
+        try:
+            assert same(concord.load(path), trace)
+        except ConcordError as error:
+            assert str(error).startswith(str(path)) and "delete it" in str(error)
+            refused += 1
+    assert refused > 200
+
+
+def test_a_trace_without_a_digest_is_read(tmp_path):
+    """As version 0.2.0 wrote them."""
+    path = tmp_path / "trace.nc"
+    trace, content = saved(path)
+    path.write_bytes(content[: -len(DIGEST) - 32])
+    assert same(concord.load(path), trace)
+    path.write_bytes(content[: -len(DIGEST) - 33])
+    with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
+        concord.load(path)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -35,7 +35,7 @@ from concord.metrics import _laws, _linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
-from concord.plugins import built_in
+from concord.plugins import built_in, plugin
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching
@@ -55,10 +55,14 @@ class Entry(NamedTuple):
 
     name: str
     kind: str
-    sampler: Any
     params: Any
     tune: str
     second: Mapping[str, Sequence[Any]]
+
+    @property
+    def sampler(self) -> Any:
+        """The sampler's module, by its name, so that an entry can be pickled."""
+        return plugin("samplers", self.kind, "samplers")
 
 
 class Wish(Options):

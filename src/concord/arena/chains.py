@@ -25,7 +25,7 @@ from concord.runs.run import Run
 from concord.sampling import loop, streams
 from concord.sampling.initial import Law
 from concord.sampling.loop import Labels
-from concord.sampling.recorder import Diverged, Record
+from concord.record import Diverged, Record
 from concord.sampling.trace import Trace
 
 POOLED = 1000  # draws of which distances are

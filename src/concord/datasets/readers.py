@@ -8,6 +8,7 @@ is ever unpickled.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord.datasets.tables import rows_of
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
@@ -238,9 +240,9 @@ def _existing(path: str | Path, dataset: str) -> Path:
     return path
 
 
-def _malformed(path: Path, layout: str, error: Exception) -> ConcordError:
+def _malformed(path: Path, layout: str, error: Exception, remedy: str = _AGAIN) -> ConcordError:
     detail = " ".join(str(error).split()) or type(error).__name__
-    return ConcordError(f"{path}: is not {layout} ({detail}); {_AGAIN}")
+    return ConcordError(f"{path}: is not {layout} ({detail}); {remedy}")
 
 
 def _check_counts(
@@ -273,11 +275,13 @@ def table(path: str | Path) -> dict[str, np.ndarray]:
     """Read a CSV table with a header: its columns of numbers by name."""
     import pandas  # a quarter of a second
 
-    path = _existing(path, "table")
+    path = Path(path)
     try:
+        for _ in rows_of(path):
+            pass  # each is as long as the header
         frame = pandas.read_csv(path)
-    except (ValueError, OSError) as error:
-        raise _malformed(path, "a CSV table with a header", error) from error
+    except (ValueError, OSError, EOFError, csv.Error, zlib.error) as error:
+        raise _malformed(path, "a CSV table with a header", error, "correct it") from error
     for name in frame:
         if frame[name].dtype.kind not in "fiub" or frame[name].isna().any():
             raise ConcordError(

@@ -2,7 +2,7 @@
 
 import csv
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import field
 
 from concord.datasets.registry import verify
+from concord.errors import ConcordError
 from concord.options import Count, Options
 
 
@@ -41,9 +42,32 @@ def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
     file = f"{name}.csv.gz"
     path = verify(f"{name}/{file}", resources / name / file)
     # Without pandas, which takes longer to import than most of these tables to be read.
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
-        columns, *rows = csv.reader(lines)
+    columns, *rows = rows_of(path)
     return dict(zip(columns, map(_column, zip(*rows, strict=True)), strict=True))
+
+
+def rows_of(path: Path) -> Iterator[list[str]]:
+    """Yield the cells of the rows of a CSV file, perhaps gzipped, the header first.
+
+    Blank lines are left out. A ConcordError at a row that is longer or shorter than the header,
+    which pandas would shift or fill in silence, or if there is no row.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        rows = filter(None, reader)
+        width = len(header := next(rows, []))
+        yield header
+        row = None
+        for row in rows:
+            if len(row) != width:
+                raise ConcordError(
+                    f"{path}: line {reader.line_num} does not fit the header, which has {width} "
+                    f"cells: it has {len(row)}; give each row one cell for each column"
+                )
+            yield row
+        if row is None:
+            raise ConcordError(f"{path}: it has no row below a header; add both")
 
 
 def _column(texts: Sequence[str]) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.options import check_masks
 from concord.summary import WithMoments
 
 Distance = Callable[[np.ndarray, np.ndarray, "Gaussian"], np.ndarray]
@@ -46,6 +47,8 @@ class Gaussian(WithMoments):
 
     def __post_init__(self) -> None:
         """Take lists for arrays, and refuse what is no Gaussian law."""
+        check_masks(self.mean, "Gaussian: mean")
+        check_masks(self.cov, "Gaussian: cov")
         mean, cov = np.asarray(self.mean), np.asarray(self.cov)
         dim = mean.shape[0] if mean.ndim == 1 else 0
         if not dim or cov.shape != (dim, dim):

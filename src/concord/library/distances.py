@@ -17,7 +17,7 @@ from concord.metrics.w2 import positions
 from concord.options import Index, build
 from concord.sampling import streams
 from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
-from concord.sampling.recorder import FINITE_RANGE
+from concord.record import FINITE_RANGE
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:

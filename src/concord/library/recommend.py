@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -165,7 +165,7 @@ def recommend(
     batch_size: int | None = None,
     chains: int = 0,
     verify: bool = False,
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> Answer:
     r"""Say which sampler to use, with which options, and how far off its draws will be.
 
@@ -203,7 +203,8 @@ def recommend(
     verify
         Run the best three, and compare with what was predicted (``answer.verified``).
     seed
-        Of what chance enters: chains, and what happens on a network whose price is not known.
+        Of what chance enters: chains, and what happens on a network whose price is not known; None
+        draws a fresh one, ``answer.best["seed"]``.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def recommend(
         )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
-    topology = network_of(network, problem.agents)
+    topology, master = network_of(network, problem.agents), streams.seed_of(seed)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
     positions = law.moments(problem.dim)
@@ -253,12 +254,9 @@ def recommend(
     with threadpool_limits(1), np.errstate(all="ignore"):
         found = fit(problem, np.asarray(positions[0], dtype=float))
         trust = doubts(problem, found, positions)
-
-        def masks() -> np.random.Generator:
-            return streams.generator(seed, "network", "recommend")
-
+        masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, topology, positions, found, wish, masks)
-        how = {"chains": chains, "seed": seed, "initial": start}
+        how = {"chains": chains, "seed": master, "initial": start}
         entries, others = _entries(found, samplers, batch_size)
         rows, lacking = _searched(search, entries, how)
         lacking += others
@@ -275,7 +273,7 @@ def recommend(
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
-            "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
+            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
@@ -333,7 +331,7 @@ def _entries(
         title = arena["names"].get(name) or declared(sampler, "NAME") or name
         try:
             tuned = build(sampler.Params, params, f"samplers.{name}")
-            entries.append(Entry(title, kind, sampler, tuned, entry["arena"]["tune"], second))
+            entries.append(Entry(title, kind, tuned, entry["arena"]["tune"], second))
         except ConcordError as error:
             lacking.append((title, f"more than a step has to be chosen: {error}"))
     return entries, lacking

@@ -20,7 +20,7 @@ from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, _linearized, stable_step
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
-from concord.options import Index, build, plain
+from concord.options import build, plain
 from concord.plugins import plugin
 from concord.runs.keys import Keys
 from concord.runs.run import check_record, keys_of

@@ -41,7 +41,7 @@ from concord.networks.topology import Topology
 from concord.plugins import built_in, executed, exists, kinds, plugin
 from concord.progress import each
 from concord.sampling import initial
-from concord.sampling.recorder import Record
+from concord.record import Record
 from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")

@@ -35,7 +35,8 @@ class Conditions(Options):
     """What happens on a network."""
 
     schedule: Annotated[
-        Static | RandomLinks | Matchings | RandomPair | OnePeer | GraphsInTurn, "which links are up, and when"
+        Static | RandomLinks | Matchings | RandomPair | OnePeer | GraphsInTurn,
+        "which links are up, and when",
     ] = Static()
     loss: Annotated[
         Loss | BurstLoss | None, "how vectors are lost on links that are up; none: never"
@@ -73,9 +74,9 @@ class Conditions(Options):
     compute: Annotated[
         ComputeTime | None, "how long gradients take on the simulated clock; none: no time"
     ] = None
-    link: Annotated[LinkTime | None, "how long vectors take on the simulated clock; none: no time"] = (
-        None
-    )
+    link: Annotated[
+        LinkTime | None, "how long vectors take on the simulated clock; none: no time"
+    ] = None
     barrier: Annotated[
         bool,
         "agents wait for the vectors of their neighbors in each iteration; or each goes on at its "
@@ -232,7 +233,8 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
 
 def hears_one_at_most(network: Network) -> bool:
     """Tell whether the schedule lets an agent hear at most one neighbor in an iteration."""
-    graph, schedule = network.graph, network.conditions.schedule
+    graph = network.graph
+    schedule = None if network.conditions is None else network.conditions.schedule
     if isinstance(schedule, (Matchings, RandomPair)):
         return True
     return all(

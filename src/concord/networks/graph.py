@@ -39,6 +39,7 @@ class Graph:
     edges: pairs (i, j), (edges, 2): both hear each other; in a directed graph j hears i.
     directed: whether edges have a direction.
     weights: a mixing matrix of its own, used where samplers ask for Metropolis weights.
+    nodes: what a caller's own graph calls the agents, by their numbers; None: numbers.
     server_messages: where a server averages over all agents, the vectors that each agent sends and
     receives for one average, (agents,); None: agents talk to their neighbors.
     name: its kind, such as ``ring``.
@@ -48,6 +49,7 @@ class Graph:
     edges: np.ndarray
     directed: bool = False
     weights: Matrix | None = None
+    nodes: tuple[Any, ...] | None = None
     server_messages: np.ndarray | None = None
     name: str = "graph"
     _matrices: dict[Any, Matrix] = field(default_factory=dict, repr=False)
@@ -204,6 +206,21 @@ class Graph:
                 f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
                 "have a direction; choose an undirected one"
             )
+
+
+def graph_of_pairs(
+    name: str, agents: int, pairs: Any, directed: bool = False, **fields: Any
+) -> Graph:
+    """Return the graph with an edge for each pair of agents; pairs may repeat.
+
+    fields: others of ``Graph``.
+    """
+    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    if not directed:
+        ends = np.sort(ends, axis=1)
+    numbers = np.unique(ends[:, 0] * agents + ends[:, 1])
+    edges = np.column_stack(np.divmod(numbers, agents))
+    return Graph(agents, edges, directed=directed, name=name, **fields)
 
 
 def _dense(matrix: Matrix) -> np.ndarray:

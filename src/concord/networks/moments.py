@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.networks.conditions import GilbertElliott, Kept, Matchings, Pair
-from concord.networks.edges import Edges
-from concord.networks.network import turns
-from concord.networks.topology import Topology
+from concord.networks.conditions import link_tables
+from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair
+from concord.networks.graph import Graph
+from concord.networks.network import Network
 
 
-def _matched(network: Topology, edges: Edges) -> np.ndarray:
+def _matched(edges: Graph) -> np.ndarray:
     r"""Return the chances that two ways are both up in a random matching, (edges, edges).
 
     A link is up if its number is the lowest of its a links around and itself: with chance 1/a. Two
     that share no agent are both up if the lowest of the u around either is one of them, and the
     other the lowest of its own: :math:`(1/a + 1/b) / u`.
     """
-    touches = np.zeros((edges.link_count, network.agents))
+    touches = np.zeros((edges.link_count, edges.agents))
     touches[edges.links, edges.receivers] = 1
     near = (touches @ touches.T > 0).astype(float)
     around = near.sum(axis=1)
@@ -27,7 +27,7 @@ def _matched(network: Topology, edges: Edges) -> np.ndarray:
     return both[np.ix_(edges.links, edges.links)]
 
 
-def chances(network: Topology) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
+def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
     r"""Return first and second moments of what is drawn in iteration k, by itself.
 
     With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e if a vector arrives over
@@ -36,31 +36,31 @@ def chances(network: Topology) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
     draws that p or q needs; a pair, or a turn, that is drawn besides is averaged over. None where
     draws of different iterations or links depend on each other.
     """
-    options, edges = network.conditions, Edges(network)
+    options, edges = network.conditions, network.graph
     skips, matched = options.on_loss == "skip", isinstance(options.schedule, Matchings)
-    if options.late or isinstance(options.loss, GilbertElliott) or (matched and skips):
+    if options.late or isinstance(options.loss, BurstLoss) or (matched and skips):
         return None
     own = np.eye(network.agents)
     of_link = np.eye(edges.link_count)[edges.links]
     awake = np.concatenate([own, np.maximum(own[edges.receivers], own[edges.senders])])
     needs, probability = [awake], [options.awake]
-    if isinstance(options.schedule, Kept):
+    if isinstance(options.schedule, RandomLinks):
         needs.append(np.concatenate([np.zeros((len(own), of_link.shape[1])), of_link]))
         probability.append(options.schedule.probability)
     if options.loss is not None:
-        each = of_link if options.loss.direction == "link" else np.eye(len(edges.links))
+        each = of_link if options.loss.direction == "link" else np.eye(len(edges.senders))
         needs.append(np.concatenate([np.zeros((len(own), each.shape[1])), each]))
         probability.append(1 - options.loss.rate)
     needed = np.concatenate(needs, axis=1)
     if skips:
-        needed[len(own) :] = edges.of_receiver(np.maximum, needed[len(own) :])
+        needed[len(own) :] = edges.per_receiver(np.maximum, needed[len(own) :])
     sizes = [part.shape[1] for part in needs]
     logs = np.log(np.maximum(np.repeat(probability, sizes), 1e-300))
     one = needed @ logs
     first, second = np.exp(one), np.exp(one[:, None] + one - (needed * logs) @ needed.T)
 
     if matched:
-        up, size = _matched(network, edges), len(own)
+        up, size = _matched(edges), len(own)
         first[size:] *= np.diag(up)
         second[:size, size:] *= np.diag(up)
         second[size:, :size] *= np.diag(up)[:, None]
@@ -69,19 +69,19 @@ def chances(network: Topology) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
     def of_turns(shares: np.ndarray, ways: np.ndarray, agents: np.ndarray) -> tuple:
         """Average over turns, of which ways (edges, turns) and agents (agents, turns) are up."""
         if skips:
-            ways = edges.of_receiver(np.minimum, ways)
+            ways = edges.per_receiver(np.minimum, ways)
         up = np.concatenate([agents, ways])
         return first * (up @ shares), second * ((up * shares) @ up.T)
 
-    if isinstance(options.schedule, Pair):
-        ends = np.array(network.edges)
-        shares = (1 / network.degrees)[ends].sum(axis=1) / network.agents
+    if isinstance(options.schedule, RandomPair):
+        ends = edges.edges
+        shares = (1 / edges.degrees)[ends].sum(axis=1) / network.agents
         pair = np.zeros((network.agents, len(ends)))
         pair[ends.T, np.arange(len(ends))] = 1
         moments = of_turns(shares, pair[edges.receivers] * pair[edges.senders], pair)
         return lambda k: moments
-    if (table := turns(network, edges)) is not None:
+    if tables := link_tables(edges, options.schedule):
         once, everybody = np.ones(1), np.ones((network.agents, 1))
-        each_turn = [of_turns(once, turn.astype(float), everybody) for turn in table]
+        each_turn = [of_turns(once, table[:, None].astype(float), everybody) for table in tables]
         return lambda k: each_turn[k % len(each_turn)]
     return lambda k: (first, second)

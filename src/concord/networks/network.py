@@ -21,12 +21,14 @@ from concord.networks.clock import Clock, ComputeTime, LinkTime
 from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
 from concord.networks.weights import fusion_matrix, mixing_matrix
+from concord.options import plain
+from concord.summary import Summarized
 
 OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
 
 
-class Network:
+class Network(Summarized):
     """A graph over agents, with the effects on what they exchange.
 
     graph: who hears whom.
@@ -40,6 +42,7 @@ class Network:
     barrier: agents wait for their neighbors; or go on with the last that has arrived.
     conditions: the options that state all this (``conditions.Conditions``); None: nothing happens.
 
+    activations: how often agents have moved where they do not always, (chains, agents).
     active: which agents move in this iteration, (chains, agents); None: all.
     unicasts, broadcasts, bytes: vectors sent since the start, and the bytes of the broadcasts,
     (agents,) or (chains, agents).
@@ -82,7 +85,42 @@ class Network:
             self._copies, self._once = degrees, np.minimum(degrees, 1)
         self.unicasts = self.broadcasts = np.zeros(self.agents, dtype=np.int64)
         self.bytes: Any = np.zeros(self.agents)
+        self.activations: np.ndarray | None = None
         self._step_bytes: Any = 0.0
+
+    def summary(self) -> dict[str, Any]:
+        """Return the graph's sizes, and what happens on it."""
+        degrees, edges = self.degrees, len(self.graph.edges)
+        stated = {} if self.conditions is None else plain(self.conditions)
+        usual = {} if self.conditions is None else plain(type(self.conditions)())
+        return {
+            "graph": self.name,
+            "agents": self.agents,
+            "edges": f"{edges}{' directed' if self.graph.directed else ''}",
+            "neighbors": f"{degrees.min()} to {degrees.max()}",
+            "weights": None if self.graph.weights is None else "its own",
+            **{name: value for name, value in stated.items() if value != usual[name]},
+        }
+
+    @property
+    def name(self) -> str:
+        """The graph's kind, such as ``ring``."""
+        return self.graph.name
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What the agents are called, by their numbers: the nodes of a graph, or the numbers."""
+        return tuple(range(self.agents)) if self.graph.nodes is None else self.graph.nodes
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """The graph's edges, pairs of agents."""
+        return tuple((i, j) for i, j in self.graph.edges.tolist())
+
+    @property
+    def degrees(self) -> np.ndarray:
+        """How many neighbors hear each agent, (agents,)."""
+        return self.graph.degrees
 
     @property
     def is_lossless(self) -> bool:
@@ -279,6 +317,8 @@ class Network:
 
     def end(self, k: int, gradients: Any) -> None:
         """Pass the time of iteration k, in which agents took so many gradients."""
+        if self.active is not None:
+            self.activations = self.active + (0 if self.activations is None else self.activations)
         if self.clock is None:
             return
         moves = np.ones((self.agents, 1), bool) if self.active is None else self.active.T

@@ -1,26 +1,25 @@
 """Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
-from concord.networks import topology
-from concord.networks.conditions import Conditions
-from concord.networks.matrix import AgentMatrix
-from concord.networks.network import under
-from concord.networks.topology import Topology
-from concord.options import build
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.graph import Graph, graph_of_pairs
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.options import build, check_masks
 from concord.plugins import kinds, plugin
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10
 
 
-def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
+def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
     """Return the network that agents exchange samples on.
 
     Parameters
@@ -30,12 +29,17 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
 
         - the name of a kind (``"ring"``, ``"complete"``, ``"erdos_renyi"``, ...), or a mapping with
           its ``kind`` and options, as in a study's files;
-        - a graph of networkx, directed or not: agent i is its i-th node, attributes of edges are
-          not looked at;
+        - a graph of networkx, directed or not; attributes of edges are not looked at. Nodes that
+          are exactly the numbers 0 to N-1 are the agents of these numbers. Other nodes become
+          agents 0, 1, ... in the order in which they were added, and ``names`` of the network says
+          which is which;
         - an adjacency matrix, (agents, agents), of zeros and ones, zeros on its diagonal: row i has
           ones where agent i sends to, so that one that is not symmetric is a directed graph;
         - a weight matrix W, (agents, agents): symmetric, doubly stochastic. Samplers that mix by
           weights (those with an option ``weights``) take it for their Metropolis weights.
+
+        A matrix may be an array, sparse (scipy), or a table of pandas with the same names for rows
+        and columns, which are taken as nodes are.
     agents
         Number of agents; a graph or a matrix has its own.
     **options
@@ -55,8 +59,10 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     >>> import concord, networkx as nx
     >>> concord.network("ring", 20).degrees.max()
     np.int64(2)
-    >>> concord.network(nx.path_graph(["a", "b", "c"])).edges
-    ((0, 1), (1, 2))
+    >>> concord.network(nx.Graph([(3, 0), (0, 2), (2, 1)])).edges
+    ((0, 2), (0, 3), (1, 2))
+    >>> concord.network(nx.path_graph(["a", "b", "c"])).names
+    ('a', 'b', 'c')
     >>> concord.network([[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]).edges
     ((0, 1), (1, 2))
     >>> loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
@@ -64,11 +70,11 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     0.2
     """
     happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-    found = _topology(graph, agents, options)
-    return under(found, build(Conditions, happens, "network"), "network") if happens else found
+    found = _graph(graph, agents, options)
+    return network_under(found, build(Conditions, happens, "network") if happens else None)
 
 
-def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Topology:
+def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
     if isinstance(graph, str):
         graph = {"kind": graph}
     if isinstance(graph, Mapping):
@@ -76,11 +82,11 @@ def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Top
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         given = {"kind": None, **graph, **options}
         _check_keys(given)
-        return topology.build(**given, agents=agents, where="network")
+        return build_graph(**given, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
-    if not isinstance(graph, Topology):
-        graph = _of_networkx(graph) if _is_networkx(graph) else _of_matrix(graph)
+    if not isinstance(graph, Graph):
+        graph = _of_networkx(graph) if _is_a(graph, "networkx", "Graph") else _of_matrix(graph)
     if agents not in (None, graph.agents):
         raise ConcordError(
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
@@ -99,18 +105,31 @@ def _check_keys(given: Mapping[str, Any]) -> None:
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
-def _is_networkx(graph: Any) -> bool:
-    networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
-    return networkx is not None and isinstance(graph, networkx.Graph)
+def _is_a(graph: Any, library: str, *kinds: str) -> bool:
+    module = sys.modules.get(library)  # whoever has such an object has imported it
+    return any(isinstance(graph, getattr(module, kind)) for kind in kinds) if module else False
 
 
-def _of_networkx(graph: Any) -> Topology:
-    place = {node: i for i, node in enumerate(graph.nodes)}
+def _by_number(nodes: Iterable[Any]) -> tuple[Any, ...]:
+    """Return nodes in the order of the agents that they become."""
+    names = tuple(nodes)
+    numbers = range(len(names))
+    return tuple(numbers) if set(names) == set(numbers) else names
+
+
+def _of_networkx(graph: Any) -> Graph:
+    names = _by_number(graph)
+    place = {node: agent for agent, node in enumerate(names)}
     pairs = [(place[one], place[other]) for one, other in graph.edges()]
-    return _joined(len(place), pairs, directed=graph.is_directed())
+    return replace(_joined(len(names), pairs, directed=graph.is_directed()), nodes=names)
 
 
-def _of_matrix(matrix: Any) -> Topology:
+def _of_matrix(matrix: Any) -> Graph:
+    if _is_a(matrix, "pandas", "DataFrame"):
+        return _of_table(matrix)
+    if _is_a(matrix, "scipy.sparse", "sparray", "spmatrix"):
+        matrix = matrix.toarray()
+    check_masks(matrix, "network")
     try:
         values = np.asarray(matrix)
         values = np.empty(0) if values.dtype.kind == "c" else values.astype(float)
@@ -136,15 +155,24 @@ def _of_matrix(matrix: Any) -> Topology:
             "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
             "nor doubly stochastic (not negative, rows that add up to 1); give one of these"
         )
-    rows, columns = np.nonzero(values)
-    weights = AgentMatrix.from_entries(len(values), rows, columns, values[rows, columns])
-    return replace(_joined(len(values), edges), weights=weights)
+    return replace(_joined(len(values), edges), weights=values)
 
 
-def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Topology:
+def _of_table(table: Any) -> Graph:
+    rows, columns = list(table.index), list(table.columns)
+    if [str(name) for name in rows] == [str(name) for name in columns]:
+        columns = rows  # a header that was read from a file is text
+    names = _by_number(rows)
+    if not len(rows) == len(columns) == len(set(rows)) or set(rows) != set(columns):
+        return _of_matrix(table.to_numpy())
+    places = [[axis.index(name) for name in names] for axis in (rows, columns)]
+    return replace(_of_matrix(table.to_numpy()[np.ix_(*places)]), nodes=names)
+
+
+def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Graph:
     loops = [i for i, j in pairs if i == j]
     if loops:
         raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")
     if not agents:
         raise ConcordError("network: it has no agents; give a graph with nodes")
-    return topology.of_graph("own", agents, pairs, directed)
+    return graph_of_pairs("own", agents, pairs, directed)

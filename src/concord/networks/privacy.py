@@ -21,7 +21,7 @@ to others are not, and what a step sends besides the vectors (of two kinds, say)
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta

@@ -1,200 +1,26 @@
-r"""Topologies: graphs over agents, and their matrices.
-
-For an undirected graph with adjacency A and degrees D = diag(deg_i):
-
-.. math::
-    L = D - A, \qquad
-    W_{ij} = \frac{1}{1 + \max(\deg_i, \deg_j)} \text{ on edges}, \qquad
-    W_{ii} = 1 - \sum_{j \ne i} W_{ij}
-
-L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic. Rows are receivers
-and columns senders, of graphs with directions too: A_ij = 1 if agent i hears agent j.
-"""
+"""Kinds of topologies: graphs over any number of agents, by name and options."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
-import msgspec
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.networks.conditions import Conditions
-from concord.networks.matrix import AgentMatrix
-from concord.options import plain
+from concord.networks.graph import Graph, graph_of_pairs
 from concord.plugins import Chosen
-from concord.summary import Summarized
-
-# The most agents whose spectrum is computed, by dense solvers.
-SPECTRUM_LIMIT = 2000
 
 # The most agents of a network, and edges, and agents of one whose cost grows with their pairs.
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.
-MOST, MOST_EDGES, MOST_PAIRED = 1_000_000, 5_000_000, 2000
-
-
-@dataclass(frozen=True, repr=False)
-class Topology(Summarized):
-    """A graph without self loops.
-
-    name: its kind, such as ``ring``.
-    agents: number of agents N, which are numbered from 0.
-    edges: sorted pairs (i, j) with i < j, over which both hear each other; in a directed graph any
-    pairs, over which j hears i.
-    weights: a matrix W of its own, to mix with in place of Metropolis weights.
-    directed: whether edges have a direction.
-    messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
-    None: one to each neighbor, and agents average.
-    conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
-    masks, times: the streams of what arrives, and of how long gradients take: generators of their
-    own, in the end for one block of chains (``network.drawing``).
-    """
-
-    name: str
-    agents: int
-    edges: Sequence[tuple[int, int]]
-    weights: AgentMatrix | None = None
-    directed: bool = False
-    messages: tuple[int, ...] | None = None
-    conditions: Conditions = field(default_factory=Conditions)
-    masks: np.random.Generator | None = field(default=None, repr=False)
-    times: np.random.Generator | None = field(default=None, repr=False)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the graph's sizes, and what happens on it."""
-        stated = msgspec.structs.asdict(self.conditions)
-        usual = msgspec.structs.asdict(Conditions())
-        degrees = self.degrees
-        return {
-            "graph": self.name,
-            "agents": self.agents,
-            "edges": f"{len(self.edges)}{' directed' if self.directed else ''}",
-            "neighbors": f"{degrees.min()} to {degrees.max()}",
-            "weights": None if self.weights is None else "its own",
-            **{name: plain(value) for name, value in stated.items() if value != usual[name]},
-        }
-
-    @cached_property
-    def degrees(self) -> np.ndarray:
-        """Number of neighbors that each agent sends to (its out-degree), shape (agents,)."""
-        ends = self._ends[:, 0] if self.directed else self._ends
-        return np.bincount(ends.ravel(), minlength=self.agents)
-
-    @cached_property
-    def neighbors(self) -> tuple[np.ndarray, ...]:
-        """For each agent, the sorted indices of the neighbors that it hears."""
-        adjacency = self.adjacency()
-        return tuple(adjacency.row(agent)[0] for agent in range(self.agents))
-
-    @cached_property
-    def connected(self) -> bool:
-        """Whether a path leads from every agent to every other."""
-        back = [(j, i) for i, j in self.edges]
-        if not self.directed:
-            return _all_reached(self.agents, [*self.edges, *back])
-        return _all_reached(self.agents, self.edges) and _all_reached(self.agents, back)
-
-    def adjacency(self) -> AgentMatrix:
-        """Return A, one where a row's agent hears a column's."""
-        return self._matrix(1.0, np.zeros(self.agents))
-
-    def laplacian(self) -> AgentMatrix:
-        """Return L = D - A; a ConcordError if the graph is directed."""
-        self._check_undirected("a Laplacian")
-        return self._matrix(-1.0, self.degrees)
-
-    def metropolis(self) -> AgentMatrix:
-        """Return the Metropolis weights W (gurbuzbalaban2021 and tzikas2024 mix with these).
-
-        A ConcordError if the graph is directed.
-        """
-        self._check_undirected("Metropolis weights")
-        receivers, senders = self._ways
-        degrees = self.degrees
-        weights = 1 / (1 + np.maximum(degrees[receivers], degrees[senders]))
-        # Summed neighbor by neighbor in agent order: the same floats on every machine.
-        return self._matrix(weights, 1 - np.bincount(receivers, weights, self.agents))
-
-    def spectral(self) -> dict[str, float]:
-        """Return the eigenvalues that convergence rates depend on.
-
-        Those of the weights W: ``lambda_2``, the second largest eigenvalue; ``lambda_N``, the
-        smallest; ``gamma_bar = max(|lambda_2|, |lambda_N|)``; ``spectral_gap = 1 - gamma_bar``. Of
-        the Laplacian: ``laplacian_max``, the largest, and ``algebraic_connectivity``, the second
-        smallest. Of the signless Laplacian D + A: ``signless_max``, the largest. A single agent
-        agrees with itself at once: its ``lambda_2``, ``lambda_N`` and ``algebraic_connectivity``
-        are 0. A ConcordError if there are more than ``SPECTRUM_LIMIT`` agents, or the graph is
-        directed.
-        """
-        self._check_undirected("this spectrum")
-        if self.agents > SPECTRUM_LIMIT:
-            raise ConcordError(
-                f"topology {self.name}: the spectrum of {self.agents} agents is too large to "
-                f"compute; use at most {SPECTRUM_LIMIT} agents, or leave the spectrum out"
-            )
-        adjacency = self.adjacency().dense()
-        weights = np.linalg.eigvalsh((self.weights or self.metropolis()).dense())[:-1]
-        laplacian = np.linalg.eigvalsh(np.diag(self.degrees) - adjacency)
-        lambda_2, lambda_n = (weights[-1], weights[0]) if self.agents > 1 else (0.0, 0.0)
-        gamma_bar = max(abs(lambda_2), abs(lambda_n))
-        return {
-            "lambda_2": float(lambda_2),
-            "lambda_N": float(lambda_n),
-            "gamma_bar": float(gamma_bar),
-            "spectral_gap": float(1 - gamma_bar),
-            "laplacian_max": float(laplacian[-1]),
-            "algebraic_connectivity": float(laplacian[1] if self.agents > 1 else 0.0),
-            "signless_max": float(np.linalg.eigvalsh(np.diag(self.degrees) + adjacency)[-1]),
-        }
-
-    @cached_property
-    def _ends(self) -> np.ndarray:
-        return np.array(self.edges, dtype=np.intp).reshape(-1, 2)
-
-    def _check_undirected(self, what: str) -> None:
-        if self.directed:
-            raise ConcordError(
-                f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
-                "have a direction; choose an undirected one"
-            )
-
-    @property
-    def _ways(self) -> tuple[np.ndarray, np.ndarray]:
-        """Receivers and senders, of each edge, or of undirected ones both ways."""
-        senders, receivers = self._ends.T
-        if self.directed:
-            return receivers, senders
-        return np.append(receivers, senders), np.append(senders, receivers)
-
-    def _matrix(self, values: Any, diagonal: np.ndarray) -> AgentMatrix:
-        receivers, senders = self._ways
-        values = np.broadcast_to(values, receivers.shape)
-        return AgentMatrix.with_diagonal(receivers, senders, values, diagonal)
-
-
-def _all_reached(agents: int, pairs: Iterable[tuple[int, int]]) -> bool:
-    """Return whether agent 0 reaches everybody over these pairs.
-
-    By hand, since a job would need longer to import a library of graphs than for its work.
-    """
-    following: list[list[int]] = [[] for _ in range(agents)]
-    for i, j in pairs:
-        following[i].append(j)
-    reached, waiting = {0}, [0]
-    while waiting:
-        new = set(following[waiting.pop()]) - reached
-        reached |= new
-        waiting += new
-    return len(reached) == agents
+MOST_AGENTS, MOST_EDGES, MOST_PAIRED_AGENTS = 1_000_000, 5_000_000, 2000
 
 
 def check_pairs(agents: int, kind: str) -> None:
     """Refuse more agents than a kind can take that looks at all pairs."""
-    if agents > MOST_PAIRED:
+    if agents > MOST_PAIRED_AGENTS:
         raise ConcordError(
             f"{agents} agents are too many for kind {kind}, which looks at all pairs; use at most "
-            f"{MOST_PAIRED}"
+            f"{MOST_PAIRED_AGENTS}"
         )
 
 
@@ -252,7 +78,7 @@ class DirectedOrNot(Protocol):
         """Tell whether they have."""
 
 
-class Graph(Chosen):
+class ChosenTopology(Chosen):
     """A kind of topology and its options: ``ring``, or ``{kind: grid, rows: 2}``."""
 
     package = "topologies"
@@ -262,8 +88,8 @@ class Graph(Chosen):
         """Return what a file's word or mapping chooses."""
         return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
-    def topology(self, agents: int, where: str = "topology") -> Topology:
-        """Return the topology on so many agents.
+    def graph(self, agents: int, where: str = "topology") -> Graph:
+        """Return the graph on so many agents.
 
         A ConcordError if an option does not suit the number of agents, or the graph is none of so
         many agents; it names ``where``, file and key.
@@ -272,9 +98,9 @@ class Graph(Chosen):
             raise ConcordError(
                 f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
             )
-        if agents > MOST:
+        if agents > MOST_AGENTS:
             raise ConcordError(
-                f"{where}: {agents} agents are more than one process carries; use at most {MOST}"
+                f"{where}: {agents} agents are more than one process carries; use at most {MOST_AGENTS}"
             )
         try:
             graph = self.module.graph(self.params, int(agents))
@@ -296,29 +122,17 @@ class Graph(Chosen):
             raise ConcordError(
                 f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
             )
-        found = of_graph(self.kind, int(agents), ends, directed)
+        found = graph_of_pairs(self.kind, int(agents), ends, directed)
         if not isinstance(self.module, AveragingKind):
             return found
-        return replace(found, messages=tuple(self.module.messages(self.params, found.agents)))
+        messages = np.array(self.module.messages(self.params, found.agents))
+        return replace(found, server_messages=messages)
 
 
-def of_graph(
-    name: str, agents: int, pairs: Sequence[tuple[int, int]] | np.ndarray, directed: bool = False
-) -> Topology:
-    """Return the topology with an edge for each pair of agents."""
-    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    if not directed:
-        ends.sort(axis=1)
-    numbers = np.sort(ends[:, 0] * agents + ends[:, 1])
-    first, second = np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], agents)  # each once
-    edges = tuple(zip(first.tolist(), second.tolist(), strict=True))
-    return Topology(name, agents, edges, directed=directed)
-
-
-def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:
+def build_graph(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Graph:
     """Return the topology of a kind, such as ``"ring"``, with that kind's options.
 
     A ConcordError if the kind or an option is unknown or does not suit the number of agents; it
     names ``where``, file and key.
     """
-    return Graph.parse({"kind": kind, **options}, where).topology(agents, where)
+    return ChosenTopology.parse({"kind": kind, **options}, where).graph(agents, where)

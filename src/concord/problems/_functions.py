@@ -1,6 +1,7 @@
 """A problem from any gradient."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from concord import contracts
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws
-from concord.options import Count, build
+from concord.options import Count, build, check_masks
 from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
 
@@ -95,11 +96,13 @@ class Problem(OneDataSet):
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
-            self.potential = lambda x: _values("potential", potential, x.shape[:2], x)
+            self.potential = partial(_potential, potential)
         if hessian_product is not None:
-            self.hessian_product = lambda chains: self._product(hessian_product)
+            self.hessian_product: Callable[[int], contracts.HessianProduct] = partial(
+                self._product, hessian_product
+            )
         if prox is not None:
-            self.prox = lambda chains, curvature: self._solver(prox, chains, curvature)
+            self.prox: Callable[[int, np.ndarray], contracts.Prox] = partial(self._solver, prox)
 
     def gradient(self, chains: int) -> contracts.Gradient:
         """Return ``g(x, out)``, for samplers: the gradient of f_i at x_i."""
@@ -110,7 +113,7 @@ class Problem(OneDataSet):
 
         return gradient
 
-    def _product(self, hessian_product: Function) -> contracts.HessianProduct:
+    def _product(self, hessian_product: Function, chains: int) -> contracts.HessianProduct:
         def product(x: np.ndarray, v: np.ndarray, out: np.ndarray) -> np.ndarray:
             np.copyto(out, _values("hessian_product", hessian_product, x.shape, x, v))
             return out
@@ -150,6 +153,10 @@ def _reference(given: Any, dim: int) -> contracts.Reference:
     return given
 
 
+def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
+    return _values("potential", potential, x.shape[:2], x)
+
+
 def _values(
     name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
@@ -163,6 +170,7 @@ def _values(
     held = x.view()
     held.flags.writeable = False
     made = function(held, *more)
+    check_masks(made, name)
     values = np.asarray(made)
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")

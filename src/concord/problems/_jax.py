@@ -104,7 +104,7 @@ class Compiled(Model):
 
     def hessian_product(self, chains: int) -> HessianProduct:
         """Return ``h(x, v, out)``, the Hessian of f_i at x_i times v_i."""
-        return self._product(lambda x, v: self._pulled(self._products, x, v @ self.root.T))
+        return self._product(lambda x, v: self._pulled(self._products, x, v @ self.root.T), chains)
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``, as ``contracts.Batched`` says."""

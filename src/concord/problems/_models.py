@@ -23,7 +23,7 @@ import numpy as np
 from concord import provenance
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
-from concord.options import Count, Index, build
+from concord.options import Count, build, check_masks
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
@@ -237,15 +237,16 @@ class Model(Problem):
 
 
 def shards_of(
-    rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int
+    rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int | None
 ) -> list[Array]:
     """Return the row numbers of each agent, every row once."""
     if shards is None:
         count = build(Count, agents, "agents")
-        rng = streams.generator(build(Index, seed, "seed"), "partition")
+        rng = streams.generator(streams.seed_of(seed), "partition")
         return parted(partition).split(rows if labels is None else labels, count, rng)
     found = [np.asarray(shard) for shard in shards]
     for number, shard in enumerate(found):
+        check_masks(shards[number], f"shards[{number}]")
         if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
             raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
     held = np.concatenate(found) if found else np.zeros(0)

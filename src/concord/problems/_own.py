@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
-from concord.options import Count, Index, build
+from concord.options import Count, build, check_masks
 from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
@@ -18,6 +18,7 @@ LARGEST = 1e100
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """Return what a caller gives as an array of finite numbers, whose squares are finite, too."""
+    check_masks(values, name)
     try:
         given = np.array(values)
         if given.dtype.kind == "c":
@@ -38,7 +39,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
 
 
 def own_data(
-    X: Any, y: Any, agents: int | None, partition: Any, seed: int, classes: bool = False
+    X: Any, y: Any, agents: int | None, partition: Any, seed: int | None, classes: bool = False
 ) -> AgentData:
     """Return the rows of features X and targets y, split over the agents.
 
@@ -71,7 +72,7 @@ def own_data(
         pieces.append((features, targets))
     features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
     if together:
-        rng = streams.generator(build(Index, seed, "seed"), "partition")
+        rng = streams.generator(streams.seed_of(seed), "partition")
         parts = parted(partition).split(
             targets if classes else len(targets), build(Count, agents, "agents"), rng
         )
@@ -94,13 +95,13 @@ def split(partition: Partition, stream: Stream) -> dict[str, Any]:
 def from_options(kind: Any) -> Callable[..., Any]:
     """Return what makes a problem of a kind of its options and ``agents``."""
 
-    def made(agents: int, *, partition: Any = "equal", seed: int = 1, **options: Any) -> Any:
-        split = parted(partition)
+    def made(agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any) -> Any:
+        split, master = parted(partition), streams.seed_of(seed)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
 
         def stream(what: str) -> np.random.Generator:
-            return streams.generator(build(Index, seed, "seed"), what)
+            return streams.generator(master, what)
 
         return kind.build(params, count, split, stream, Path("resources"))
 

@@ -30,7 +30,7 @@ def from_pymc(
     *,
     shards: Any = None,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
     coordinates: Any = "unconstrained",
     reference: Any = None,
 ) -> Compiled:

@@ -8,11 +8,11 @@ from msgspec import Meta, field
 from concord.contracts import PRICES
 from concord.datasets.tables import Recorded
 from concord.networks.conditions import Conditions
-from concord.networks.topology import Graph
+from concord.networks.topology import ChosenTopology
 from concord.options import Count, Index, Label, Options, Positive
 from concord.sampling.initial import Law
 from concord.sampling.partition import Way
-from concord.sampling.recorder import Record
+from concord.record import Record
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 
@@ -81,7 +81,7 @@ class Keys(Options):
 
     problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
     agents: Annotated[int, Meta(ge=1, le=10**6), "number N of agents"]
-    topology: Annotated[Graph, "kind of graph, or a mapping with its kind and options"]
+    topology: Annotated[ChosenTopology, "kind of graph, or a mapping with its kind and options"]
     sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
     iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]

@@ -9,38 +9,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from concord import plugins
+from concord.chains import Labels
 from concord.contracts import (
     Extra,
     NeedsData,
     Problem,
     ProblemKind,
-    Sampler,
     TakesData,
     declared,
     offers,
 )
 from concord.datasets import registry
 from concord.datasets.tables import Recorded
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, nearest, short
 from concord.integrity import AGAIN
 from concord.io import dump_yaml, load_yaml
-from concord.networks.conditions import Conditions
-from concord.networks.network import under
-from concord.networks.topology import Graph, Topology
+from concord.minibatches import Batches
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.network import Network, Order
+from concord.networks.topology import ChosenTopology
 from concord.options import build, plain
 from concord.plugins import Chosen, location, plugin
 from concord.provenance import digest, sha256
+from concord.record import Record
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.loop import Labels
 from concord.sampling.partition import Partition, Way
-from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
 
 
@@ -51,9 +51,40 @@ class ChosenProblem(Chosen):
 
 
 class ChosenSampler(Chosen):
-    """A kind of sampler with its options."""
+    """A kind of sampler with its options, those of its mini-batches and its order of updates.
+
+    params: the sampler. batches: of its gradients. order: as of ``Network``.
+    """
 
     package = "samplers"
+    __slots__ = ("batches", "order")
+
+    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        own = {k: v for k, v in options.items() if k not in (*_BATCHES, "update_order")}
+        super()._choose(kind, own, where)
+        sampler = self.params
+        for key in options:
+            takes = sampler.takes_batches if key in _BATCHES else sampler.takes_order
+            if key not in own and not takes:
+                fields = type(sampler).__struct_fields__
+                raise ConcordError(f"{where}.{key}: unknown key; {nearest(key, fields)}")
+        self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
+        self.batches.check()
+        order = options.get("update_order", "simultaneous")
+        self.order: Order = build(UpdateOrder, order, f"{where}.update_order")
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that ``parse`` reads, every option written out."""
+        stated = super().plain()
+        if self.params.takes_batches:
+            stated |= plain(self.batches)
+        return stated | {"update_order": self.order} if self.params.takes_order else stated
+
+
+_BATCHES = Batches.__struct_fields__
+UpdateOrder = Annotated[
+    Order, "agents move all at once, or one after another seeing neighbors that have moved"
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +104,7 @@ class Run:
     scale: str
     seed: int
     agents: int
-    topology: Graph
+    topology: ChosenTopology
     problem_name: str
     problem: ChosenProblem
     partition: Way
@@ -161,23 +192,22 @@ class Run:
         return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
 
     @cached_property
-    def graph(self) -> Topology:
+    def network_of_agents(self) -> Network:
         """Return the network: the graph, and what happens on it."""
-        graph = self.topology.topology(self.agents, f"{self.where}.topology")
-        return under(graph, self.network, f"{self.where}.network")
+        graph = self.topology.graph(self.agents, f"{self.where}.topology")
+        return network_under(graph, self.network, f"{self.where}.network", self.sampler.order)
 
     def check(self) -> None:
         """Check all that can be checked without drawing or loading data.
 
         A ConcordError that names ``where`` and the key below it.
         """
-        graph = self.graph
+        network = self.network_of_agents
         _at(f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents)
         for name in (*self.data_sets, *self.optional_data_sets):
             _at(self.where, registry.files_of, name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
-            module: Sampler = self.sampler.module
-            _at(f"{self.where}.topology", module.check, None, graph, self.sampler.params)
+            _at(f"{self.where}.topology", self.sampler.params.check, None, network)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):

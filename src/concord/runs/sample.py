@@ -11,7 +11,7 @@ from concord.provenance import code
 from concord.resume import Checkpoint
 from concord.runs.run import Run
 from concord.sampling import loop
-from concord.sampling.recorder import Recorder
+from concord.record import Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace
 

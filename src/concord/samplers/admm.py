@@ -48,7 +48,9 @@ class ADMM(Sampler):
 
     name: ClassVar[str] = "ADMM"
     takes_batches: ClassVar[bool] = False
-    biased: ClassVar[str] = "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
+    biased: ClassVar[str] = (
+        "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
+    )
     units: ClassVar[Mapping[str, int]] = {"penalty": -2}
 
     penalty: Annotated[Positive, "penalty rho"]

@@ -17,7 +17,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from concord.networks.network import Network
-
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.checks import check_single_agent
 from concord.sampling.schedules import Schedule

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.conditions import hears_one_at_most
 from concord.networks.network import Network
 
 ROUNDING = 1e-9  # by which sums of weights may miss one
@@ -34,6 +35,11 @@ def check_mixing(network: Network, weights: str | float) -> None:
             f"weights: {weights} needs neighbors that hear each other, and {graph.name} is "
             "directed; use a sampler for directed networks (push_sum_sgld), or row_stochastic if "
             "all agents hear as many as they send to"
+        )
+    if weights == "pairwise" and not hears_one_at_most(network):
+        raise ConcordError(
+            "weights: pairwise is for networks on which an agent hears at most one neighbor in an "
+            "iteration; use another one, or a schedule such as matchings or one_peer"
         )
     matrix = network.matrix(weights)
     sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])

@@ -25,9 +25,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.networks.compressions import Compression
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_lossless, check_mixing, check_neighbors
 from concord.sampling.schedules import Schedule

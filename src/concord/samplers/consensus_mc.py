@@ -142,7 +142,7 @@ class ConsensusMC(Sampler):
             state = state._replace(z=rng.standard_normal(state.z.shape))
         return state
 
-    def read(self, state: State) -> np.ndarray:
+    def read_out(self, state: State) -> np.ndarray:
         """Return theta for every agent; not a number where a chain has diverged."""
         x, mean, squares, count, z = state[:5]
         if count[0] <= x.shape[2]:

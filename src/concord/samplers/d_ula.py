@@ -21,7 +21,6 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.network import Network
-
 from concord.sampler import Positions, Sampler
 from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule
@@ -51,7 +50,11 @@ class DULA(Sampler):
     def check(self, problem: Any, network: Network) -> None:
         """Refuse a network in parts, and a problem that does not give its prior apart."""
         check_connected(network)
-        if (self.prior_gradient == "after_mixing") and problem is not None and not hasattr(problem, "prior_gradient"):
+        if (
+            (self.prior_gradient == "after_mixing")
+            and problem is not None
+            and not hasattr(problem, "prior_gradient")
+        ):
             raise ConcordError(
                 f"{type(problem).__name__} does not give its prior's gradient apart; "
                 "take prior_gradient: with_likelihood"
@@ -68,7 +71,9 @@ class DULA(Sampler):
         gradient = problem.gradient(x)
         move = sd * rng.standard_normal(x.shape, dtype=x.dtype.type) - gain * gradient
         new = self.fuse(x, self.fusion(k), move, network)
-        if (self.prior_gradient == "after_mixing"):  # the gradient has the prior's part at x: exchange it
+        if (
+            self.prior_gradient == "after_mixing"
+        ):  # the gradient has the prior's part at x: exchange it
             new = new + gain * (problem.prior_gradient(x) - problem.prior_gradient(new - move))
         return Positions(new)
 

@@ -41,7 +41,9 @@ class Ball(Kind):
         """Return the nearest points of the ball to x, (..., dim)."""
         apart = x - self.center
         length = np.sqrt(np.einsum("...d,...d->...", apart, apart))[..., None]
-        projected: np.ndarray = self.center + apart * (self.radius / np.maximum(length, self.radius))
+        projected: np.ndarray = self.center + apart * (
+            self.radius / np.maximum(length, self.radius)
+        )
         return projected
 
 

@@ -13,8 +13,8 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from math import sqrt
 from collections.abc import Mapping
+from math import sqrt
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np

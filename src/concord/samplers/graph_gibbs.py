@@ -71,7 +71,9 @@ class GraphGibbs(Sampler):
 
     name: ClassVar[str] = "Graph Gibbs"
     takes_batches: ClassVar[bool] = False
-    biased: ClassVar[str] = "agents tied by a tolerance, which is the posterior's only where that is 0"
+    biased: ClassVar[str] = (
+        "agents tied by a tolerance, which is the posterior's only where that is 0"
+    )
     units: ClassVar[Mapping[str, int]] = {"step_size": 2, "tolerance": 2}
 
     tolerance: Annotated[Positive, "rho of every edge"]

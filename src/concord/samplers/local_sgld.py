@@ -39,6 +39,7 @@ everything arrives.
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.minibatches import MiniBatches
@@ -48,6 +49,9 @@ from concord.options import Count, Share
 from concord.sampler import Sampler
 from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
+
+
+Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
 class State(NamedTuple):

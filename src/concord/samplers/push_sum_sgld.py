@@ -34,7 +34,6 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.networks.effects import Compress, Noise, Privacy
 from concord.networks.network import Network
-
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule

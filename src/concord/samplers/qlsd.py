@@ -30,9 +30,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
-from concord.networks.compressions import Compression
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_server
 from concord.sampling.schedules import Schedule
@@ -130,9 +130,7 @@ class QLSD(Sampler):
         code = np.where(present, self.compression.compress(apart, rng), 0.0)
         return code, code
 
-    def _draw_participants(
-        self, shape: tuple[int, int], rng: np.random.Generator
-    ) -> np.ndarray:
+    def _draw_participants(self, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
         """Return which agents take part, (chains, agents)."""
         if self.participants in (None, shape[1]):
             return np.ones(shape, dtype=bool)

@@ -3,10 +3,15 @@
 The file has ArviZ's groups and dimension names: ``posterior`` holds the positions, of which
 effective sample sizes and the like are computed, ``sample_stats`` all else. Each group has the
 coordinates of its own; the provenance is the file's.
+
+After the end of the netCDF data, where its readers do not look, come ``DIGEST`` and the SHA-256 of
+all before it. It is checked before the file is taken apart, since HDF5 does not notice all changed
+numbers, and may loop for ever over a damaged structure.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Callable, Sequence
@@ -27,6 +32,9 @@ if TYPE_CHECKING:
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
 COORDINATES = ("chain", "draw", "agent")
+
+DIGEST = b"\nSHA-256"
+_END = len(DIGEST) + hashlib.sha256().digest_size
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -253,17 +261,25 @@ def write_trace(trace: Trace, path: Path) -> None:
                 group.create_variable(name, names, data=np.ascontiguousarray(values))
         for name, text in trace.attributes.items():
             file.attrs[name] = text
+    digest = hashlib.sha256(image.getbuffer()).digest()
+    image.seek(0, io.SEEK_END)
+    image.write(DIGEST + digest)
     path.write_bytes(image.getbuffer())
 
 
 def read_trace(path: Path) -> Trace:
     """Read a trace back.
 
-    Stages check its seal first: HDF5 does not notice all changed numbers, and may loop for ever
-    over a file whose structure was damaged. A ConcordError if the file is not what ``write_trace``
-    wrote; it should be deleted and sampled again.
+    A ConcordError if the file is not what ``write_trace`` wrote; it should be deleted and sampled
+    again. Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
     """
     content = path.read_bytes()
+    body, end = memoryview(content)[:-_END], content[-_END:]
+    if end.startswith(DIGEST) and DIGEST + hashlib.sha256(body).digest() != end:
+        raise ConcordError(
+            f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
+            "have it made again, or copy it anew"
+        )
     try:
         with _netcdf().File(io.BytesIO(content), "r") as file:
             groups = [file.groups[name] for name in GROUPS if name in file.groups]
@@ -276,7 +292,7 @@ def read_trace(path: Path) -> Trace:
             attributes = {name: str(value) for name, value in file.attrs.items()}
             last = file.groups[GROUPS[-1]].variables  # which every trace has
             draw, agent = last["draw"][...], last["agent"][...]
-    except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
+    except Exception:  # no netCDF, not with a trace's dimensions, or damaged without a digest
         raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
     return Trace(variables, draw, agent, attributes)
 

@@ -15,7 +15,7 @@ from concord.options import plain
 from concord.plugins import plugin
 from concord.samplers import de_sgld
 from concord.sampling import initial, loop, partition, streams
-from concord.sampling.recorder import Record, Recorder
+from concord.record import Record, Recorder
 from concord.sampling.schedules import Schedule
 from concord.testing._outcome import expect, taken
 from concord.testing.variants import Bare, problem, variants

@@ -13,7 +13,7 @@ quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its co
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta

@@ -11,6 +11,7 @@ where s = 10 and b = 0.03 or 0.1. Gradients grow like x^3.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,13 @@ def build(
     return Banana(params, agents, stream("heterogeneity"))
 
 
+def _draw(sd: float, bend: float, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return independent draws of the posterior, (count, 2)."""
+    first, second = rng.standard_normal((2, count))
+    first *= sd
+    return np.column_stack([first, second + bend * (first**2 - sd**2)])
+
+
 class Banana(Dialed):
     """The banana split over agents; ``reference`` is the posterior."""
 
@@ -47,18 +55,13 @@ class Banana(Dialed):
         s, b = params.sd, params.bend
         self._precision, self._bend, self._square = s**-2, b, s**2
 
-        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
-            first, second = rng.standard_normal((2, count))
-            first *= s
-            return np.column_stack([first, second + b * (first**2 - s**2)])
-
         bent = (b * s**2) ** 2  # b (x_1^2 - s^2) has central moments 2, 8, 60 times its powers
         law = Known(
             mean=np.zeros(2),
             cov=np.diag([s**2, 1 + 2 * bent]),
             third=np.array([0, 8 * bent**1.5]),
             fourth=np.array([3 * s**4, 3 + 12 * bent + 60 * bent**2]),
-            draw=draw,
+            draw=partial(_draw, s, b),
         )
         super().__init__(law, agents, params, rng)
 

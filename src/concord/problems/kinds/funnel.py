@@ -11,6 +11,7 @@ it is. Source: R. M. Neal, Annals of Statistics 31 (2003) 705-767, section 8, wh
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,14 @@ def build(
     return Funnel(params, agents, stream("heterogeneity"))
 
 
+def _draw(sd: float, dim: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return independent draws of the posterior, (count, dim)."""
+    draws = rng.standard_normal((count, dim))
+    draws[:, 0] *= sd
+    draws[:, 1:] *= np.exp(draws[:, :1] / 2)
+    return draws
+
+
 class Funnel(Dialed):
     """The funnel split over agents; ``reference`` is the posterior."""
 
@@ -50,18 +59,12 @@ class Funnel(Dialed):
         s, width = params.sd, params.dim - 1
         self._precision, self._half = s**-2, width / 2
 
-        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
-            draws = rng.standard_normal((count, params.dim))
-            draws[:, 0] *= s
-            draws[:, 1:] *= np.exp(draws[:, :1] / 2)
-            return draws
-
         law = Known(
             mean=np.zeros(params.dim),
             cov=np.diag([s**2, *[np.exp(s**2 / 2)] * width]),
             third=np.zeros(params.dim),
             fourth=np.array([3 * s**4, *[3 * np.exp(2 * s**2)] * width]),
-            draw=draw,
+            draw=partial(_draw, s, params.dim),
         )
         super().__init__(law, agents, params, rng)
 

@@ -13,7 +13,7 @@ are exposures. Gradients grow exponentially to the right, and are bounded to the
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +63,7 @@ def from_arrays(
     shape: float = 2.0,
     rate: float = 1.0,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> GammaPoisson:
     """Return it on one's own counts; ``concord.problems.gamma_poisson``.
 
@@ -141,5 +141,12 @@ class GammaPoisson(Tabled):
             np.diag(variance),
             special().polygamma(2, shapes),
             special().polygamma(3, shapes) + 3 * variance**2,
-            lambda count, rng: np.log(rng.standard_gamma(shapes, (count, self.dim)) / exposure),
+            partial(_draw, shapes, exposure),
         )
+
+
+def _draw(
+    shapes: np.ndarray, exposure: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return independent draws of the posterior, (count, dim)."""
+    return np.log(rng.standard_gamma(shapes, (count, len(shapes))) / exposure)

@@ -120,7 +120,7 @@ def from_arrays(
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> LinearRegression:
     """Return linear regression on one's own data; ``concord.problems.linear_regression``.
 
@@ -138,7 +138,8 @@ def from_arrays(
         prior once), ``omitted``, ``whole`` or ``twice``.
     partition
         How rows are split: ``"equal"`` (at random), ``"consecutive"``, or a mapping with a kind and
-        options, as in a study's files; ``seed`` is that of the random split.
+        options, as in a study's files; ``seed`` is that of the random split;
+        None draws a fresh one.
 
     Returns
     -------

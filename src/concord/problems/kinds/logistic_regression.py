@@ -226,7 +226,7 @@ def from_arrays(
     prior_scale: float = 1.0,
     prior_share: PriorShare = "split",
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> LogisticRegression:
     """Return logistic regression on one's own data; ``concord.problems.logistic_regression``.
 

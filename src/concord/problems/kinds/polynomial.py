@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -58,6 +59,18 @@ def build(
 ) -> Polynomial:
     """Return the problem; nothing is drawn."""
     return Polynomial(params, agents)
+
+
+def _inverse(below: np.ndarray, edges: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return the quantiles at these levels of a law with so much mass below each edge."""
+    return np.interp(levels, below, edges)
+
+
+def _draw(
+    inverse: Callable[[np.ndarray], np.ndarray], count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return independent draws of the law whose quantiles ``inverse`` gives, (count, 1)."""
+    return inverse(rng.random(count))[:, None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,12 +130,10 @@ class Polynomial(Tabled):
         second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
         below = np.concatenate([[0.0], mass.cumsum()])
 
-        def inverse(levels: np.ndarray) -> np.ndarray:
-            return np.interp(levels, below, edges)
-
+        inverse = partial(_inverse, below, edges)
         return OnLine(
             *(np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])),
-            lambda count, rng: inverse(rng.random(count))[:, None],
+            partial(_draw, inverse),
             inverse,
         )
 

@@ -125,7 +125,7 @@ def from_arrays(
     second_mean: SecondMean = "theta_1 + theta_2",
     grid: int = 640,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> TiedMixture:
     """Return the mixture of one's own points; ``concord.problems.tied_mixture``.
 

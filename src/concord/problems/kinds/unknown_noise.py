@@ -19,7 +19,7 @@ proper prior. Moments need a + n/2 > 2.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,7 +81,7 @@ def from_arrays(
     shape: float = 3.0,
     scale: float = 2.0,
     partition: Any = "equal",
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> UnknownNoise:
     """Return it on one's own data; ``concord.problems.unknown_noise``.
 
@@ -168,11 +168,19 @@ class UnknownNoise(Tabled):
         fourth[:-1] = 3 * scale**2 / ((shape - 1) * (shape - 2)) * np.diag(spread) ** 2
         fourth[-1] = special().polygamma(3, shape) + 3 * cov[-1, -1] ** 2
         root = np.linalg.cholesky(spread)
-
-        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
-            variance = scale / rng.standard_gamma(shape, count)
-            normal = rng.standard_normal((count, self.coefficients)) @ root.T
-            return np.column_stack([center + np.sqrt(variance)[:, None] * normal, np.log(variance)])
-
         mean = np.append(center, np.log(scale) - special().digamma(shape))
-        return Known(mean, cov, third, fourth, draw)
+        return Known(mean, cov, third, fourth, partial(_draw, shape, scale, center, root))
+
+
+def _draw(
+    shape: float,
+    scale: float,
+    center: np.ndarray,
+    root: np.ndarray,
+    count: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return independent draws of the posterior, (count, dim)."""
+    variance = scale / rng.standard_gamma(shape, count)
+    normal = rng.standard_normal((count, len(center))) @ root.T
+    return np.column_stack([center + np.sqrt(variance)[:, None] * normal, np.log(variance)])
