@@ -26,7 +26,6 @@ from concord.contracts import (
     AffineSampler,
     Label,
     Problem,
-    Sampler,
     Stream,
     SwitchingSampler,
     declared,
@@ -37,11 +36,13 @@ from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
 from concord.networks.conditions import Conditions
-from concord.networks.topology import Topology
+from concord.minibatches import Batches
+from concord.networks.network import Network
 from concord.plugins import built_in, executed, exists, kinds, plugin
 from concord.progress import each
-from concord.sampling import initial
 from concord.record import Record
+from concord.sampler import Sampler
+from concord.sampling import initial
 from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
@@ -69,8 +70,10 @@ class Row(NamedTuple):
 class Measurement:
     """What a metric may read: the trace, and the run it came from.
 
-    sampler, sampler_params
-        The sampler's module and parameters.
+    network
+        The run's network, as it stands before the first iteration.
+    sampler, batches
+        The sampler with its options, and its mini-batches.
     initial
         Distribution of x^(0).
     stream
@@ -83,9 +86,9 @@ class Measurement:
 
     trace: Trace
     problem: Problem
-    topology: Topology
+    network: Network
     sampler: Sampler
-    sampler_params: Any
+    batches: Batches
     initial: initial.Law
     iterations: int
     stream: Stream
@@ -355,7 +358,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in each(families, "metrics"):
         module = plugin("metrics", family, "metrics")
-        check_network(module, marked.topology.conditions)
+        check_network(module, marked.network.conditions)
         rows += module.rows(marked)
     numbers = ((row.value, row.lo, row.hi) for row in rows)
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
