@@ -36,6 +36,11 @@ class Batches(Options):
         "points of an agent that mini-batches are drawn from: all, or all but the last",
     ] = "all"
 
+    @property
+    def points_stood_for(self) -> int | None:
+        """How many points the likelihood's part stands for; None: for all data of an agent."""
+        return {"data": None, "none": self.batch_size, "mean": 1}[self.batch_scale]
+
     def check(self) -> None:
         """Refuse options of mini-batches without a mini-batch."""
         scale, pool = self.batch_scale, self.batch_pool
@@ -85,7 +90,7 @@ class MiniBatches:
             if order == "with_replacement"
             else _Epochs(counts, shape, whole=order == "whole_batches").draw
         )
-        points = {"data": None, "none": size, "mean": 1}[scale]
+        points = batches.points_stood_for
         self._share = None if points is None else (points / problem.counts)[:, None]
 
     def __getattr__(self, name: str) -> Any:

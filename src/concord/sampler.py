@@ -73,6 +73,10 @@ class Sampler(Options):
         """Return the state after iteration k, which begins at 0."""
         raise NotImplementedError
 
+    def vector_size(self, dim: int, itemsize: int) -> float | None:
+        """Return the bytes of a vector that it sends, on average; None: as the network has them."""
+        return None
+
 
 @runtime_checkable
 class ReadOut(Protocol):

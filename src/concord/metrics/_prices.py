@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import SizedSampler, dtype_of
+from concord.contracts import dtype_of
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row, series
 
@@ -13,9 +13,8 @@ from concord.metrics import Measurement, Row, series
 def vector_bytes(m: Measurement) -> float:
     """Return the bytes of what is sent for a vector, compressed by the network or the sampler."""
     dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
-    if isinstance(m.sampler, SizedSampler):
-        return m.sampler.size(m.sampler_params, dim, itemsize)
-    return m.topology.conditions.size(dim, itemsize)
+    own = m.sampler.vector_size(dim, itemsize)
+    return m.network.conditions.size(dim, itemsize) if own is None else own
 
 
 def paid(

@@ -31,7 +31,7 @@ LABELS = {
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield 32 d over the bits of a message, by the right logarithm and by the natural one."""
-    compression = getattr(m.sampler_params, "compression", None)
+    compression = getattr(m.sampler, "compression", None)
     if getattr(compression, "kind", None) != "qsgd":
         raise lacking("coded_bits", "a sampler with compression qsgd")
     dim, levels = m.problem.dim, qsgd.levels_of(compression.params)  # type: ignore[union-attr]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from concord.laws.theory import parayil2020
 from concord.metrics import Measurement, Row, conditions, lacking, with_values
-from concord.samplers import Fusing
+from concord.samplers.d_ula import DULA
+from concord.samplers.gossip_ula import GossipULA
 
 METRICS = with_values(
     *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
@@ -17,9 +18,10 @@ CONDITIONS = ("condition1.*",)
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""
-    params = m.sampler_params
-    if not isinstance(params, Fusing):
+    params = m.sampler
+    if not isinstance(params, (DULA, GossipULA)):
         raise lacking("condition1", "a sampler with the schedules step_size and fusion")
-    step, fusion, largest = params.step_size, params.fusion, m.topology.spectral()["laplacian_max"]
+    step, fusion = params.step_size, params.fusion
+    largest = m.network.graph.spectrum()["laplacian_max"]
     found = parayil2020.condition1(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
     return conditions(m, "condition1", found)

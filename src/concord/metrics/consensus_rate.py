@@ -13,7 +13,8 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
 from concord.metrics import Measurement, Row, lacking, series
-from concord.samplers import Fusing
+from concord.samplers.d_ula import DULA
+from concord.samplers.gossip_ula import GossipULA
 
 METRICS = (
     "consensus_binned",
@@ -39,7 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     with a bootstrap interval over chains. consensus_exponent_bound and _ratio: delta_2 - 2 delta_1
     and delta_2 - delta_1.
     """
-    if not isinstance(m.sampler_params, Fusing):
+    if not isinstance(m.sampler, (DULA, GossipULA)):
         raise lacking("consensus_rate", "a sampler with the schedules step_size and fusion")
     recorded, errors = m.trace.draw, m.trace["consensus_error"]
     late = recorded > 0
@@ -61,7 +62,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         slopes = np.array([_slope(log_k, binned[pick][:, fitted]) for pick in chosen])
         value = _slope(log_k, binned[:, fitted])
         yield Row(last, "network", "consensus_exponent", -value, *percentile_interval(-slopes))
-    step, fusion = m.sampler_params.step_size.decay, m.sampler_params.fusion.decay
+    step, fusion = m.sampler.step_size.decay, m.sampler.fusion.decay
     exponents = {
         "consensus_exponent_bound": step - 2 * fusion,
         "consensus_exponent_ratio": step - fusion,

@@ -12,7 +12,7 @@ from concord.laws.intervals import mean_interval, wilson
 from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics.w2 import positions
 from concord.problems.kinds import polynomial
-from concord.samplers import de_psgld
+from concord.samplers.de_psgld import DEPSGLD
 
 METRICS = ("outside_share", "outside_distance", "envelope_w2")
 LABELS = {
@@ -31,20 +31,17 @@ def rows(m: Measurement) -> Iterator[Row]:
     Draws inside have distance 0, and one that is not finite has neither. envelope_w2: of problems
     on an interval, exact.
     """
-    if not isinstance(m.sampler_params, de_psgld.Params):
+    if not isinstance(m.sampler, DEPSGLD):
         raise lacking("constraint", "a sampler with a constraint")
-    params = m.sampler_params
+    params = m.sampler
     if isinstance(m.problem, polynomial.Polynomial):
         levels = (np.arange(LEVELS) + 0.5) / LEVELS
         laws = m.problem.reference, m.problem.softened(params.smoothing)
         first, second = (law.quantiles(levels) for law in laws)
         yield from known(m, {"envelope_w2": float(np.sqrt(((first - second) ** 2).mean()))})
     names, draws = positions(m.trace)
-    flat = np.reshape(draws, (-1, 1, draws.shape[-1]))
-    away = np.empty_like(flat)
     with np.errstate(invalid="ignore"):
-        de_psgld.outside(params.constraint, flat)(flat, away)
-        far = np.linalg.norm(away, axis=-1).reshape(draws.shape[:-1])
+        far = np.linalg.norm(draws - params.constraint.project(draws), axis=-1)
         out = np.where(np.isfinite(far), far > 0, np.nan)
     share = out.mean(axis=0)
     with np.errstate(invalid="ignore"):

@@ -27,7 +27,7 @@ from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
 from concord.metrics.consensus_floor import windows
-from concord.samplers import gossip_ula
+from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
 
 METRICS = (
@@ -73,9 +73,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
     limits of gossip_kl and of its bound; gossip_excess, gossip_kl less its limit.
     """
-    params = m.sampler_params
+    params = m.sampler
     if (
-        not isinstance(params, gossip_ula.Params)
+        not isinstance(params, GossipULA)
         or params.communication == "never"
         or params.local_steps is not None
         or not (params.step_size.constant and params.fusion.constant)
@@ -96,11 +96,11 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield from _linear(m, params, gossip, curvature)
 
 
-def _gossip(m: Measurement, params: gossip_ula.Params) -> theory.Gossip:
-    agents, active = m.topology.agents, gossip_ula.activity(m.topology)
+def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
+    agents, active = m.network.agents, activity(m.network.graph)
     laplacian = np.zeros((agents, agents))
-    for i, j in m.topology.edges:
-        share = (1 / m.topology.degrees[i] + 1 / m.topology.degrees[j]) / agents
+    for i, j in m.network.edges:
+        share = (1 / m.network.degrees[i] + 1 / m.network.degrees[j]) / agents
         laplacian[[i, j], [i, j]] += share
         laplacian[[i, j], [j, i]] -= share
     return theory.Gossip(
@@ -110,7 +110,7 @@ def _gossip(m: Measurement, params: gossip_ula.Params) -> theory.Gossip:
         params.fusion.initial,
         float(np.linalg.eigvalsh(laplacian)[1]),
         float(active.min()),
-        float((gossip_ula.weights(m.topology, params) * active).mean()) / agents,
+        float((params.gradient_weights(m.network.graph) * active).mean()) / agents,
         params.threshold or 0.0,
         params.decay or 0.5,
     )
@@ -146,7 +146,7 @@ def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
 
 def _linear(
     m: Measurement,
-    params: gossip_ula.Params,
+    params: GossipULA,
     gossip: theory.Gossip,
     curvature: tuple[float, float, float, float],
 ) -> Iterator[Row]:
@@ -156,7 +156,7 @@ def _linear(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = gossip_ula.choices(problem, m.topology, plain)
+    choices = gossip_ula.choices(problem, m.network, plain)
     assert choices is not None
     start = exact.initial(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
@@ -236,15 +236,15 @@ class _Squares:
         return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
 
     @classmethod
-    def of(cls, problem: Quadratic, m: Measurement, params: gossip_ula.Params) -> list[_Squares]:
+    def of(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
         """Return disagreement, n mu_g, C_xi and C_w as functions of the moments."""
         agents, dim = problem.agents, problem.dim
         average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
         gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
-        weight = gossip_ula.weights(m.topology, params) / agents
+        weight = params.gradient_weights(m.network.graph) / agents
         xi = cls(np.zeros((agents * dim,) * 2), np.zeros(agents * dim), 0.0)
-        for i, j in m.topology.edges:
-            share = (1 / m.topology.degrees[i] + 1 / m.topology.degrees[j]) / agents
+        for i, j in m.network.edges:
+            share = (1 / m.network.degrees[i] + 1 / m.network.degrees[j]) / agents
             seen = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
             pulled = weight[[i, j]] @ problem.shift[[i, j]]
             one = cls.norm((gram - seen) @ average, shift - pulled)

@@ -14,7 +14,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.theory import parayil2020
 from concord.metrics import Measurement, Row, conditions, lacking, series, with_values
 from concord.metrics._laws import exact_law
-from concord.samplers import Fusing
+from concord.samplers.d_ula import DULA
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
 EXACT = METRICS
@@ -32,12 +32,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     kl_average: KL(law of the average || posterior). consensus_exact: mean of sum_i |x_i - xbar|^2 /
     N. theorem2_step: whether the numerator of alpha is what (26) allows for some gamma > 2.
     """
-    target, params, problem = m.problem.posterior, m.sampler_params, m.problem
+    target, params, problem = m.problem.posterior, m.sampler, m.problem
     law = exact_law(m)
     if (
         law is None
         or target is None
-        or not isinstance(params, Fusing)
+        or not isinstance(params, DULA)
         or not isinstance(problem, Quadratic)
     ):
         raise lacking("kl", "D-ULA with full gradients on linear regression")

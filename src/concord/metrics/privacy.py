@@ -19,7 +19,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     Each vector that an agent sends to all its neighbors counts once (``networks.privacy``). Where
     chains differ in how often an agent has sent, that of the chain in which it has most often.
     """
-    hidden = m.topology.conditions.privacy
+    hidden = m.network.conditions.privacy
     assert hidden is not None
     sent = m.trace["broadcasts"]
     most = sent if sent.ndim == 2 else sent.max(axis=0)

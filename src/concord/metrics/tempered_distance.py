@@ -16,8 +16,6 @@ from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, known, lacking
 from concord.metrics._references import grid
-from concord.samplers import Biased
-from concord.sampling.gradients import stands_for
 
 METRICS = (
     "law_half_w1",
@@ -44,9 +42,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     problem, exact = m.problem, grid(m.problem, "tempered_distance")
     if not isinstance(problem, LogDensity):
         raise lacking("tempered_distance", "a problem with a log_posterior")
-    power, name, params = POWER, "law_half_w1", m.sampler_params
-    if isinstance(params, Biased) and params.batch_size and params.batch_scale != "data":
-        stands = problem.agents * stands_for(params.batch_size, params.batch_scale)
+    power, name, batches = POWER, "law_half_w1", m.batches
+    if batches.points_stood_for is not None:
+        stands = problem.agents * batches.points_stood_for
         power, name = stands / float(cast("Batched", problem).counts.sum()), "law_tempered_w1"
         yield from known(m, {"law_power": power})
     reach = max(1.0, power**-0.5 - 1)

@@ -7,7 +7,7 @@ import numpy as np
 from concord.contracts import Label, Quadratic
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, known, lacking
-from concord.networks.topology import Topology
+from concord.networks.network import Network
 
 METRICS = tuple(
     f"theorem3.{name}"
@@ -32,10 +32,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     if not isinstance(m.problem, Quadratic):
         raise lacking("theorem3", "linear regression")
-    theorem = of(m.problem, m.topology)
+    theorem = of(m.problem, m.network)
     constants = {
         "tau_G": theorem.tau_graph,
-        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *_graph(m.topology)).limit,
+        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *_graph(m.network)).limit,
         "m_f": theorem.strong,
         "M_f": theorem.smooth,
         "tau_f": theorem.tau_f,
@@ -46,12 +46,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     return known(m, {f"theorem3.{name}": value for name, value in constants.items()})
 
 
-def of(problem: Quadratic, topology: Topology) -> tzikas2024.Theorem3:
+def of(problem: Quadratic, network: Network) -> tzikas2024.Theorem3:
     """Return the theorem's constants for a problem on a network."""
     curvature = np.linalg.eigvalsh(problem.gram)
-    return tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *_graph(topology))
+    return tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *_graph(network))
 
 
-def _graph(topology: Topology) -> tuple[float, float]:
-    spectrum = topology.spectral()
+def _graph(network: Network) -> tuple[float, float]:
+    spectrum = network.graph.spectrum()
     return spectrum["signless_max"], spectrum["algebraic_connectivity"]

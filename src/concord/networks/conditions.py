@@ -177,7 +177,7 @@ def network_under(
     graph, or conditions do not go together.
     """
     if conditions is None or conditions == Conditions():
-        return Network(graph, order=order)
+        return Network(graph, order=order, conditions=Conditions())
     if graph.server_messages is not None:
         raise ConcordError(
             f"{where}: {graph.name} averages over all agents at once, and what happens on "
@@ -234,7 +234,7 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
 def hears_one_at_most(network: Network) -> bool:
     """Tell whether the schedule lets an agent hear at most one neighbor in an iteration."""
     graph = network.graph
-    schedule = None if network.conditions is None else network.conditions.schedule
+    schedule = network.conditions.schedule if network.conditions is not None else Static()
     if isinstance(schedule, (Matchings, RandomPair)):
         return True
     return all(

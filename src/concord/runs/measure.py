@@ -54,9 +54,9 @@ def measurement(
     return metrics.Measurement(
         trace=trace,
         problem=problem,
-        topology=run.graph,
-        sampler=run.sampler.module,
-        sampler_params=run.sampler.params,
+        network=run.network_of_agents,
+        sampler=run.sampler.params,
+        batches=run.sampler.batches,
         initial=run.initial,
         iterations=run.iterations,
         stream=stream,

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from concord.chains import sample_chains
 from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.provenance import code
-from concord.resume import Checkpoint
-from concord.runs.run import Run
-from concord.sampling import loop
 from concord.record import Recorder
+from concord.runs.run import Run
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace
 
@@ -37,21 +36,20 @@ def sample(
     problem: Problem,
     progress: bool | None = False,
     chains: tuple[int, int] | None = None,
-    checkpoint: Checkpoint | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
-    ``checkpoint``: as of ``loop.sample``.
 
     A ConcordError if ``chains`` are not whole blocks of the run.
     """
+    network = run.network_of_agents
     if run.chains:
-        return loop.sample(
-            run.sampler.module,
+        return sample_chains(
             run.sampler.params,
             problem,
-            run.graph,
+            network,
+            batches=run.sampler.batches,
             law=run.initial,
             record=run.record,
             chains=run.chains,
@@ -60,14 +58,11 @@ def sample(
             labels=run.stream_labels,
             span=_blocks(chains or (0, run.chains), run.chains),
             progress=progress,
-            checkpoint=checkpoint,
         )
-    run.sampler.module.check(problem, run.graph, run.sampler.params)
-    nothing = np.empty((0, problem.agents, problem.dim))
-    recorder = Recorder(run.record, problem, nothing.shape, run.iterations)
-    for k in recorder.due:
-        recorder.observe(k, nothing, None)
-    return recorder.trace()
+    run.sampler.params.check(problem, network)
+    due = run.record.iterations(run.iterations)
+    nothing = {"diverged_at": (("chain",), np.empty(0, dtype=np.int64))}
+    return Trace(nothing, due, np.array(run.record.agents or range(network.agents)))
 
 
 def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:

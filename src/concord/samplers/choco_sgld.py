@@ -67,6 +67,10 @@ class CHOCOSGLD(Sampler):
         """Return the state at x0, which neighbors know."""
         return State(x0, x0)
 
+    def vector_size(self, dim: int, itemsize: int) -> float:
+        """Return the bytes of a compressed difference."""
+        return self.compression.size(dim, itemsize)
+
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
@@ -74,7 +78,7 @@ class CHOCOSGLD(Sampler):
         (x, estimate), eta = state, self.step_size(k)
         estimate = estimate + self.compression.compress(x - estimate, rng)
         gradient = problem.gradient(x)
-        size = self.compression.size(x.shape[-1], x.itemsize)
+        size = self.vector_size(x.shape[-1], x.itemsize)
         pull = network.mix(self.weights, estimate, size=size) - estimate
         noise = langevin_noise(rng, eta, x)
         return State(x + self.consensus_step * pull - eta * gradient + noise, estimate)

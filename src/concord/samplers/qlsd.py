@@ -104,6 +104,10 @@ class QLSD(Sampler):
             return State(x0, m, nothing, nothing)
         return State(x0, m, x0, m)
 
+    def vector_size(self, dim: int, itemsize: int) -> float:
+        """Return the bytes of a vector: half of them are gradients, the others theta."""
+        return (self.compression.size(dim, itemsize) + dim * itemsize) / 2
+
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
@@ -115,8 +119,7 @@ class QLSD(Sampler):
         problem.pay(-1 * ~taking * (1 if self.renewal is None else 2))  # who does not take part
         present, m = taking[..., None], state.m
         code, received = self.compress(self._gradient(state, problem) - m, present, rng)
-        dim = theta.shape[-1]
-        size = (self.compression.size(dim, theta.itemsize) + dim * theta.itemsize) / 2
+        size = self.vector_size(theta.shape[-1], theta.itemsize)
         drawn = np.where(present, m + received, 0.0)
         drift = agents * network.average(drawn, senders=taking, size=size)
         noise = langevin_noise(rng, gamma, theta[:, :1])
