@@ -18,6 +18,7 @@ _PUBLIC = {
     "DivergenceWarning": "errors",
     "Gaussian": "laws.gaussian",
     "Problem": "problems._functions",
+    "Sampler": "sampler",
     "bias2": "library.distances",
     "compare": "library.distances",
     "from_numpyro": "problems._numpyro",

@@ -14,20 +14,20 @@ import numpy as np
 
 import concord
 from concord import contracts
+from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, _linearized, stable_step
+from concord.networks.conditions import network_under
+from concord.networks.network import Network
 from concord.networks.own import network as network_of
-from concord.networks.topology import Topology
-from concord.options import build, plain
-from concord.plugins import plugin
+from concord.options import plain
 from concord.runs.keys import Keys
-from concord.runs.run import check_record, keys_of
+from concord.runs.run import ChosenSampler, check_record, keys_of
 from concord.runs.run import read as read_run
-from concord.samplers import Mixing, Stepping
-from concord.sampling import loop, streams
-from concord.sampling.loop import Labels
+from concord.sampler import Sampler
+from concord.sampling import streams
 from concord.sampling.trace import Trace, read_trace
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
@@ -35,13 +35,13 @@ SOON = 100
 
 
 def sample(
-    sampler: str | contracts.Sampler,
+    sampler: str | Sampler | type[Sampler],
     problem: contracts.Problem,
     network: Any = None,
     *,
     iterations: int,
     chains: int = 100,
-    seed: int = 1,
+    seed: int | None = 1,
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
@@ -70,8 +70,8 @@ def sample(
     iterations, chains
         Steps of every chain, and independent chains.
     seed
-        Of all random numbers. All samplers of a seed start from the same positions; the noise is
-        each sampler's own.
+        Of all random numbers; None draws a fresh one, which ``trace.attributes["seed"]`` records.
+        All samplers of a seed start from the same positions; the noise is each sampler's own.
     initial
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md.
@@ -107,25 +107,26 @@ def sample(
     (100, 201, 3, 1)
     """
     own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
-    trace = loop.sample(
-        own.sampler,
-        own.params,
+    seed = streams.seed_of(seed)
+    trace = sample_chains(
+        own.sampler.params,
         problem,
-        own.topology,
+        own.network,
+        batches=own.sampler.batches,
         law=own.keys.initial,
         record=own.keys.record,
         chains=own.keys.chains,
         iterations=own.keys.iterations,
-        seed=build(Index, seed, "seed"),
-        labels=Labels(run=own.name) if labels is None else Labels(*labels),
+        seed=seed,
+        labels=Labels(run=own.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
     )
     trace.attributes = {
         "concord": concord.__version__,
-        "sampler": own.name,
-        "options": json.dumps(plain(own.params)),
-        "network": own.topology.name,
+        "sampler": own.sampler.kind,
+        "options": json.dumps({k: v for k, v in own.sampler.plain().items() if k != "kind"}),
+        "network": own.network.name,
         "iterations": str(own.keys.iterations),
         "seed": str(seed),
         "record": json.dumps(plain(own.keys.record)),
@@ -133,12 +134,12 @@ def sample(
     if isinstance(problem, contracts.Named):
         trace.named = problem.constrain
     if said := divergence(trace):
-        warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
+        warn_of(own.sampler.kind, said, _smaller_step(_measurement(own, problem, trace)))
     return trace
 
 
 def law(
-    sampler: str | contracts.Sampler,
+    sampler: str | Sampler | type[Sampler],
     problem: contracts.Problem,
     network: Any = None,
     *,
@@ -194,14 +195,14 @@ def law(
     own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
     due = own.keys.record.iterations(iterations)
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
-    own.sampler.check(problem, own.topology, own.params)
+    own.sampler.params.check(problem, own.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
         if approximate and not isinstance(problem, contracts.Quadratic):
             found = _linearized.law_of(measurement)
         else:
             found = _laws.law_of(measurement, _laws.LARGEST)
     if said := divergence(found):
-        warn_of(own.name, said, _smaller_step(measurement))
+        warn_of(own.sampler.kind, said, _smaller_step(measurement))
     return found
 
 
@@ -209,9 +210,9 @@ def _measurement(own: _Prepared, problem: contracts.Problem, trace: Trace) -> Me
     return Measurement(
         trace=trace,
         problem=problem,
-        topology=own.topology,
-        sampler=own.sampler,
-        sampler_params=own.params,
+        network=own.network,
+        sampler=own.sampler.params,
+        batches=own.sampler.batches,
         initial=own.keys.initial,
         iterations=own.keys.iterations,
         stream=lambda what: streams.generator(0, what),
@@ -220,10 +221,10 @@ def _measurement(own: _Prepared, problem: contracts.Problem, trace: Trace) -> Me
 
 def _smaller_step(m: Measurement) -> str:
     """Return what to do about divergence, with the largest stable step if it is soon known."""
-    if not isinstance(m.sampler_params, Stepping):
+    if not hasattr(m.sampler, "step_size"):
         return "change its options"
     limit = math.nan
-    if m.problem.agents * m.problem.dim <= SOON and m.topology.conditions.perfect:
+    if m.problem.agents * m.problem.dim <= SOON and m.network.is_lossless:
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
             limit = stable_step.largest(m)
     if not math.isfinite(limit):
@@ -296,7 +297,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     return {
         "sampler": run.sampler.kind,
         "problem": run.build_problem(Path(resources)),
-        "network": run.graph,
+        "network": run.network_of_agents,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
         "labels": tuple(run.stream_labels),
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
@@ -304,10 +305,8 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
 
 
 class _Prepared(NamedTuple):
-    name: str
-    sampler: Any
-    params: Any
-    topology: Topology
+    sampler: ChosenSampler
+    network: Network
     keys: Keys
 
 
@@ -327,9 +326,6 @@ def _prepared(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"
         )
-    module = sampler
-    if not isinstance(sampler, contracts.Sampler):
-        module = plugin("samplers", sampler, "sampler")
     if network is None:
         if problem.agents > 1:
             raise ConcordError(
@@ -337,18 +333,13 @@ def _prepared(
                 "as 'ring'"
             )
         network = "no_edges"
-    topology = network_of(network, problem.agents)
-    fields = module.Params.__struct_fields__
-    for key in options:
-        if key not in fields:
-            known = [*fields, *inspect.signature(sample).parameters]
-            raise ConcordError(f"sampler.{key}: unknown key; {nearest(key, known[:-1])}")
-    params = build(module.Params, dict(options), "sampler")
-    name = _laws.name_of(module)
-    if topology.weights is not None and not isinstance(params, Mixing):
+    chosen = ChosenSampler.of(sampler, options, [*inspect.signature(sample).parameters][:-1])
+    graph = network_of(network, problem.agents)
+    found = network_under(graph.graph, graph.conditions, "network", chosen.order)
+    if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
         raise ConcordError(
-            f"sampler {name} does not mix by weights, so those of the network would say nothing; "
-            "give the graph or its adjacency matrix"
+            f"sampler {chosen.kind} does not mix by weights, so those of the network would say "
+            "nothing; give the graph or its adjacency matrix"
         )
     run = {
         "problem": "own",
@@ -362,4 +353,4 @@ def _prepared(
     }
     keys = keys_of(run, "")
     check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")
-    return _Prepared(name, module, params, topology, keys)
+    return _Prepared(chosen, found, keys)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from concord.plugins import Chosen, location, plugin
 from concord.provenance import digest, sha256
 from concord.record import Record
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
+from concord.sampler import Sampler
 from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, Way
@@ -59,19 +60,47 @@ class ChosenSampler(Chosen):
     package = "samplers"
     __slots__ = ("batches", "order")
 
-    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
-        own = {k: v for k, v in options.items() if k not in (*_BATCHES, "update_order")}
-        super()._choose(kind, own, where)
-        sampler = self.params
+    @classmethod
+    def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
+        """Return what a caller chooses: a kind, a class of samplers, or a sampler, and options.
+
+        arguments: what else may be given, for the sentence about a key that is unknown.
+        """
+        made = cls.__new__(cls)
+        if isinstance(sampler, Sampler):
+            made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
+            made._choose_gradients(dict(options), "sampler", arguments)
+        else:
+            made._choose(sampler, dict(options), "sampler", arguments)
+        return made
+
+    def _choose(
+        self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
+    ) -> None:
+        if isinstance(kind, type) and issubclass(kind, Sampler):
+            self.module, self.kind = kind, kind_of(kind)
+        else:
+            self.module, self.kind = plugin(self.package, kind, where or "sampler"), kind
+        fields = self.module.__struct_fields__
+        self.params = None
+        beside = {key: value for key, value in options.items() if key not in fields}
+        self._choose_gradients(beside, where, arguments)
+        own = {key: value for key, value in options.items() if key in fields}
+        self.params = build(self.module, own, where)
+
+    def _choose_gradients(
+        self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
+    ) -> None:
+        """Take the options of mini-batches and the order; refuse others, and unsuited ones."""
+        known = [*_BATCHES] * self.module.takes_batches + ["update_order"] * self.module.takes_order
         for key in options:
-            takes = sampler.takes_batches if key in _BATCHES else sampler.takes_order
-            if key not in own and not takes:
-                fields = type(sampler).__struct_fields__
-                raise ConcordError(f"{where}.{key}: unknown key; {nearest(key, fields)}")
+            if key not in known:
+                fields = [*self.module.__struct_fields__, *known, *arguments]
+                raise ConcordError(f"{_key(where, key)}: unknown key; {nearest(key, fields)}")
         self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
         self.batches.check()
         order = options.get("update_order", "simultaneous")
-        self.order: Order = build(UpdateOrder, order, f"{where}.update_order")
+        self.order: Order = build(UpdateOrder, order, _key(where, "update_order"))
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""
@@ -79,6 +108,16 @@ class ChosenSampler(Chosen):
         if self.params.takes_batches:
             stated |= plain(self.batches)
         return stated | {"update_order": self.order} if self.params.takes_order else stated
+
+
+def kind_of(sampler: type[Sampler]) -> str:
+    """Return the name of a class of samplers: its kind, or the class's own."""
+    package, _, kind = sampler.__module__.rpartition(".")
+    return kind if package == "concord.samplers" else sampler.__name__
+
+
+def _key(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
 
 
 _BATCHES = Batches.__struct_fields__
