@@ -131,6 +131,22 @@ def _is_sampler(kind: type, module: Any) -> bool:
     return kind.__module__ == module.__name__ and hasattr(kind, "step")
 
 
+def options_of(module: Any) -> Any:
+    """Return the class of a kind's options: its ``Params``, or a sampler itself."""
+    return module if isinstance(module, type) else module.Params
+
+
+def display_name(module: Any) -> str:
+    """Return what readers call a kind, such as "DE-SGLD"; nothing if it does not say."""
+    return str(module.name if isinstance(module, type) else getattr(module, "NAME", ""))
+
+
+def docstring_of(module: Any) -> str:
+    """Return the docstring of a kind's module."""
+    source = sys.modules[module.__module__] if isinstance(module, type) else module
+    return source.__doc__ or ""
+
+
 def executed(package: str, kind: str) -> bool:
     """Return whether a kind is built in, or has been executed in this process."""
     if kind in built_in(package):
@@ -391,7 +407,7 @@ class Chosen:
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
         self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
         self.kind: str = kind
-        self.params = build(getattr(self.module, "Params", self.module), options, where)
+        self.params = build(options_of(self.module), options, where)
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:

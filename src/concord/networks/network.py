@@ -44,7 +44,7 @@ class Network(Summarized):
 
     activations: how often agents have moved where they do not always, (chains, agents).
     active: which agents move in this iteration, (chains, agents); None: all.
-    unicasts, broadcasts, bytes: vectors sent since the start, and the bytes of the broadcasts,
+    unicasts, broadcasts, copied_bytes: vectors sent since the start, and the bytes of the unicasts,
     (agents,) or (chains, agents).
     """
 
@@ -84,7 +84,7 @@ class Network(Summarized):
         else:
             self._copies, self._once = degrees, np.minimum(degrees, 1)
         self.unicasts = self.broadcasts = np.zeros(self.agents, dtype=np.int64)
-        self.bytes: Any = np.zeros(self.agents)
+        self.copied_bytes: Any = np.zeros(self.agents)
         self.activations: np.ndarray | None = None
         self._step_bytes: Any = 0.0
 
@@ -383,7 +383,7 @@ class Network(Summarized):
         self.unicasts = self.unicasts + unicasts
         self.broadcasts = self.broadcasts + broadcasts
         self._step_bytes = self._step_bytes + broadcasts * size
-        self.bytes = self.bytes + broadcasts * size
+        self.copied_bytes = self.copied_bytes + unicasts * size
 
     def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
         """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""
