@@ -193,8 +193,6 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
-    text = "seconds between checkpoints, from which a killed run goes on (default: %(default)s)"
-    sub.add_argument("--checkpoint", type=float, default=600.0, metavar="SECONDS", help=text)
     text = "traces of its chains, in order: they are joined, and nothing is sampled"
     sub.add_argument("pieces", type=Path, nargs="*", help=text)
     text = "compute the metrics.csv of a trace.nc"
@@ -348,7 +346,7 @@ COMMANDS: dict[str, Command] = {
     "describe": _calls("commands.kinds:describe"),
     "test": _calls("commands.test:test"),
     "make": _calls("commands.runs:make"),
-    "sample": _calls("make:sample", "run output resources progress chains pieces checkpoint"),
+    "sample": _calls("make:sample", "run output resources progress chains pieces"),
     "measure": _calls("make:measure", "run trace output resources"),
     "board": _calls("stages.compete:board", "study results output cards"),
     "draw": _calls("stages.draw:draw", "study name results output"),

@@ -24,7 +24,6 @@ from concord.networks.edges import Edges
 from concord.networks.matrix import FEW, AgentMatrix, copy_vectors
 from concord.networks.topology import Topology
 from concord.networks.weather import Weather
-from concord.resume import keep
 
 Pair = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Any]]
@@ -185,7 +184,6 @@ class Faulty(Channel):
         self._enter(x0)
         self._own.take(self._edges.senders, 0, self._inbox, "clip")
         self._mail = self._inbox if self._conditions.barrier else self._inbox.copy()
-        keep(self._held, self._past, self._mail)
 
     def _enter(self, x: np.ndarray) -> None:
         """Take the agents' vectors."""
@@ -282,7 +280,6 @@ class Faulty(Channel):
             return lambda: own
         # Streams of their own, so that masks do not depend on what is sent.
         rounding, hiding, self._noises = self._weather.rng.spawn(3)
-        keep(rounding, hiding, self._noises)
         shown = own
         encoders: list[Callable[[], object]] = []
         if options.privacy is not None:
@@ -308,8 +305,6 @@ class Faulty(Channel):
         if not self._conditions.error_feedback:
             return partial(compress, x, rng, code)
         left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends
-
-        keep(left)
 
         def with_feedback() -> None:
             np.add(x, left, out=whole)

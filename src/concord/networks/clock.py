@@ -34,7 +34,6 @@ from concord.errors import ConcordError
 from concord.networks.conditions import Link
 from concord.networks.edges import Edges
 from concord.networks.topology import Topology
-from concord.resume import keep
 
 LONGEST = 1000  # ticks that a vector takes
 
@@ -78,7 +77,6 @@ class Clock:
         # Counted in ticks, so that agents that are alike, and do not vary, stay together.
         self._takes = np.broadcast_to(self._slow, shape).copy()
         self._left = self.draw().copy()
-        keep(self._rng, self._time, self._waited, self._takes, self._left)
 
     def draw(self) -> np.ndarray:
         """Return how many ticks a gradient takes this time, (agents, chains)."""

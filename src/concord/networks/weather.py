@@ -23,7 +23,6 @@ from concord.networks.conditions import (
 from concord.networks.edges import Edges
 from concord.networks.network import turns
 from concord.networks.topology import Topology
-from concord.resume import keep
 
 Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), are fine; kept by it
 
@@ -73,7 +72,6 @@ class Weather:
         self.calm = not (self._up or self._delivered or self._post or self.varies)
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
-        keep(rng, self.up, self.arrived, self.awake, self.sends, self._pair)
 
     def draw(self, k: int) -> None:
         """Draw what arrives in iteration k."""
@@ -120,7 +118,6 @@ class _Post:
         self._takes = np.full(self._sent.shape, float(self.most))
         self.age = np.zeros(shape, dtype=np.intp)
         self._due = np.empty(shape, dtype=bool)
-        keep(self._sent, self._takes, self.age)
 
     def deliver(self, k: int, sent: np.ndarray) -> range:
         """Take what is sent in iteration k, and write over which ways something arrives.
@@ -163,7 +160,6 @@ def _loss(
     if isinstance(loss, Bernoulli):
         return delivered
     bad = _with_probability(loss.bad, rows, chains, rng)(0)
-    keep(bad)
     turns = np.empty((rows, chains))
 
     def draw(k: int) -> np.ndarray:

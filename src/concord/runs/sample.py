@@ -8,7 +8,6 @@ from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.provenance import code
-from concord.resume import Checkpoint
 from concord.runs.run import Run
 from concord.sampling import loop
 from concord.sampling.recorder import Recorder
@@ -37,12 +36,10 @@ def sample(
     problem: Problem,
     progress: bool | None = False,
     chains: tuple[int, int] | None = None,
-    checkpoint: Checkpoint | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
-    ``checkpoint``: as of ``loop.sample``.
 
     A ConcordError if ``chains`` are not whole blocks of the run.
     """
@@ -60,7 +57,6 @@ def sample(
             labels=run.stream_labels,
             span=_blocks(chains or (0, run.chains), run.chains),
             progress=progress,
-            checkpoint=checkpoint,
         )
     run.sampler.module.check(problem, run.graph, run.sampler.params)
     nothing = np.empty((0, problem.agents, problem.dim))

@@ -49,7 +49,6 @@ from concord.networks.channel import connect
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
-from concord.resume import keep
 from concord.samplers._checks import check_connected, check_neighbors
 from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick, normal
@@ -199,14 +198,12 @@ class _Ticks:
             np.empty((ticks, steps, chains, 2, dim)),
         )
         self._coming: Iterator[Tick] | None = None
-        self._left, self._begun = 0, False  # of a block
-        self._drawn = np.zeros(1, dtype=bool)
-        keep(*self._block, self._drawn)
+        self._left = 0  # of a block
 
     def at(self, k: int, rng: np.random.Generator) -> Tick:
         """Return that of iteration k, which follows on the one before."""
         if not self._left:
-            self._begin(k, rng)
+            self._prepare(k, rng)
         if self._coming is None:
             self._coming = map(Tick, *self._rest())
         self._left -= 1
@@ -215,7 +212,7 @@ class _Ticks:
     def several(self, k: int, most: int, rng: np.random.Generator) -> Tick:
         """Return those from iteration k on, of a block: at most so many, along a first axis."""
         if not self._left:
-            self._begin(k, rng)
+            self._prepare(k, rng)
         found = Tick(*(part[:most] for part in self._rest()))
         self._left, self._coming = self._left - len(found.agents), None
         return found
@@ -223,17 +220,7 @@ class _Ticks:
     def _rest(self) -> list[np.ndarray]:
         return [part[len(part) - self._left :] for part in self._block]
 
-    def _begin(self, k: int, rng: np.random.Generator) -> None:
-        """Begin a block, or go on with one that was drawn before the process was killed."""
-        ticks, done = len(self._block.agents), 0
-        if not self._begun and self._drawn[0]:
-            done = k % ticks
-        if not done:
-            self._prepare(k, rng)
-        self._left, self._begun, self._coming = ticks - done, True, None
-
     def _prepare(self, k: int, rng: np.random.Generator) -> None:
-        self._drawn[0] = True
         awake, places, hearers, gains, kicks = self._block
         alpha = np.array([self._params.step_size(k + t) for t in range(len(awake))])
         awake[:] = self._draw(len(awake), awake.shape[1], rng)
@@ -242,6 +229,7 @@ class _Ticks:
         if self._degrees is not None:
             hearers.reshape(awake.shape)[:] = self._degrees[awake]
         normal(rng, self._scale * np.sqrt(alpha[:, None, None, None, None]), kicks)
+        self._left, self._coming = len(awake), None
 
 
 class _Tally:
@@ -414,11 +402,6 @@ def _trigger(
         return hats.reshape(chains, 2, dim), triggered
 
     return trigger
-
-
-def amplifies(params: Params, iterations: int) -> bool:
-    """Triggers do: each is a yes or a no, and of tens of thousands some are decided by rounding."""
-    return params.communication == "triggered" and iterations >= 10_000
 
 
 def choices(

@@ -17,7 +17,6 @@ from concord.contracts import (
 )
 from concord.errors import ConcordError
 from concord.options import Count
-from concord.resume import keep
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
@@ -252,8 +251,7 @@ class _Walk:
         self.agents, self.end = agents, size - size % fill
         shape = (chains, len(agents), size)
         self.order = np.broadcast_to(np.arange(size, dtype=np.int32), shape).copy()
-        self.used = np.array(self.end)
-        keep(self.order, self.used)
+        self.used = self.end
 
     def draw(self, rng: np.random.Generator, rows: np.ndarray) -> None:
         """Write the next points of these agents into ``rows``."""
@@ -261,8 +259,8 @@ class _Walk:
         while filled < batch:
             if self.used == self.end:
                 rng.permuted(self.order, axis=2, out=self.order)
-                self.used[()] = 0
-            used = int(self.used)
+                self.used = 0
+            used = self.used
             more = min(batch - filled, self.end - used)
             rows[:, self.agents, filled : filled + more] = self.order[:, :, used : used + more]
             filled += more

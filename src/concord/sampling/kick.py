@@ -13,31 +13,27 @@ from typing import Any
 import numpy as np
 
 from concord.networks.mixing import Kick
-from concord.sampling.streams import Ahead
-
-
-def _drawn(rng: np.random.Generator | Ahead, out: np.ndarray) -> np.ndarray:
-    """Return normal numbers like out, which holds them, or is left alone."""
-    if isinstance(rng, Ahead):
-        return rng.normals(out)
-    rng.standard_normal(out=out, dtype=out.dtype)
-    return out
 
 
 def _sd(eta: Any) -> Any:
     return np.float64(sqrt(2 * eta)) if isinstance(eta, float) else np.sqrt(2 * eta)
 
 
+def _draw(rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
+    rng.standard_normal(out=out, dtype=out.dtype)
+    return out
+
+
 def normal(rng: np.random.Generator, sd: Any, out: np.ndarray) -> np.ndarray:
     """Write normal numbers of mean 0 and standard deviation ``sd``, which broadcasts."""
-    return np.multiply(_drawn(rng, out), sd, out=out)
+    return np.multiply(_draw(rng, out), sd, out=out)
 
 
 def coming(
     rng: np.random.Generator, eta: Any, g: np.ndarray, out: np.ndarray, sd: Any = None
 ) -> Kick:
     r"""Return the kick :math:`-\eta g + s w` for a mixer, which uses up g and out."""
-    return Kick(eta, g, _sd(eta) if sd is None else sd, _drawn(rng, out))
+    return Kick(eta, g, _sd(eta) if sd is None else sd, _draw(rng, out))
 
 
 def kick(
@@ -61,16 +57,11 @@ def kick(
     be it, and nothing is drawn.
     drift: what is used up for eta g; none: g, which holds anything after.
     """
-    own = noise is None
-    if own and sd is None:
-        sd = _sd(eta)
-    if own and x is not None and isinstance(rng, Ahead) and rng.kicks(eta, sd, g, x, out):
-        return out
     g = np.multiply(g, eta, out=g if drift is None else drift)
     if x is not None:
         np.subtract(x, g, out=out)
     if noise is None:
-        noise = normal(rng, sd, out if x is None else g)
+        noise = normal(rng, _sd(eta) if sd is None else sd, out if x is None else g)
     if x is None:
         return np.subtract(noise, g, out=out)
     return np.add(out, noise, out=out)

@@ -15,7 +15,6 @@ from concord.contracts import CompiledGradient, Info, Landed, Leap, Problem, Ste
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.sampling.recorder import FINITE_RANGE
-from concord.sampling.streams import Ahead
 
 # Numbers up to which a network is small, and normal ones that a leap holds.
 SMALL, HELD = 1 << 13, 1 << 16
@@ -76,11 +75,10 @@ def leaping(
     spare, g = np.empty_like(x0), np.empty_like(x0)
     held = np.empty((max(HELD // x0.size, 1), *x0.shape))
 
-    def leap(state: Any, k: int, most: int, rng: Any) -> Landed | None:
-        if not isinstance(rng, Ahead):
-            return None
+    def leap(state: Any, k: int, most: int, rng: np.random.Generator) -> Landed:
         count = min(most, len(held))
-        w = rng.normals(held[:count])
+        w = held[:count]
+        rng.standard_normal(out=w)
         each = np.array([amounts(k + step) for step in range(count)]).T.copy()
         left = np.full(chains, -1)
         loop(*gradient, each, w, *rows, state.x, spare, g, left, FINITE_RANGE)

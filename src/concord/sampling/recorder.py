@@ -1,6 +1,6 @@
 """The recorder: what is kept of the iterates, and when."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -316,39 +316,6 @@ class Recorder:
                 if name not in self._times:
                     self._times[name] = np.zeros((len(self.due), *times.shape))
                 self._times[name][row] = times
-
-    def written(self) -> dict[str, np.ndarray]:
-        """Return all that a recorder needs to go on from here."""
-        self._catch_up()
-        self._same = None
-        arrays = {"next": np.array(self._next), "diverged_at": self.diverged_at}
-        for name, values in self._kept.items():
-            arrays[f"kept {name}"] = values[: self._next]
-        for name, values in self._totals.items():
-            arrays[f"totals {name}"] = values
-            arrays[f"counts {name}"] = self._counted(name)
-        for name, values in self._times.items():
-            arrays[f"times {name}"] = values
-        for name, average in self._averages.items():
-            if average.count:
-                count = np.full(average.mean.shape, average.count)
-                arrays[f"averages {name}"] = np.stack([count, average.mean, average.squares])
-        return arrays
-
-    def read_back(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over what ``written`` returned."""
-        self._at(int(arrays["next"]))
-        self.diverged_at = arrays["diverged_at"]
-        for key, values in arrays.items():
-            part, _, name = key.partition(" ")
-            if part == "kept":
-                self._kept[name][: self._next] = values
-            elif part == "averages":
-                average = self._averages[name]
-                average.count = int(values[0].flat[0])
-                average.mean, average.squares = values[1:]
-            elif name:
-                getattr(self, f"_{part}")[name] = values
 
     def _counted(self, name: str) -> np.ndarray:
         """Return what is kept of a count, of the agents that are recorded."""
