@@ -57,7 +57,7 @@ site: $(READY) ## site/: findings, papers, curves and documents as pages, of wha
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
 
-crate: $(READY) ## results/crate.zip: what was made, for others to check with `concord verify`
+crate: $(READY) ## results/crate.zip: what was made, in one file
 	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
 	$(SNAKEMAKE) crate $(ARGUMENTS)
 

@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import math
 import os
 import signal
 import sys
@@ -18,7 +17,7 @@ from concord.progress import at_work
 CONFIG = Path("config/config.yaml")
 
 # What `concord --help` shows; `concord help stages` has all others.
-FIRST = ("init", "describe", "test", "compare", "recommend", "verify")
+FIRST = ("init", "describe", "test", "compare", "recommend")
 
 Command = Callable[[argparse.Namespace], None]
 Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
@@ -193,8 +192,6 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
-    text = "seconds between checkpoints, from which a killed run goes on (default: %(default)s)"
-    sub.add_argument("--checkpoint", type=float, default=600.0, metavar="SECONDS", help=text)
     text = "traces of its chains, in order: they are joined, and nothing is sampled"
     sub.add_argument("pieces", type=Path, nargs="*", help=text)
     text = "compute the metrics.csv of a trace.nc"
@@ -223,13 +220,6 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub = command("crate", "write what was made into one file that others can check", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=_path((".zip",)), required=True, help="crate.zip")
-    sub = command("verify", "make some runs of a crate again, and compare every number", resources)
-    sub.add_argument("crate", type=Path, help="crate.zip")
-    text = "of the runs of each experiment (default: %(default)s)"
-    sub.add_argument("--share", type=float, default=0.05, help=text)
-    sub.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
-    sub.add_argument("--seed", type=int, default=None, help="chooses the runs (default: by chance)")
-    sub.add_argument("-o", "--output", type=_path((".csv",)), help="every number, with both values")
     text = "compare samplers on the arena's tasks, in a table"
     sub = command("compare", text, plugins_of("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
@@ -252,11 +242,6 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--chains", type=int, default=0, help="try what has no law by so many chains")
     sub.add_argument("--batch-size", type=int, help="points of mini-batches; none: full gradients")
     sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
-    text = "add a sampler to the arena's board, check entries, or fetch cells that others made"
-    sub = command("arena", text, config, resources)
-    sub.add_argument("what", choices=("add", "check", "fetch"))
-    text = "add: the sampler's file; check: folders of entries (none: all); fetch: crate or folder"
-    sub.add_argument("names", type=Path, nargs="*", help=text)
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
     text = "commit a ledger's verdicts, and update the page's scoreboard"
@@ -348,7 +333,7 @@ COMMANDS: dict[str, Command] = {
     "describe": _calls("commands.kinds:describe"),
     "test": _calls("commands.test:test"),
     "make": _calls("commands.runs:make"),
-    "sample": _calls("make:sample", "run output resources progress chains pieces checkpoint"),
+    "sample": _calls("make:sample", "run output resources progress chains pieces"),
     "measure": _calls("make:measure", "run trace output resources"),
     "board": _calls("stages.compete:board", "study results output cards"),
     "draw": _calls("stages.draw:draw", "study name results output"),
@@ -360,10 +345,8 @@ COMMANDS: dict[str, Command] = {
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
     "recommend": _calls("commands.recommend:recommend"),
-    "arena": _calls("commands.arena:arena"),
     "site": _calls("commands.results:site"),
     "crate": _calls("commands.results:crate"),
-    "verify": _calls("commands.results:verify"),
     "fetch": _calls("stages.certify:provide", "file output mirror"),
     "help": _help,
 }

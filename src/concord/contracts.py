@@ -387,8 +387,8 @@ class Landed(NamedTuple):
     left: np.ndarray
 
 
-# (state, k, most, rng): from iteration k on, at most so many steps. None: one by one.
-Leap = Callable[[Any, int, int, Any], Landed | None]
+# (state, k, most, rng): from iteration k on, at most so many steps.
+Leap = Callable[[Any, int, int, Any], Landed]
 
 
 @cache

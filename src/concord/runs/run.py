@@ -154,7 +154,6 @@ class Run:
     record: Record
     metrics: tuple[str, ...]
     network: Conditions | None
-    noise: str | None
     arena: Arena | None
     recorded: Recorded | None
     assumptions: tuple[str, ...]
