@@ -32,5 +32,9 @@ class Quadratics:
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.einsum("ade,cae->cad", self.gram, v)
 
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        values: np.ndarray = (x * (self.gradient(x) - self.shift) / 2).sum(axis=-1)
+        return values
+
     def batch_noise_covariance(self, mean: np.ndarray, cov: np.ndarray, *how: Any) -> np.ndarray:
         return cov

@@ -1,12 +1,11 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
@@ -235,3 +234,197 @@ def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths
     update = reader.update()
     start = exact.initial(3, 1, (mean, sd), update.start)
     return paths.lossy([update], losses, [start], 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("de_sgld", {"step_size": POWER}),
+        ("de_sghmc", {"step_size": 0.1, "friction": 1.5, "update_order": "in_place"}),
+        ("d_ula", {"step_size": 0.02, "fusion": 0.1, "update_order": "in_place"}),
+        ("extra_sgld", {"step_size": 0.02}),
+        ("diging_sgld", {"step_size": 0.02}),
+        ("push_sum_sgld", {"step_size": 0.02, "read": "averaged"}),
+        ("local_sgld", {"step_size": 0.02}),
+    ],
+)
+def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
+    kind: str, options: dict[str, Any]
+) -> None:
+    batches = Batches(batch_size=2)
+    sampler, problem, network, reader = read(kind, options, "star", batches)
+    for k in (0, 3):
+        law = matrices.LAWS[kind](sampler, k, problem, network)
+        assert isinstance(law, matrices.Law)
+        same(reader.at(k).updates[0].gradient_gain, law.step.gradient_gain)
+        same(reader.at(k).updates[0].matrix, law.step.matrix)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "topology", "why"),
+    [
+        ("d_mala", {"step_size": 0.1, "drift": "half"}, "star", "other than normal ones"),
+        (
+            "gossip_ula",
+            {"step_size": 0.1, "communication": "triggered", "threshold": 1.0, "decay": 0.5},
+            "ring",
+            "no vector of each agent",
+        ),
+        (
+            "choco_sgld",
+            {"step_size": 0.1, "compression": {"kind": "top_k", "share": 0.5}},
+            "ring",
+            "not affine",
+        ),
+        (
+            "de_psgld",
+            {
+                "step_size": 0.1,
+                "smoothing": 0.1,
+                "constraint": {"kind": "box", "lower": -1.0, "upper": 1.0},
+            },
+            "ring",
+            "not affine",
+        ),
+        ("dg_lmc", {"step_size": 0.1, "tolerance": 0.1, "particles": 2}, "server", "draws random"),
+        ("consensus_mc", {"step_size": 0.1}, "server", "not the positions"),
+        (
+            "qlsd",
+            {
+                "step_size": 0.1,
+                "compression": {"kind": "top_k", "share": 1.0},
+                "participants": 2,
+            },
+            "server",
+            "draws random",
+        ),
+    ],
+)
+def test_what_is_not_affine_is_refused_with_its_reason(
+    kind: str, options: dict[str, Any], topology: str, why: str
+) -> None:
+    with pytest.raises(NoLaw, match=why):
+        _, _, _, reader = read(kind, options, topology)
+        reader.at(0)
+
+
+class Triggered(Sampler):
+    """It sends its neighbors what it is at only where that is far from the origin."""
+
+    threshold: float
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        far = np.abs(x).max(axis=-1, keepdims=True) > self.threshold
+        told = np.where(far, x, 0.9 * x)
+        noise = langevin_noise(rng, 0.01, x)
+        return Positions(network.mix("metropolis", told) - 0.01 * problem.gradient(x) + noise)
+
+
+@pytest.mark.parametrize("threshold", [1e-4, 1e-2, 1.0, 100.0, 1e4])
+def test_a_trigger_is_noticed_wherever_its_threshold_is(threshold: float) -> None:
+    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    with pytest.raises(NoLaw, match="not affine"):
+        StepReader(Triggered(threshold=threshold), problem, network).at(0)
+
+
+class Alternating(Sampler):
+    """Agents average now and then."""
+
+    period: int
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        moved = x - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
+        return Positions(network.mix("metropolis", moved) if k % self.period == 0 else moved)
+
+
+@pytest.mark.parametrize("period", [2, 5, 49, 1013])
+def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
+    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(Alternating(period=period), problem, network)
+    alone, mixing = np.eye(10), np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
+    gram = exact.block_diagonal(problem.gram)
+    for k in (0, 1, period - 1, period, period + 1, 3 * period):
+        wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
+        same(reader.at(k).updates[0].matrix, wanted)
+    assert reader.at(1) is reader.at(period + 1)
+
+
+def test_constant_steps_are_read_once() -> None:
+    _, _, _, reader = read("de_sgld", {"step_size": 0.02}, "ring")
+    assert reader.at(0) is reader.at(10**9)
+
+
+class Clocked(NamedTuple):
+    """Positions, and a number that grows with the iterations."""
+
+    x: np.ndarray
+    age: np.ndarray
+
+
+class Ageing(Sampler):
+    """Its steps shrink by what it keeps of its age."""
+
+    def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+        return Clocked(x0, np.ones(len(x0)))
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, age = state
+        eta = (0.1 / age)[:, None, None]
+        noise = np.sqrt(2 * eta) * rng.standard_normal(x.shape)
+        return Clocked(x - eta * problem.gradient(x) + noise, np.minimum(age + 1, 4))
+
+
+def test_what_is_the_same_for_all_chains_is_followed() -> None:
+    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(Ageing(), problem, network)
+    for k in (7, 2, 0, 100):
+        eta = 0.1 / min(k + 1, 4)
+        same(reader.at(k).updates[0].noise, 2 * eta * np.eye(10))
+
+
+class Sleepy(Sampler):
+    """Its state has a coordinate that chance reaches late."""
+
+    def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+        return Clocked(x0, np.zeros(x0.shape))
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, age = state
+        noise = rng.standard_normal(x.shape)
+        return Clocked(0.9 * x + 0.1 * age + noise, x if k > 20 else age)
+
+
+def test_chance_that_comes_late_is_noticed() -> None:
+    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    with pytest.raises(NoLaw, match="later on"):
+        StepReader(Sleepy(), problem, network).at(21)
+
+
+class Twice(Sampler):
+    """It mixes twice in a step."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x + langevin_noise(rng, 0.1, state.x)
+        return Positions(network.mix("metropolis", network.mix("metropolis", x)))
+
+
+def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
+    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
+    same(StepReader(Twice(), problem, network).at(0).updates[0].matrix, mix @ mix)
+    lossy = concord.network("ring", 5, loss=LOSS)
+    with pytest.raises(NoLaw, match="vectors may get lost"):
+        StepReader(Twice(), problem, lossy)
+
+
+def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
+    chosen = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.02}, "sampler").params
+    problem = Quadratics.drawn(5, 2)
+    far = Quadratics(problem.gram, 1e8 * problem.shift)
+    network = concord.network("ring", 5)
+    same(
+        StepReader(chosen, far, network).at(0).updates[0].matrix,
+        StepReader(chosen, problem, network).at(0).updates[0].matrix,
+    )
