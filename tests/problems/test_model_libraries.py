@@ -369,21 +369,6 @@ def mistaken_pymc(what):
         return model, "y has missing values"
 
 
-def test_masked_data_of_a_numpyro_model_are_refused() -> None:
-    def model(y):
-        mu = numpyro.sample("mu", law.Normal(0, 5))
-        with numpyro.plate("row", len(y)):
-            numpyro.sample("y", law.Normal(mu, 1), obs=y)
-
-    whole = np.ma.masked_array(Y)
-    assert concord.from_numpyro(model, whole, over="row", agents=4).agents == 4
-    masked = np.ma.masked_array(Y, np.arange(N) == 3)
-    with pytest.raises(ConcordError, match="argument 0: masked entries, 1 of them"):
-        concord.from_numpyro(model, masked, over="row", agents=4)
-    with pytest.raises(ConcordError, match="argument y: masked entries, 1 of them"):
-        concord.from_numpyro(model, y=masked, over="row", agents=4)
-
-
 MISTAKES = ("no dims", "observed without", "constants", "centered", "discrete", "one number")
 
 
