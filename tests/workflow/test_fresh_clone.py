@@ -128,7 +128,7 @@ def test_a_study_says_what_to_install(clone, tmp_path):
     shutil.copytree(ROOT / "src/concord/studies/template", tmp_path / "study")
     said = clone.refusal("-n", folder=tmp_path / "study")
     assert said.startswith(f"concord: {clone.lacking('concord')}; type: ")
-    assert f"{clone.python} -m pip install '/path/to/concord[workflow]'" in said
+    assert f"{clone.python} -m pip install '/path/to/concord'" in said
 
 
 def test_a_deployed_workflow_plans_once_it_is_typed(clone, tmp_path):

@@ -1,4 +1,4 @@
-"""With its logger a run of the workflow says a line per figure; the rest is asked for, or logged."""
+"""With its logger a run says a line per figure; all that Snakemake says is asked for, or logged."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ FIGURE = f"{RESULTS}/figures/fig1.pdf"
 
 def said(project: Project, *arguments: str) -> tuple[int, list[str]]:
     """Return the exit code and what was said of a run, as one would type it."""
-    command = project.command("--logger", "concord", *arguments)
+    command = project.command(*arguments, "--logger", "concord")
     done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=240)
     lines = [line for line in done.stderr.splitlines() if "workflow specific profile" not in line]
     return done.returncode, lines
