@@ -82,11 +82,14 @@ def clone(tmp_path_factory) -> Clone:
     if done.returncode:
         pytest.skip(f"Snakemake cannot be installed here: {done.stderr.strip()[-200:]}")
     original = folder / "original"
-    for part in (*PARTS, "README.md", "LICENSE", "CONTRIBUTING.md", "docs", "pyproject.toml"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
-        original.mkdir(exist_ok=True)
-        copy(ROOT / part, original / part)
-    shutil.copy2(ROOT / ".gitignore", original)
+    original.mkdir()
+    others = (".gitignore", "README.md", "LICENSE", "CONTRIBUTING.md", "docs", "pyproject.toml")
+    for part in (*PARTS, *others):
+        if (ROOT / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, original / part, ignore=ignored)
+        else:
+            shutil.copy2(ROOT / part, original)
     identity = ("-c", "user.name=Concord", "-c", "user.email=concord@example.org")
     for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "1"), ("tag", "v1")):
         subprocess.run(["git", *command], cwd=original, check=True)
