@@ -13,7 +13,8 @@ from concord.commands.kinds import find_plugins, named
 from concord.errors import ConcordError
 from concord.provenance import excuse
 
-# Seconds that an import, or a check, may take: of what is built in none takes more than a few.
+# Seconds that an import, or a check, may take. What is built in takes seconds, on a busy machine
+# up to a minute.
 LIMIT = 300.0
 
 
