@@ -15,6 +15,7 @@ import numpy as np
 
 from concord import plugins
 from concord.contracts import (
+    AmplifyingSampler,
     Divisible,
     Extra,
     NeedsData,
@@ -348,9 +349,21 @@ def recorded(document: Mapping[str, Any]) -> Sequence[int]:
 
 
 def amplifies(document: Mapping[str, Any]) -> bool:
-    """Whether rounding errors grow in a run until its chains are others on another processor."""
+    """Whether rounding errors grow in a run until its chains are others on another processor.
+
+    The problem amplifies them (training LeNet), or the sampler with these options.
+    """
     kind = document.get("problem", {}).get("kind")
-    return bool(kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"))
+    if kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"):
+        return True
+    options = dict(document.get("sampler", {}))
+    if not (kind := options.pop("kind", None)):
+        return False
+    sampler = plugin("samplers", kind, "sampler")
+    if not offers(sampler, AmplifyingSampler):
+        return False
+    params = build(sampler.Params, options, "sampler")
+    return sampler.amplifies(params, document["agents"], document["iterations"])
 
 
 def read(path: Path) -> Run:

@@ -24,8 +24,9 @@ of its own and from where agents are by then. It sums mini-batches unscaled (``b
 never draws the last point (``batch_pool: all_but_last``), and has twice the prior's gradient in
 every agent (the problem's ``prior_share: twice``).
 
-Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step; two of
-each with ``form: two_steps``, which counts that as one.
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step; with
+``form: two_steps`` two gradients, and one vector: neighbors stay where they are between an agent's
+two steps, and hear of the second alone.
 Needs: a connected network, or no edges at all.
 """
 
@@ -42,7 +43,7 @@ from concord.networks.weights import Weights, weights_of
 from concord.options import Options
 from concord.samplers._checks import check_arrivals, check_weighted
 from concord.samplers._parts import by_step, gradients, pieces, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
+from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize, estimator_of_agent
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -84,10 +85,10 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, without corrections, and the step."""
-    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     if params.form == "two_steps":
-        return State(x0.copy(), np.empty(0)), _two_steps(channel, gradient, params, x0)
+        return State(x0.copy(), np.empty(0)), _two_steps(channel, problem, params, x0)
+    gradient = gradients(problem, params, x0)
     mix = channel.mixer(weights_of(topology, params.weights))
     info = to_all_neighbors(channel)
     grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
@@ -111,15 +112,15 @@ def init(
     return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 
 
-def _two_steps(channel: Channel, gradient: Estimator, params: Params, x0: np.ndarray) -> Step:
+def _two_steps(channel: Channel, problem: Problem, params: Params, x0: np.ndarray) -> Step:
     """Return the step in which one agent after another moves by W~ and then by W."""
+    gradient, how = gradients(problem, params, x0), (params.batch_scale, params.batch_pool)
+    second = estimator_of_agent(problem, params.batch_size, len(x0), scale=how[0], pool=how[1])
     weights, h = weights_of(channel.topology, params.weights), params.h
     own, move = weights.diagonal, channel.mixer(weights, "in_place", sends=False)
-    info = Info(
-        2 * channel.unicasts, 2 * channel.broadcasts, None, np.full(channel.topology.agents, 2)
-    )
+    info = to_all_neighbors(channel)._replace(gradients=np.full(channel.topology.agents, 2))
     grad, first, noise, spare = (np.empty_like(x0) for _ in range(4))
-    between = np.zeros_like(x0)  # after an agent's first step; others' gradients are not used
+    once, pull = (np.empty_like(x0[:, 0]) for _ in range(2))  # an agent after its first step
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
@@ -129,15 +130,14 @@ def _two_steps(channel: Channel, gradient: Estimator, params: Params, x0: np.nda
         normal(rng, np.sqrt(2 * eta), noise)
 
         def twice(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
-            once = between[:, agent]
             np.multiply(total, 1 - h, out=once)
-            once += h * x[:, agent]
-            once += first[:, agent]
-            gradient(between, rng, grad)
+            np.add(once, h * x[:, agent], out=once)
+            np.add(once, first[:, agent], out=once)
+            second(agent, once, rng, pull)
             np.subtract(once, x[:, agent], out=new)
             np.multiply(new, own[agent], out=new)
             np.add(new, total, out=new)
-            kick(rng, eta, grad[:, agent], out=new, x=new, noise=noise[:, agent])
+            kick(rng, eta, pull, out=new, x=new, noise=noise[:, agent])
 
         move(x, twice, new)
         spare = x

@@ -60,6 +60,8 @@ from concord.sampling.schedules import Schedule
 NAME = "Gossip ULA"
 WHOLE = "in a tick two agents of the whole network move"
 
+# Ticks within which no run of bhar2023 grew rounding errors beyond 1e-7.
+LONG = 5_000
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
 # Up to so many numbers it is faster to copy all positions than those of the last tick's agents.
@@ -417,9 +419,18 @@ def _trigger(
     return trigger
 
 
-def amplifies(params: Params, iterations: int) -> bool:
-    """Triggers do: each is a yes or a no, and of tens of thousands some are decided by rounding."""
-    return params.communication == "triggered" and iterations >= 10_000
+def amplifies(params: Params, agents: int, iterations: int) -> bool:
+    """Triggers do while agents move more by stale differences than by noise.
+
+    A difference of communicated samples, up to the threshold, pulls again in every tick until they
+    are communicated anew: too far if its pull exceeds the noise, beta^2 mu / tau^delta > N^2
+    alpha / 2. Then small differences grow, and after thousands of ticks triggers differ.
+    """
+    if params.communication != "triggered" or iterations < LONG:
+        return False
+    k = 2 * LONG
+    (threshold,) = _levels(np.array([2.0 * k / agents]), params)
+    return bool(params.fusion(k) ** 2 * threshold > agents**2 * params.step_size(k) / 2)
 
 
 def choices(

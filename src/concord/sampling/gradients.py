@@ -1,7 +1,8 @@
 """Gradient estimators: full gradients, or mini-batches drawn with replacement or in epochs."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from contextlib import suppress
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from concord.contracts import (
     BatchGradient,
     BatchNoise,
     ChosenAgents,
+    Divisible,
     GradientAt,
     Problem,
     Quadratic,
@@ -20,6 +22,7 @@ from concord.options import Count
 from concord.resume import keep
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
+OfAgent = Callable[[int, np.ndarray, np.random.Generator, np.ndarray], object]
 Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Draw = Callable[[np.random.Generator, np.ndarray], object]
 
@@ -109,18 +112,8 @@ def estimator(
         return lambda x, rng, out: full(x, out)
 
     shape, batched = (chains, problem.agents, batch_size), batched_of(problem)
-    partial, counts = batched.batch_gradient(chains, batch_size), batched.counts
-    if scale != "data":
-        like = (chains, problem.agents, problem.dim)
-        partial = _rescaled(problem, partial, like, stands_for(batch_size, scale))
+    partial, counts = _partial(problem, chains, batch_size, scale), _pool(batched.counts, pool)
     rows = np.empty(shape, dtype=np.intp)
-    if pool == "all_but_last":
-        counts = counts - 1
-        if counts.min() < 1:
-            raise ConcordError(
-                f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
-                "give it more, or use batch_pool: all"
-            )
     if order == "with_replacement":
         draw = _replacing(counts, shape)
     else:
@@ -131,6 +124,62 @@ def estimator(
         return partial(x, rows, out)
 
     return estimate
+
+
+def estimator_of_agent(
+    problem: Problem, batch_size: int | None, chains: int, *, scale: str = "data", pool: str = "all"
+) -> OfAgent:
+    """Return ``estimate(agent, x, rng, out)``, which writes a gradient of one agent's potential.
+
+    x and out have shape (chains, dim). Points are those that ``estimator`` draws with replacement,
+    of all agents. Where the problem cannot be divided all agents' gradients are computed for it.
+    """
+    parts: list[Any] = []
+    if isinstance(problem, Divisible):
+        with suppress(ConcordError):
+            parts = [problem.part(slice(agent, agent + 1)) for agent in range(problem.agents)]
+    whole = parts or [problem]
+    draw, rows = None, np.empty((chains, problem.agents, batch_size or 0), dtype=np.intp)
+    if batch_size is None:
+        full = [each.gradient(chains) for each in whole]
+    else:
+        draw = _replacing(_pool(batched_of(problem).counts, pool), rows.shape)
+        partial = [_partial(each, chains, batch_size, scale) for each in whole]
+    at = np.zeros((chains, 1 if parts else problem.agents, problem.dim))
+    found = np.empty_like(at)
+
+    def estimate(agent: int, x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
+        which, place = (agent, 0) if parts else (0, agent)
+        at[:, place] = x
+        if draw is None:
+            full[which](at, found)
+        else:
+            draw(rng, rows)
+            partial[which](at, rows[:, agent : agent + 1].copy() if parts else rows, found)
+        np.copyto(out, found[:, place])
+
+    return estimate
+
+
+def _partial(problem: Problem, chains: int, batch_size: int, scale: str) -> BatchGradient:
+    """Return the estimates from given points, scaled as ``estimator`` says."""
+    partial = batched_of(problem).batch_gradient(chains, batch_size)
+    if scale == "data":
+        return partial
+    shape = chains, problem.agents, problem.dim
+    return _rescaled(problem, partial, shape, stands_for(batch_size, scale))
+
+
+def _pool(counts: np.ndarray, pool: str) -> np.ndarray:
+    """Return how many of their points agents draw from."""
+    if pool == "all":
+        return counts
+    if counts.min() < 2:
+        raise ConcordError(
+            f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
+            "give it more, or use batch_pool: all"
+        )
+    return counts - 1
 
 
 def differences(problem: Problem, batch_size: int, chains: int) -> Difference:

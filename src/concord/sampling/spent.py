@@ -65,6 +65,7 @@ def watched(problem: Any, batch_size: int | None, tally: Tally, whole: bool) -> 
     """
     if whole:
         own = copy(problem)
+        own.part = None  # whose evaluations nobody would note
     else:
         kept = {name: getattr(problem, name) for name in PLAIN if name in dir(problem)}
         own = SimpleNamespace(**kept, posterior=None)
