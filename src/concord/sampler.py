@@ -73,6 +73,10 @@ class Sampler(Options):
         """Return the state after iteration k, which begins at 0."""
         raise NotImplementedError
 
+    def amplifies(self, agents: int, iterations: int) -> bool:
+        """Tell whether rounding errors grow until the chains of another processor are others."""
+        return False
+
     def vector_size(self, dim: int, itemsize: int) -> float | None:
         """Return the bytes of a vector that it sends, on average; None: as the network has them."""
         return None

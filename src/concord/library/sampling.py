@@ -166,7 +166,8 @@ def law(
         As of ``concord.sample``.
     approximate
         Of a problem of any gradient: every agent is linearized at its own law along the way. The
-        law says so (``approximate``); how far off it is, docs/recommend.md tells.
+        law says so (``approximate``); how far off it is, docs/recommend.md tells. It is refused
+        where it is not finite, though chains may be.
 
     Returns
     -------
