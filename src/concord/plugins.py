@@ -299,10 +299,7 @@ def _lacking(names: set[str]) -> str:
 
     best = max(PACKAGES.values(), key=share)
     if not share(best):
-        return (
-            "it defines no kind, such as a sampler (a class with a step); see "
-            "docs/plugins.md"
-        )
+        return "it defines no kind, such as a sampler (a class with a step); see docs/plugins.md"
     missing = [name for name in best.defines if name not in names]
     return f"it lacks {' and '.join(missing)}, which a {best.one} defines; add it"
 

@@ -15,7 +15,7 @@ import numpy as np
 import concord
 from concord import contracts
 from concord.chains import Labels, sample_chains
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, _linearized, stable_step
