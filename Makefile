@@ -7,7 +7,8 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
 SNAKEMAKE := $(BIN)/snakemake
-ARGUMENTS = --cores $(CORES) $(SNAKEMAKE_ARGS)
+# A line per figure; with SNAKEMAKE_ARGS=--logger-concord-full all that Snakemake says.
+ARGUMENTS = --logger concord --cores $(CORES) $(SNAKEMAKE_ARGS)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Written last and named after the lock's checksum: it is missing after an interrupted set-up and
 # whenever the lock has changed.
@@ -57,7 +58,7 @@ site: $(READY) ## site/: findings, papers, curves and documents as pages, of wha
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
 
-crate: $(READY) ## results/crate.zip: what was made, for others to check with `concord verify`
+crate: $(READY) ## results/crate.zip: what was made, in one file
 	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
 	$(SNAKEMAKE) crate $(ARGUMENTS)
 

@@ -12,7 +12,19 @@ import msgspec
 from concord.contracts import Extra, declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
-from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
+from concord.plugins import (
+    PACKAGES,
+    Chosen,
+    display_name,
+    docstring_of,
+    executed,
+    kinds,
+    location,
+    options_of,
+    origin,
+    parsed,
+    plugin,
+)
 from concord.provenance import file_of
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
@@ -72,11 +84,11 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     and the metrics of a family, with what readers see of them (``labels``).
     """
     module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
-    text = inspect.cleandoc(module.__doc__ or "") if module else _docstring(package, kind)
+    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
     found: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
-        "name": declared(module, "NAME") or None if module else None,
+        "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
@@ -87,7 +99,7 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
         found["metrics"] = list(module.METRICS)
         found["labels"] = list(_labels(module))
     else:
-        found["options"] = [_option(field) for field in msgspec.structs.fields(module.Params)]
+        found["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
     return found
 
 

@@ -79,11 +79,6 @@ def _whole(content: bytes) -> dict[str, Any]:
     return dict(json.loads(content)) if end == _end(body) else {}
 
 
-def unsealed(content: bytes) -> Made:
-    """Return what a result was made from, of its seal's content; nothing where that was changed."""
-    return _whole(content).get("made", {})
-
-
 def sealed(path: Path) -> tuple[Made, str]:
     """Return what a result was made from, and its SHA-256, as its seal has them; or nothing."""
     document = _read(path)

@@ -21,8 +21,7 @@ from concord.integrity import Made
 from concord.io import dump_yaml, whole, write_whole
 from concord.plugins import provided
 from concord.progress import each
-from concord.provenance import describe, digest
-from concord.resume import SECONDS, Checkpoint, forget
+from concord.provenance import describe
 from concord.runs import measure as measuring
 from concord.runs import sample as sampling
 from concord.runs.run import Run
@@ -238,7 +237,7 @@ def _make_trace(place: Place, progress: bool = False) -> None:
     if pieces:
         trace = join_traces([read_trace(piece) for piece in pieces])
     else:
-        trace = _drawn(place.run, place.resources, place.trace, progress)
+        trace = _drawn(place.run, place.resources, progress)
     _write_trace(place.run, place.stated, trace, place.trace, place.resources)
     for piece in pieces:
         piece.unlink()
@@ -248,21 +247,14 @@ def _make_trace(place: Place, progress: bool = False) -> None:
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
     if place.lacks_piece(chains):
         piece = place.piece(chains)
-        trace = _drawn(place.run, place.resources, piece, progress, chains)
+        trace = _drawn(place.run, place.resources, progress, chains)
         _write_trace(place.run, place.stated, trace, piece, place.resources, chains)
 
 
 def _drawn(
-    run: Run,
-    resources: Path,
-    output: Path,
-    progress: bool | None = False,
-    chains: Chains | None = None,
-    seconds: float = SECONDS,
+    run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
 ) -> Trace:
-    made = digest(sampling.made(run, resources, chains))
-    checkpoint = Checkpoint(output, made, seconds)
-    return sampling.sample(run, run.build_problem(resources), progress, chains, checkpoint)
+    return sampling.sample(run, run.build_problem(resources), progress, chains)
 
 
 def _vary(place: Place) -> None:
@@ -310,11 +302,8 @@ def sample(
     progress: bool | None = False,
     chains: Chains | None = None,
     pieces: Sequence[Path] = (),
-    checkpoint: float = SECONDS,
 ) -> None:
     """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
-
-    What a run needs to go on is written beside the output every so many seconds (``checkpoint``).
 
     A ConcordError if a piece is of another run, or they are not all the run's chains in their
     order.
@@ -323,7 +312,7 @@ def sample(
     if pieces:
         trace = _joined(run, pieces, run_path, output, resources)
     else:
-        trace = _drawn(run, resources, output, progress, chains, checkpoint)
+        trace = _drawn(run, resources, progress, chains)
     _write_trace(run, run_path, trace, output, resources, chains)
 
 
@@ -382,7 +371,6 @@ def _write_trace(
     with whole(output) as path:
         write_trace(trace, path)
     integrity.seal([output], source)
-    forget(output)
 
 
 def _write_table(

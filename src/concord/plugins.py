@@ -131,6 +131,22 @@ def _is_sampler(kind: type, module: Any) -> bool:
     return kind.__module__ == module.__name__ and hasattr(kind, "step")
 
 
+def options_of(module: Any) -> Any:
+    """Return the class of a kind's options: its ``Params``, or a sampler itself."""
+    return module if isinstance(module, type) else module.Params
+
+
+def display_name(module: Any) -> str:
+    """Return what readers call a kind, such as "DE-SGLD"; nothing if it does not say."""
+    return str(module.name if isinstance(module, type) else getattr(module, "NAME", ""))
+
+
+def docstring_of(module: Any) -> str:
+    """Return the docstring of a kind's module."""
+    source = sys.modules[module.__module__] if isinstance(module, type) else module
+    return source.__doc__ or ""
+
+
 def executed(package: str, kind: str) -> bool:
     """Return whether a kind is built in, or has been executed in this process."""
     if kind in built_in(package):
@@ -224,7 +240,9 @@ def add(path: Path) -> tuple[str, str]:
     """Make a file a plug-in, unless it is none or named like another; return package and kind."""
     if path.exists() and not path.is_file():
         raise ConcordError(f"{path}: it is a pipe, a folder or a device, and no file; remove it")
-    if not path.resolve().is_relative_to(path.absolute().parents[1].resolve()):
+    # Path.resolve raises for a link that leads to itself, which then cannot be read.
+    study = os.path.realpath(path.absolute().parents[1])
+    if not Path(os.path.realpath(path)).is_relative_to(study):
         raise ConcordError(
             f"{path}: it links to a file outside of its study, which is not executed; copy it"
         )
@@ -281,10 +299,7 @@ def _lacking(names: set[str]) -> str:
 
     best = max(PACKAGES.values(), key=share)
     if not share(best):
-        return (
-            "it defines no kind, such as a sampler (a class with a step); see "
-            "docs/plugins.md"
-        )
+        return "it defines no kind, such as a sampler (a class with a step); see docs/plugins.md"
     missing = [name for name in best.defines if name not in names]
     return f"it lacks {' and '.join(missing)}, which a {best.one} defines; add it"
 
@@ -391,7 +406,7 @@ class Chosen:
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
         self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
         self.kind: str = kind
-        self.params = build(getattr(self.module, "Params", self.module), options, where)
+        self.params = build(options_of(self.module), options, where)
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:

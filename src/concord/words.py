@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from concord import metrics
-from concord.contracts import PRICES, declared
-from concord.plugins import PACKAGES, executed, exists, plugin
+from concord.contracts import PRICES
+from concord.plugins import PACKAGES, display_name, executed, exists, plugin
 
 # Words of captions that a stranger does not know.
 TERMS = {
@@ -165,7 +165,7 @@ def called(kind: str, names: Mapping[str, str] | None = None) -> str:
         return str(names[kind])
     for package in PACKAGES:
         known = exists(package, kind) and executed(package, kind)
-        if known and (name := declared(plugin(package, kind, package), "NAME")):
+        if known and (name := display_name(plugin(package, kind, package))):
             return name
     return ""
 

@@ -133,7 +133,6 @@ class Sampling:
         self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
         self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
         self._problem = problem
-        self._numbers: Any = streams.Ahead(self._rng)  # as the loop gives them to steps
         self._recorder = Recorder(Record(at=(0,)), problem, self._x0.shape, 0)
         self.positions = self._x0.nbytes
         tracemalloc.start()
@@ -147,7 +146,7 @@ class Sampling:
 
     def __call__(self) -> None:
         """Take one step as the loop does: counted, checked for divergence, and not recorded."""
-        self._state, info = self._step(self._state, 0, self._numbers)
+        self._state, info = self._step(self._state, 0, self._rng)
         self._recorder.observe(1, self._state.x, info)
 
     def run(self, iterations: int) -> Work:
@@ -157,7 +156,7 @@ class Sampling:
             state, step = self._start()
             record = Record(every=10)
             recorder = Recorder(record, self._problem, self._x0.shape, iterations)
-            simulate(state, step, iterations, recorder, self._numbers)
+            simulate(state, step, iterations, recorder, self._rng)
 
         return work
 
@@ -376,20 +375,6 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
             normals(chains, 6, 2),
             aim=AIMS["de_sgld"],
         )
-
-
-@entry
-def normal_numbers(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time normal numbers as numba draws them against numpy, of the same generator."""
-    size = 20_000 if tiny else 1_000_000
-    if reason := _missing("numba"):
-        yield Skipped("normal numbers", reason)
-        return
-    with compiled_or_not(True):
-        ahead, out = streams.Ahead(streams.generator(1, "bench", "normals")), np.empty(size)
-    yield Case(
-        f"{size} normal numbers / numpy's", lambda: ahead.normals(out), normals(size), aim=0.4
-    )
 
 
 # Agents for which a step draws normal numbers, where these are not all.

@@ -12,8 +12,7 @@ from concord.networks.matrix import AgentMatrix
 from concord.networks.mixing import mixer
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import de_sgld
-from concord.sampling.kick import coming, kick, normal
-from concord.sampling.streams import BLOCK, Ahead
+from concord.sampling.kick import coming, kick
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -1e-310])
 
@@ -54,7 +53,7 @@ def numbers(trial: int) -> list[np.ndarray]:
     problem = QuadraticProblem.__new__(QuadraticProblem)
     problem.gram, problem.shift = odd(rng, agents, dim, dim), odd(rng, agents, dim)
     problem.agents, problem.dim = agents, dim
-    noise, found = Ahead(np.random.default_rng(trial)), []
+    noise, found = np.random.default_rng(trial), []
     mix = mixer(matrix, chains, dim, "simultaneous")
     with np.errstate(all="ignore"):
         found += [mix(x, None, np.empty(shape)), mix(x, plus, np.empty(shape))]
@@ -73,32 +72,6 @@ def test_steps_of_any_shape_have_numpys_bytes(numba) -> None:
         numpys = numbers(trial)
         numba(True)
         assert all(same(*pair) for pair in zip(numpys, numbers(trial), strict=True)), trial
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_numbers_drawn_ahead_are_the_generators_own(numba, there) -> None:
-    """Whoever asks for what, in any order, and the generator is where it would be."""
-    numba(there)
-    for trial in range(20):
-        own, plain = np.random.default_rng(trial), np.random.default_rng(trial)
-        ahead, order = Ahead(own), np.random.default_rng(trial + 100)
-        quiet = order.integers(0, 30)  # then something else is drawn, too
-        for turn in range(40):
-            what = order.integers(0, 2 if turn < quiet else 6)
-            size = int(order.choice([1, 200, 4000, BLOCK // 2, BLOCK + 3]))
-            if what < 2:
-                expected = plain.standard_normal((2, size))
-                assert (normal(ahead, 1.0, np.empty((2, size))) == expected).all()
-            elif what == 2:
-                assert ahead.random() == plain.random()
-            elif what == 3:
-                assert (ahead.integers(0, 7, size) == plain.integers(0, 7, size)).all()
-            elif what == 4:
-                given = ahead.standard_normal(out=np.empty(size, np.float32), dtype=np.float32)
-                assert (given == plain.standard_normal(size, dtype=np.float32)).all()
-            else:
-                assert (ahead.standard_normal(out=np.empty(3)) == plain.standard_normal(3)).all()
-        assert ahead.bit_generator.state == plain.bit_generator.state
 
 
 def test_kernels_say_what_they_do_not_take(numba) -> None:
@@ -228,4 +201,4 @@ def test_what_is_compiled_is_kept_where_there_is_a_place(monkeypatch) -> None:
         return make
 
     monkeypatch.setattr(kernels, "njit", njit)
-    assert kernels.kick().__name__ == "kick" and tried == [True, False]
+    assert kernels.weigh(2).__name__ == "weigh" and tried == [True, False]

@@ -1,7 +1,6 @@
 """Leaps have the bytes of the steps one by one, of every sampler and problem that has them."""
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from concord import compiled
 from concord.contracts import Info, Landed
 from concord.options import build
 from concord.problems.kinds import tied_mixture
-from concord.resume import Checkpoint
 from concord.sampling import leaps, loop
 from concord.sampling.partition import Partition
 from concord.sampling.recorder import Record, Recorder
@@ -121,43 +119,6 @@ def test_leaps_note_who_diverges_and_when(chosen, case):
         found.append(sampled((*case[:2], far), problem))
     assert len(set(found[0]["diverged_at"].tolist()) - {-1, 0, 1}) > 2
     assert_same(*found)
-
-
-class Killed(Exception):
-    """In place of the end of a process."""
-
-
-class Killing(Checkpoint):
-    """Writes after each leap and step, until a process is killed."""
-
-    def due(self, k: int, iterations: int) -> bool:
-        return True
-
-    def write(self, at: Any, made: Any) -> None:
-        super().write(at, made)
-        if at == (0, 60):
-            raise Killed
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_a_killed_run_goes_on_between_leaps(chosen, monkeypatch, tmp_path, case):
-    chosen("leaps")
-    problem, named = mixture(case[1]), {"labels": ("paper", "problem", "experiment", "run")}
-    whole, path, own = sampled(case, problem, **named), tmp_path / "trace.nc", loop.sample
-    monkeypatch.setattr(loop, "sample", partial(own, checkpoint=Killing(path, "this")))
-    with pytest.raises(Killed):
-        sampled(case, problem, **named)
-    again = Checkpoint(path, "this")
-    assert again.found()["at"].tolist() == [0, 60]
-    monkeypatch.setattr(loop, "sample", partial(own, checkpoint=again))
-    assert_same(whole, sampled(case, problem, **named))
-
-
-def test_checkpoints_are_looked_for_where_leaps_pass_over_their_iterations(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "trace.nc", "this", seconds=0.0)
-    assert [checkpoint.due(k, 10_000) for k in (3, 9, 10, 15, 37, 38)] == [
-        *(False, False, True, False, True, False),
-    ]
 
 
 def test_there_are_no_leaps_where_something_happens_or_much_is_moved(chosen):

@@ -53,11 +53,13 @@ from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
 from concord.metrics import Row, _laws
 from concord.networks.privacy import sigma
-from concord.networks.topology import Topology
-from concord.plugins import built_in, location
+from concord.networks.conditions import network_under
+from concord.networks.network import Network
+from concord.plugins import location
 from concord.provenance import code
 from concord.runs.keys import Arena
 from concord.runs.run import Run
+from concord.sampler import Sampler
 from concord.sampling import streams
 
 PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2
@@ -79,7 +81,7 @@ class Task(NamedTuple):
 
     problems: list[Problem]
     names: list[str]
-    topology: Topology
+    network: Network
     masks: Any
     kept: dict[Any, Any]
 
@@ -121,27 +123,22 @@ def task_of(run: Run, resources: Path) -> Task:
         _problems.clear()
         _problems[known_as] = [run.build_problem(resources, name) for name in names], {}
     problems, kept = _problems[known_as]
-    return Task(problems, names, run.graph, masks, kept)
+    return Task(problems, names, run.network_of_agents, masks, kept)
 
 
 def score(run: Run, task: Task) -> Scored:
     """Score an entry on a task."""
-    sampler, params, arena = run.sampler.module, run.sampler.params, run.arena
+    sampler, arena = run.sampler.params, run.arena
     assert arena is not None
-    last = run.iterations
-    limited: tuple[Any, Topology] = task.problems[0], task.topology
-    if _laws.is_long_ring(*limited):
-        limited = _laws.short_ring(task.problems[0])
+    last, first = run.iterations, task.problems[0]
     try:
-        sampler.check(task.problems[0], task.topology, params)
-        mix, vectors = read_out(arena.read, task.topology)
-        prices.begin(sampler, params, task.problems[0], task.topology, task.masks())
-        if run.sampler.kind not in built_in("samplers"):
-            prices.check(sampler, params, *limited)
+        sampler.check(first, task.network)
+        mix, vectors = read_out(arena.read, task.network)
+        prices.try_step(sampler, first, task.network, task.masks())
     except ConcordError as error:
         return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     where = f"{run.experiment}.arena"
-    groups, limits = settings(sampler, params, arena, *limited, where)
+    groups, limits = settings(sampler, arena, first, task.network, where)
     positions = run.initial.moments(task.problems[0].dim)
     seeks = arena.aim is not None and arena.tune is not None and arena.share is None
     count = SETTINGS if seeks else sum(len(group) for group in groups)
@@ -150,42 +147,42 @@ def score(run: Run, task: Task) -> Scored:
     def path_of(
         names: Sequence[str],
         problems: Sequence[Problem],
-        own: Any,
-        topology: Topology,
+        samplers: Sequence[Sampler],
+        network: Network,
         share: int = 1,
     ) -> Laws | Chains | None:
         try:
-            return _laws.of_versions(sampler, problems, topology, own, positions, mix)
+            return _laws.of_versions(samplers, problems, network, positions, mix)
         except _laws.NoLaw:
             if not arena.sampled:
                 return None
         named = list(zip(names, problems, strict=True))
         fewer = replace(run, chains=max(run.chains // share, 2))
-        return Chains(sampler, named, topology, own, fewer, run.initial, mix, task.kept)
+        return Chains(samplers, named, network, fewer, run.initial, mix, task.kept)
 
     def tries(group: list[Setting]) -> Tried | None:
-        own, size = [setting.params for setting in group], len(group)
-        price = prices.per_iteration(sampler, own[0], task.problems[0], task.topology, task.masks())
-        price["bytes"] += bytes_of(vectors, task.problems[0])
+        own, size = [setting.sampler for setting in group], len(group)
+        price = prices.price_per_iteration(own[0], first, task.network, task.masks())
+        price["bytes"] += bytes_of(vectors, first)
         price = {name: runs * paid for name, paid in price.items()}
         names, problems = task.names[:1] * size, task.problems[:1] * size
         path = path_of(names, problems, own, network_of(own[0], price), TUNING)
         return None if path is None else (group, path, price)
 
-    def network_of(params: Any, price: Mapping[str, float]) -> Topology:
+    def network_of(sampler: Sampler, price: Mapping[str, float]) -> Network:
         """Return the network; with the noise that hides what is sent for the budget, if stated."""
         if arena.epsilon is None:
-            return task.topology
-        network = task.topology
+            return task.network
+        network = task.network
         privacy = network.conditions.privacy
         assert privacy is not None
         ((name, budget),) = arena.budget.items()
-        each = prices.releases(sampler, params, task.problems[0], network, task.masks())
+        each = prices.most_broadcasts(sampler, first, network, task.masks())
         sent = max(math.ceil(each * _iterations(budget, price[name], last) - 1e-9), 1)
         noise = sigma(arena.epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
-        return replace(network, conditions=conditions)
+        return network_under(network.graph, conditions)
 
     tried = [one for one in map(tries, groups) if one is not None]
     if len(tried) < len(groups):
@@ -208,14 +205,14 @@ def score(run: Run, task: Task) -> Scored:
         found = _tuned(tried, name, budget, arena, task, last)
         wider = list(tried)
         if found and seeks:
-            more = tries(between(params, arena, found[0], where))
+            more = tries(between(arena, found[0], where))
             assert more is not None
             found = _tuned([*tried, more], name, budget, arena, task, last)
         elif arena.tune is not None and arena.share is None and not arena.paid:
             for _ in range(WIDER):
                 if found is None or not (end := _end(found, open_above)):
                     break
-                more = tries(beyond(params, arena, found[0], end == "largest", where))
+                more = tries(beyond(arena, found[0], end == "largest", where))
                 assert more is not None
                 wider.append(more)
                 found = _tuned(wider, name, budget, arena, task, last)
@@ -230,14 +227,14 @@ def score(run: Run, task: Task) -> Scored:
         rows.append(_network(last, f"steps_by_{name}", about["within twice the best"]))
         if arena.tune is not None and arena.share is None:
             rows.append(_network(last, f"end_by_{name}", float(bool(_end(found, open_above)))))
-        network = network_of(setting.params, paid)
+        network = network_of(setting.sampler, paid)
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
             about["sigma"] = network.conditions.privacy.sigma
             rows.append(_network(last, f"sigma_by_{name}", about["sigma"]))
-        chosen = f"{setting.params} {network.conditions}"
+        chosen = f"{setting.sampler} {network.conditions}"
         if chosen not in judged:
-            every = [setting.params] * arena.sets
+            every = [setting.sampler] * arena.sets
             own = path_of(task.names[1:], task.problems[1:], every, network)
             assert own is not None
             judged[chosen] = own

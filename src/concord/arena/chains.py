@@ -18,14 +18,15 @@ import numpy as np
 
 from concord import metrics
 from concord.arena import scores
+from concord.chains import Labels, sample_chains
 from concord.contracts import Predictive, Problem, Reference, WithReference, WithTests, reference_of
 from concord.metrics import Measurement
-from concord.networks.topology import Topology
+from concord.networks.network import Network
 from concord.runs.run import Run
-from concord.sampling import loop, streams
+from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.loop import Labels
 from concord.record import Diverged, Record
+from concord.sampler import Sampler
 from concord.sampling.trace import Trace
 
 POOLED = 1000  # draws of which distances are
@@ -39,7 +40,7 @@ def known(problem: Problem) -> bool:
 
 
 class Chains:
-    """Versions of a sampler, each a problem and options, that are sampled when they are asked for.
+    """Versions, each a problem and a sampler, that are sampled when they are asked for.
 
     named: the problems by the names that their streams have: noise is apart for each, starts and
     masks are those that all samplers meet.
@@ -49,18 +50,17 @@ class Chains:
 
     def __init__(
         self,
-        sampler: Any,
+        samplers: Sequence[Sampler],
         named: Sequence[tuple[str, Problem]],
-        topology: Topology,
-        params: Sequence[Any],
+        network: Network,
         run: Run,
         law: Law,
         mix: np.ndarray | None = None,
         kept: dict[Any, Any] | None = None,
     ) -> None:
         self._kept = {} if kept is None else kept
-        self._versions = list(zip(named, params, strict=True))
-        self._sampler, self._topology, self._run, self._law = sampler, topology, run, law
+        self._versions = list(zip(named, samplers, strict=True))
+        self._network, self._run, self._law = network, run, law
         self._mix = mix
         self._found: dict[tuple[int, ...], dict[str, np.ndarray]] = {}
 
@@ -86,8 +86,8 @@ class Chains:
         late = range(end // 2 + 1, end + 1)
         both = sorted({*iterations, *late})
         biases, more = [], []
-        for (name, problem), params in self._versions:
-            trace = self._sampled(name, problem, params, both)
+        for (name, problem), sampler in self._versions:
+            trace = self._sampled(name, problem, sampler, both)
             score, own = self._bias(_at(trace, iterations), problem), {}
             if known(problem):
                 own["floor.b2"] = self._floor(name, problem, trace.chains)
@@ -96,7 +96,7 @@ class Chains:
             biases.append(score)
             if known(problem):
                 own |= self._late(_at(trace, late), name, problem)
-            own |= self._families(_at(trace, late), problem, params, name, families)
+            own |= self._families(_at(trace, late), problem, sampler, name, families)
             more.append(own)
         score = {level: np.stack([b[level] for b in biases], axis=1) for level in biases[0]}
         return score, {
@@ -129,10 +129,10 @@ class Chains:
             return found | dict(scores.of_draws(draws, by))
 
     def _one(
-        self, named: tuple[str, Problem], params: Any, iterations: Sequence[int]
+        self, named: tuple[str, Problem], sampler: Sampler, iterations: Sequence[int]
     ) -> dict[str, np.ndarray]:
         try:
-            trace = self._sampled(*named, params, iterations, strict=True)
+            trace = self._sampled(*named, sampler, iterations, strict=True)
         except Diverged:  # the score is infinite, whatever comes
             return {level: np.full(len(iterations), np.inf) for level in scores.LEVELS}
         return self._bias(trace, named[1])
@@ -141,17 +141,17 @@ class Chains:
         self,
         name: str,
         problem: Problem,
-        params: Any,
+        sampler: Sampler,
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
         run = self._run
-        options = f"{params}" if len(self._versions) > 1 else ""
-        trace = loop.sample(
-            self._sampler,
-            params,
+        options = f"{sampler}" if len(self._versions) > 1 else ""
+        trace = sample_chains(
+            sampler,
             problem,
-            self._topology,
+            self._network,
+            batches=run.sampler.batches,
             law=self._law,
             record=Record(at=tuple(iterations)),
             chains=run.chains,
@@ -173,7 +173,7 @@ class Chains:
             return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
 
     def _families(
-        self, trace: Trace, problem: Problem, params: Any, name: str, families: Sequence[str]
+        self, trace: Trace, problem: Problem, sampler: Sampler, name: str, families: Sequence[str]
     ) -> dict[str, dict[str, np.ndarray]]:
         """Return what families of metrics say of a trace, by metric and level."""
         run = self._run
@@ -184,7 +184,7 @@ class Chains:
         if not families:
             return {}
         made = Measurement(
-            trace, problem, self._topology, self._sampler, params, self._law,
+            trace, problem, self._network, sampler, run.sampler.batches, self._law,
             int(trace.draw[-1]), stream,
         )  # fmt: skip
         table: dict[str, dict[str, float]] = {}

@@ -1,174 +1,134 @@
 """What an iteration costs: gradients and bytes of an agent, and simulated seconds.
 
-Who is awake and which links are up counts by its probability. What a sampler or a clock draws, or
-what repeats slowly, is a mean over many iterations. ``Info`` says what a step costs; of a plug-in
-``check`` does not believe it, but finds it out by trying (the tests try what is built in).
+Network and problem count what a sampler takes over some iterations. Who is awake and which links are
+up counts by its probability. What a sampler or a clock draws, or what repeats slowly, is a mean over
+many iterations.
 """
 
-from dataclasses import replace
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from concord.contracts import Problem, SizedSampler, dtype_of
-from concord.errors import ConcordError
-from concord.networks import topology as topologies
-from concord.networks.conditions import Conditions, Static
-from concord.networks.edges import Edges
+from concord.contracts import Problem, dtype_of
+from concord.loop import keep_asleep
+from concord.networks.conditions import Conditions, Static, link_tables, network_under
 from concord.networks.moments import chances
-from concord.networks.network import drawing
-from concord.networks.network import turns as turns_of
-from concord.networks.topology import Topology
-from concord.sampling import spent
+from concord.networks.network import Network
+from concord.problem import CountedProblem
+from concord.sampler import Sampler
 
-# Iterations: of what is always the same, and of what is not; and what is close enough, relative to
-# the mean of gradients, as its standard error over the chains.
-CHAINS, STEPS, MANY, CLOSE = 8, 48, 4800, 0.002
+# Iterations: of what is always the same, and of what is not; and the standard error of the mean of
+# gradients over chains, relative to it, at which that is known.
+CHAINS, STEPS, MOST_STEPS, KNOWN_MEAN = 8, 48, 4800, 0.002
 
 
 class _Counts(NamedTuple):
     """Means of an iteration: of each agent, (agents,), and the seconds that all of them take."""
 
     gradients: np.ndarray
-    unicasts: np.ndarray
+    bytes: np.ndarray
     broadcasts: np.ndarray
     seconds: float
 
 
-def check(sampler: Any, params: Any, problem: Problem, topology: Topology) -> None:
-    """Refuse a sampler whose ``Info`` counts less than its steps use (``sampling.spent``).
-
-    On the network as it is where everything arrives, and on a path of as many agents, on which the
-    vectors that cross an edge are known.
-    """
-    own = Topology(
-        topology.name, topology.agents, topology.edges, topology.weights, topology.directed,
-        topology.messages,
-    )  # fmt: skip
-    graphs = [own]
-    path = topologies.build("path", topology.agents) if topology.agents > 1 else own
-    try:
-        sampler.check(problem, path, params)
-        graphs.append(path)
-    except ConcordError:
-        pass  # it wants a server, or directions
-    for graph in graphs:
-        found = spent.unpaid(sampler, params, problem, graph, 1, (1, 21))
-        if found:
-            raise ConcordError(
-                f"{found}, on {graph.name}; let Info count what steps use (concord test says more)"
-            )
-
-
-def per_iteration(
-    sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
+def price_per_iteration(
+    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the expected price of an iteration, for the mean agent.
 
-    gradients: of its potential (what ``Info`` says; otherwise one of each agent that moves). bytes:
-    of the vectors that it sends, one for every neighbor that needs it; lost ones are paid. seconds:
-    until the last agent has ended it, where the network has a clock; 0 otherwise.
+    gradients: of its potential. bytes: of the vectors that it sends, one for every neighbor that
+    needs it; lost ones are paid. seconds: until the last agent has ended it, where the network has
+    a clock; 0 otherwise.
     """
-    size = problem.dim, dtype_of(problem).itemsize
-    width: float = size[0] * size[1]
-    if topology.conditions.eventful:
-        width = topology.conditions.size(*size)
-    if isinstance(sampler, SizedSampler):
-        width = sampler.size(params, *size)
-    always, awake, up = _always(topology)
-    counts = _counted(sampler, params, problem, always, rng)
+    always, awake, up = _always_on(network)
+    counts = _count(sampler, problem, always, rng)
     seconds = counts.seconds
-    if always is not topology and seconds:
-        seconds = _counted(sampler, params, problem, topology, rng).seconds
-    sent = float(np.mean(counts.unicasts * up))
+    if always is not network and seconds:
+        seconds = _count(sampler, problem, network, rng).seconds
     return {
         "gradients": float(np.mean(counts.gradients * awake)),
-        "bytes": width * sent,
+        "bytes": float(np.mean(counts.bytes * up)),
         "seconds": seconds,
     }
 
 
-def begin(
-    sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
+def try_step(
+    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> None:
     """Take one step: some samplers refuse unsuited input only then."""
-    _counted(sampler, params, problem, topology, rng, most=1)
+    _count(sampler, problem, network, rng, most=1)
 
 
-def releases(
-    sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
+def most_broadcasts(
+    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> float:
     """Return how many vectors the agent that sends most sends to its neighbors, an iteration."""
-    return float(_counted(sampler, params, problem, topology, rng).broadcasts.max())
+    return float(_count(sampler, problem, network, rng).broadcasts.max())
 
 
-def _counted(
-    sampler: Any,
-    params: Any,
+def _count(
+    sampler: Sampler,
     problem: Problem,
-    topology: Topology,
+    network: Network,
     rng: np.random.Generator,
-    most: int = MANY,
+    most: int = MOST_STEPS,
 ) -> _Counts:
-    network = drawing(topology, *rng.spawn(2))
-    x0 = np.tile(problem.posterior.mean if problem.posterior else 0.0, (CHAINS, problem.agents, 1))
-    x0 = np.broadcast_to(x0, (CHAINS, problem.agents, problem.dim)).astype(dtype_of(problem))
-    total = np.zeros((3, CHAINS, problem.agents))
-    seen: set[tuple[float, ...]] = set()  # what iterations cost all agents together
-    ends = np.zeros(CHAINS)
+    masks, times = rng.spawn(2)
+    mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
+    shape = CHAINS, problem.agents, problem.dim
+    x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
+    running, counted = network.start(x0, masks, times), CountedProblem(problem.from_chain(0), CHAINS)
+    seen: set[tuple[Any, ...]] = set()  # what iterations cost each chain
+    ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):
-        state, step = sampler.init(problem.from_chain(0), network, params, x0, rng)
+        state = sampler.init(x0, counted, running, rng)
+        counted.take()
         for k in range(most):
-            state, info = step(state, k, rng)
-            moved = 1.0 if info.active is None else info.active
-            gradients = moved if info.gradients is None else info.gradients
-            parts = gradients, info.unicasts, info.broadcasts
-            for sums, part in zip(total, parts, strict=True):
-                sums += part
+            running.begin(k)
+            state = keep_asleep(running, state, sampler.step(state, k, counted, running, rng))
+            running.end(k, counted.settle(running.awake))
+            totals = counted.total, running.copied_bytes, running.broadcasts
+            every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
             if k < STEPS:
-                every = [np.broadcast_to(part, total.shape[1:]).sum(axis=-1) for part in parts]
-                seen |= set(zip(*(each.tolist() for each in every), strict=True))
-            if info.clock is not None:
-                ends = info.clock.seconds.max(axis=1)
+                seen |= set(zip(*(np.array(every) - before).tolist(), strict=True))
+                before = np.array(every)
+            if running.clock is not None:
+                ends = running.clock.seconds.max(axis=0)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
-            looks = info.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and _steady(total, parts, k + 1):
+            looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
+            if looks and len({row[1:] for row in seen}) == 1 and _mean_known(every[0]):
                 break
-    gradients, unicasts, broadcasts = total.mean(axis=1) / (k + 1)
-    return _Counts(gradients, unicasts, broadcasts, float(ends.mean()) / (k + 1))
+    each = [np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals]
+    return _Counts(*each, float(ends.mean()) / (k + 1))
 
 
-def _steady(total: np.ndarray, parts: tuple[Any, ...], steps: int) -> bool:
-    """Whether what is sent is always the same, and gradients are drawn and their mean is known.
+def _mean_known(gradients: np.ndarray) -> bool:
+    """Whether the mean of gradients that are drawn, totals of (chains,), is known well enough.
 
     Of gradients that repeat slowly all chains are alike: there is no error to go by.
     """
-    always = all(
-        (sums == steps * part).all() for sums, part in zip(total[1:], parts[1:], strict=True)
-    )
-    each = total[0].sum(axis=-1)
-    error = each.std(ddof=1) / CHAINS**0.5
-    return bool(always and 0 < error < CLOSE * each.mean())
+    error = gradients.std(ddof=1) / CHAINS**0.5
+    return bool(0 < error < KNOWN_MEAN * gradients.mean())
 
 
-def _always(topology: Topology) -> tuple[Topology, np.ndarray | float, np.ndarray | float]:
+def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarray | float]:
     """Return the network on which all is up and awake, and shares of iterations, (agents,).
 
-    The shares: in which an agent is awake, and of its vectors that it sends; with ``pair`` and
+    The shares: in which an agent is awake, and of its vectors that it sends; with pairs and
     schedules that take turns the mean over these.
     """
-    options = topology.conditions
+    options, graph = network.conditions, network.graph
     if options.awake == 1 and options.schedule == Static():
-        return topology, 1.0, 1.0
-    edges = Edges(topology)
-    scheduled = replace(topology, conditions=Conditions(schedule=options.schedule))
-    drawn, table = chances(scheduled), turns_of(scheduled, edges)
+        return network, 1.0, 1.0
+    drawn = chances(network_under(graph, Conditions(schedule=options.schedule)))
     assert drawn is not None
-    first = np.mean([drawn(k)[0] for k in range(1 if table is None else len(table))], axis=0)
-    ends = np.zeros(topology.agents)
-    np.add.at(ends, edges.senders, first[topology.agents :])
-    calm = msgspec.structs.replace(options, awake=1.0, schedule=Static())
-    up = options.awake * ends / np.maximum(topology.degrees, 1)
-    return replace(topology, conditions=calm), options.awake * first[: topology.agents], up
+    turns = len(link_tables(graph, options.schedule)) or 1
+    first = np.mean([drawn(k)[0] for k in range(turns)], axis=0)
+    ends = np.bincount(graph.senders, first[graph.agents :], graph.agents)
+    always = msgspec.structs.replace(options, awake=1.0, schedule=Static())
+    up = options.awake * ends / np.maximum(graph.degrees, 1)
+    return network_under(graph, always), options.awake * first[: graph.agents], up

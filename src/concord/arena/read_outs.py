@@ -16,10 +16,11 @@ import numpy as np
 
 from concord.contracts import Problem, dtype_of
 from concord.errors import ConcordError
-from concord.networks.topology import Topology
+from concord.networks.graph import as_dense
+from concord.networks.network import Network
 
 
-def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, float]:
+def read_out(read: str | int, network: Network) -> tuple[np.ndarray | None, float]:
     """Return the matrix that makes the answers, (agents, agents), and vectors per agent for one.
 
     No matrix: the answers are the positions.
@@ -28,18 +29,20 @@ def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, fl
     """
     if read == "agents":
         return None, 0.0
-    if topology.conditions.eventful or topology.directed or not topology.connected:
+    graph = network.graph
+    eventful = network.keeps_time or not network.is_lossless
+    if eventful or graph.directed or not graph.is_connected:
         raise ConcordError(
             f"arena.read: {read} takes a connected network without directions on which everything "
             "arrives, and no clock; use agents"
         )
-    size = topology.agents
-    round_ = float(np.mean(topology.degrees if topology.messages is None else topology.messages))
+    size, messages = network.agents, graph.server_messages
+    round_ = float(np.mean(graph.degrees if messages is None else messages))
     if read == "average":
-        tree = 2 * (size - 1) / size if topology.messages is None else round_
+        tree = 2 * (size - 1) / size if messages is None else round_
         return np.full((size, size), 1 / size), tree
-    weights = topology.weights or topology.metropolis()
-    return np.linalg.matrix_power(weights.dense(), int(read)), int(read) * round_
+    weights = as_dense(network.matrix("metropolis"))
+    return np.linalg.matrix_power(weights, int(read)), int(read) * round_
 
 
 def bytes_of(vectors: float, problem: Problem) -> float:

@@ -12,7 +12,6 @@ and twelve lie between the neighbors of the best of these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +20,10 @@ from concord.contracts import Problem
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
 from concord.metrics import _laws
-from concord.networks.conditions import Conditions
-from concord.networks.topology import Topology
+from concord.networks.network import Network
 from concord.options import build, plain
 from concord.runs.keys import Arena
+from concord.sampler import Sampler
 
 SETTINGS = 36
 FACTOR, COARSE = 2**0.5, 2.0
@@ -33,24 +32,25 @@ WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how man
 
 
 class Setting(NamedTuple):
-    """One setting: the values of what is tuned, and all options of the sampler."""
+    """One setting: the values of what is tuned, and the sampler with them."""
 
     values: Mapping[str, Any]
-    params: Any
+    sampler: Sampler
 
 
-def changed(params: Any, values: Mapping[str, Any], where: str) -> Any:
-    """Return a sampler's options with other values of some."""
-    stated = plain(params)
+def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
+    """Return a sampler with other values of some options."""
+    stated = plain(sampler)
     for name in values:
         if name not in stated:
             raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
-    return build(type(params), {**stated, **values}, where)
+    found: Sampler = build(type(sampler), {**stated, **values}, where)
+    return found
 
 
-def value_of(params: Any, name: str, where: str) -> float:
+def value_of(sampler: Sampler, name: str, where: str) -> float:
     """Return the value of the tuned option, where the search begins."""
-    stated = plain(params)
+    stated = plain(sampler)
     value = stated.get(name)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         what = f"{value!r} is no number" if name in stated else nearest(name, stated)
@@ -59,7 +59,7 @@ def value_of(params: Any, name: str, where: str) -> float:
 
 
 def stable(
-    sampler: Any, params_of: Callable[[float], Any], value: float, problem: Problem, graph: Topology
+    sampler_of: Callable[[float], Sampler], value: float, problem: Problem, network: Network
 ) -> float:
     """Return the largest stable value of an option where everything arrives; infinity: not known.
 
@@ -67,18 +67,17 @@ def stable(
     """
     try:
         return exact.stable_limit(
-            lambda step: _laws.contraction(sampler, problem, graph, params_of(step)), value, 1e-3
+            lambda step: _laws.contraction(sampler_of(step), problem, network), value, 1e-3
         )
     except _laws.NoLaw:
         return np.inf
 
 
 def settings(
-    sampler: Any,
-    params: Any,
+    sampler: Sampler,
     arena: Arena,
     problem: Problem,
-    topology: Topology,
+    network: Network,
     where: str,
 ) -> tuple[list[list[Setting]], list[float]]:
     """Return the settings, in a group for each value of the second option, and each group's limit.
@@ -86,13 +85,14 @@ def settings(
     The limit is infinite where it is not known.
     """
     if arena.tune is None:
-        return [[Setting({}, params)]], [float("nan")]
+        return [[Setting({}, sampler)]], [float("nan")]
     if len(arena.second) > 1:
         raise ConcordError(
             f"{where}.second: {len(arena.second)} options; tune one besides the first"
         )
     tune = arena.tune
-    begin = value_of(params, tune, where)
+    begin = value_of(sampler, tune, where)
+    bare = Network(network.graph)  # what happens on it left out
     groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
     factor = FACTOR if name is None else COARSE
@@ -102,43 +102,42 @@ def settings(
     for value in values:
         own = {} if name is None else {name: value}
 
-        def params_of(step: float, own: Mapping[str, Any] = own) -> Any:
-            return changed(params, {**own, tune: step}, f"{where}.second")
+        def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
+            return changed(sampler, {**own, tune: step}, f"{where}.second")
 
-        bare = replace(topology, conditions=Conditions())  # what happens on it left out
-        limit = stable(sampler, params_of, begin, problem, bare)
+        limit = stable(sampler_of, begin, problem, bare)
         limits.append(limit)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]
         else:
             top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
             steps = [top * factor**-i for i in range(1, count + 1)]
-        groups.append([Setting({tune: s, **own}, params_of(s)) for s in steps])
+        groups.append([Setting({tune: s, **own}, sampler_of(s)) for s in steps])
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
 
 
-def beyond(params: Any, arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
+def beyond(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
     """Return the settings beyond the best one, which is the largest or the least that was tried."""
     factor = COARSE if arena.second else FACTOR
     powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
-    return _times(powers, params, arena, best, where)
+    return _times(powers, arena, best, where)
 
 
-def between(params: Any, arena: Arena, best: Setting, where: str) -> list[Setting]:
+def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the settings between the best one's neighbors, of what aims at a target."""
     factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
     parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
-    return _times([factor**part for part in parts], params, arena, best, where)
+    return _times([factor**part for part in parts], arena, best, where)
 
 
 def _times(
-    factors: Sequence[float], params: Any, arena: Arena, best: Setting, where: str
+    factors: Sequence[float], arena: Arena, best: Setting, where: str
 ) -> list[Setting]:
     """Return the best setting with the tuned option times each of these factors."""
     tune, found = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}
-        found.append(Setting(values, changed(params, values, where)))
+        found.append(Setting(values, changed(best.sampler, values, where)))
     return found

@@ -1,24 +1,22 @@
-"""The commands about results: site, compare, changes, crate, verify."""
+"""The commands about results: site, compare, changes, crate."""
 
 from argparse import Namespace
 from pathlib import Path
 
-from concord import plugins
 from concord.claims import ledger
 from concord.commands import kinds
 from concord.commands.runs import changes
 from concord.home import HOME
 from concord.pages.site import build
 from concord.stages import compete
-from concord.stages import verify as verifying
 from concord.stages.crate import crate as pack
-from concord.studies.config import FOLDERS, load_config
+from concord.studies.config import load_config
 from concord.studies.study import Study
 
 
 def site(options: Namespace) -> None:
     """Make the site of the results at hand."""
-    build.site(options.config.parent, options.results, options.output, changes(options))
+    build.site(options.config.parent, options.results, options.folder, changes(options))
 
 
 def compare(options: Namespace) -> None:
@@ -40,11 +38,3 @@ def differing(options: Namespace) -> None:
 def crate(options: Namespace) -> None:
     """Write the crate of the results at hand."""
     print(pack(options.config.parent, changes(options), options.results, options.output))
-
-
-def verify(options: Namespace) -> None:
-    """Make runs of a crate again, and say what is the same, what agrees and what differs."""
-    plugins.use(*(p for f in FOLDERS for p in Path("config", f).glob("[!.]*") if p.is_dir()))
-    how = (options.share, options.seconds, options.seed)
-    for line in verifying.verify(options.crate, options.resources, *how, options.output):
-        print(line, flush=True)

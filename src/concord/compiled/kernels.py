@@ -8,7 +8,6 @@ dimensions take half the time so.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numba import boolean, extending, float64, int64, njit, types, uint32, void
 
 LINE, CUBE, TABLE = float64[::1], float64[:, :, ::1], float64[:, ::1]
@@ -55,30 +54,6 @@ def fused(typing, a, b, c):  # type: ignore[no-untyped-def]
         return builder.fma(*arguments)
 
     return float64(float64, float64, float64), made
-
-
-def normals() -> Any:
-    """Return ``fill(rng, out)``: numpy's own normal numbers, in the order of ``Generator``."""
-
-    @compiled()
-    def fill(rng, out):  # type: ignore[no-untyped-def]
-        for i in range(out.size):
-            out[i] = rng.standard_normal()
-
-    fill(np.random.Generator(np.random.PCG64(0)), np.empty(1))  # which compiles it
-    return fill
-
-
-def kick() -> Any:
-    """Return ``kick(eta, sd, g, w, x, out)``, which writes x - eta g + sd w."""
-
-    @compiled(void(float64, float64, CUBE, CUBE, CUBE, CUBE))
-    def kick(eta, sd, g, w, x, out):  # type: ignore[no-untyped-def]
-        g, w, x, out = g.reshape(-1), w.reshape(-1), x.reshape(-1), out.reshape(-1)
-        for i in range(out.size):
-            out[i] = (x[i] - g[i] * eta) + w[i] * sd
-
-    return kick
 
 
 def weigh(dim: int) -> Any:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -30,16 +29,13 @@ from matplotlib.patches import FancyArrowPatch
 from concord import selection
 from concord.figures import style
 from concord.figures._panels import Panels, listed
-from concord.networks.conditions import Conditions
-from concord.networks.network import under
-from concord.networks.topology import build
-from concord.networks.weights import weights_of
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.graph import Graph, as_dense
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
 from concord.options import NamesRuns, Options
 from concord.options import build as options_of
 from concord.results import Measured
-
-if TYPE_CHECKING:
-    from concord.networks.topology import Topology
 
 NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
@@ -70,56 +66,59 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
     Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
     """
-    graphs: dict[Topology, Measured] = {}
+    drawn: dict[str, tuple[Network, Measured]] = {}
     for measured in selection.select(runs, params.select):
-        graphs.setdefault(_graph_of(measured, params.weights), measured)
-    sizes = {graph.agents for graph in graphs}
+        parts = measured.run["topology"], measured.run["agents"]
+        parts += (measured.run.get("network"),) if params.weights else ()
+        drawn.setdefault(repr(parts), (_network_of(measured, params.weights), measured))
+    sizes = {network.agents for network, _ in drawn.values()}
     shown = []
-    for graph, measured in graphs.items():
-        title = style.name("topology", graph.name, params.names)
-        if graph.conditions and graph.conditions.loss:
-            title += f", {100 * graph.conditions.loss.share:g} % lost"
+    for network, measured in drawn.values():
+        title = style.name("topology", network.name, params.names)
+        if network.conditions.loss:
+            title += f", {100 * network.conditions.loss.share:g} % lost"
         title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
         if len(sizes) > 1:
-            title += f"\n$N$ = {graph.agents}"
+            title += f"\n$N$ = {network.agents}"
         shown.append((title, [measured]))
     cells = listed(shown)
     columns = 1 + max(cell.column for cell in cells)
     side = (style.COLUMN if params.width == "column" else style.FULL) / max(columns, 2)
     panels = Panels(cells, side + 0.15, "none", params.width)
-    for graph, axes in zip(graphs, panels.axes, strict=True):
-        _graph(axes, graph, 72 * side, params.weights)
+    for (network, measured), axes in zip(drawn.values(), panels.axes, strict=True):
+        weights = measured.run["sampler"].get("weights") if params.weights else None
+        _draw_network(axes, network, 72 * side, params.weights, weights)
     if params.weights:
         panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
     return panels.figure
 
 
-def _graph_of(measured: Measured, weights: bool) -> Topology:
-    """Return a run's graph, with what happens on it and what its edges weigh if that is drawn."""
+def _network_of(measured: Measured, conditioned: bool) -> Network:
+    """Return a run's network, with what happens on it if that is drawn."""
     options = dict(measured.run["topology"])
-    graph = build(options.pop("kind"), measured.run["agents"], **options)
-    if not weights:
-        return graph
-    usual = "column_stochastic" if graph.directed else "metropolis"
-    conditions = options_of(Conditions, measured.run.get("network") or {}, "network")
-    graph = under(graph, conditions, "network") if graph.edges else graph
-    own = weights_of(graph, measured.run["sampler"].get("weights", usual))
-    return replace(graph, weights=own)
+    graph = build_graph(options.pop("kind"), measured.run["agents"], **options)
+    stated = measured.run.get("network") if conditioned and len(graph.edges) else None
+    return network_under(graph, options_of(Conditions, stated or {}, "network"))
 
 
-def _graph(axes: Axes, graph: Topology, side: float, weighted: bool) -> None:
-    """Draw one graph on ``side`` points of width; its agents carry numbers where there is room."""
+def _draw_network(
+    axes: Axes, network: Network, side: float, weighted: bool, weights: str | float | None
+) -> None:
+    """Draw a network on ``side`` points of width; its agents carry numbers where there is room."""
+    graph = network.graph
     at = positions(graph)
     reach = np.abs(at).max(initial=0.5) * 1.22
     color = style.looks("topology", [graph.name])[0].color
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
     diameter = min(NODE, 0.13 * side, 0.6 * apart.min() * side / (2 * reach))
-    ends = np.array(graph.edges, dtype=int).reshape(-1, 2)
+    ends = graph.edges
     # Many edges get thin and pale, or a large complete graph would be a gray disk.
     many = max(len(ends), 1)
     width, alpha = max(0.2, min(1.0, 60 / many)), min(1.0, 500 / many)
     if graph.directed or weighted:
-        _ways(axes, graph, at, side / (2 * reach), diameter, None if weighted else width)
+        usual = "column_stochastic" if graph.directed else "metropolis"
+        matrix = as_dense(network.matrix(weights or usual)) if weighted else None
+        _draw_ways(axes, network, at, side / (2 * reach), diameter, matrix, width)
     else:
         lines = list(at[ends])
         axes.add_collection(
@@ -144,26 +143,30 @@ def _graph(axes: Axes, graph: Topology, side: float, weighted: bool) -> None:
     axes.set_ylim(-reach, reach)
 
 
-def _ways(
-    axes: Axes, graph: Topology, at: np.ndarray, unit: float, diameter: float, width: float | None
+def _draw_ways(
+    axes: Axes,
+    network: Network,
+    at: np.ndarray,
+    unit: float,
+    diameter: float,
+    weights: np.ndarray | None,
+    width: float,
 ) -> None:
     """Draw edges as lines or, where the directions differ, as arrows; of one width or by weight.
 
     ``unit`` is in points, as ``diameter`` and ``width``.
     """
-    conditions = getattr(graph, "conditions", None)
-    loss = None if conditions is None else conditions.loss
+    loss = network.conditions.loss
+    graph, edges = network.graph, network.edges
     both = not graph.directed and (loss is None or loss.direction == "link")
-    known = set(graph.edges)
-    pairs = graph.edges if graph.directed or both else [*known, *((j, i) for i, j in known)]
-    dense = None if graph.weights is None else graph.weights.dense()
+    known = set(edges)
+    pairs = edges if graph.directed or both else [*known, *((j, i) for i, j in known)]
     lost = 0.0 if loss is None else loss.share
     for sender, receiver in pairs:
         answered = (receiver, sender) in known or not (graph.directed or both)
         apart = float(np.linalg.norm(at[sender] - at[receiver]))
         dash = min(8.0, 0.35 * (unit * apart - diameter))
-        weight = 0.0 if dense is None else float(dense[receiver, sender])
-        size = width or 0.3 + 4 * weight
+        size = width if weights is None else 0.3 + 4 * float(weights[receiver, sender])
         axes.add_patch(
             FancyArrowPatch(
                 tuple(at[sender]),
@@ -195,7 +198,7 @@ ROUND = (
 )
 
 
-def positions(graph: Topology) -> np.ndarray:
+def positions(graph: Graph) -> np.ndarray:
     """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
     if graph.name in ROUND or graph.agents < 3:
         return _circle(graph.agents)
@@ -203,7 +206,7 @@ def positions(graph: Topology) -> np.ndarray:
         center = int(np.argmax(graph.degrees))
         around = iter(_circle(graph.agents - 1))
         return np.array([(0.0, 0.0) if i == center else next(around) for i in range(graph.agents)])
-    ends = np.array(graph.edges, dtype=int).reshape(-1, 2)
+    ends = graph.edges
     if graph.name in ("path", "grid"):
         # Agents of a grid are numbered row by row, so its longest edges reach the row below.
         columns = int((ends[:, 1] - ends[:, 0]).max()) if graph.name == "grid" else graph.agents
@@ -213,7 +216,7 @@ def positions(graph: Topology) -> np.ndarray:
 
     network = networkx.Graph()
     network.add_nodes_from(range(graph.agents))
-    network.add_edges_from(graph.edges)
+    network.add_edges_from(graph.edges.tolist())
     placed = networkx.spring_layout(network, seed=1)
     return _fit(np.array([placed[agent] for agent in range(graph.agents)]))
 

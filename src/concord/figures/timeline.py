@@ -27,7 +27,7 @@ from concord.errors import ConcordError
 from concord.figures import _prices, style
 from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord.figures._panels import Panels, cross, limits
-from concord.networks.topology import build
+from concord.networks.topology import build_graph
 from concord.options import Index, Options, Some
 from concord.results import Measured
 
@@ -79,7 +79,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 def _rows(axes: Axes, run: Measured, params: Params) -> float:
     """Draw the agents of one run, and return when the last of them has ended."""
     options = dict(run.run["topology"])
-    graph = build(options.pop("kind"), run.run["agents"], **options)
+    graph = build_graph(options.pop("kind"), run.run["agents"], **options)
     sending = results.series(run, "sending", "network").value[-1]
     place = {agent: row for row, agent in enumerate(params.agents)}
     ways, last = [], 0.0

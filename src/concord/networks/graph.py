@@ -185,7 +185,7 @@ class Graph:
                 f"compute; use at most {SPECTRUM_AGENTS} agents, or leave the spectrum out"
             )
         own = self.metropolis() if self.weights is None else self.weights
-        weights, laplacian, adjacency = map(_dense, (own, self.laplacian(), self.adjacency()))
+        weights, laplacian, adjacency = map(as_dense, (own, self.laplacian(), self.adjacency()))
         of_weights = np.linalg.eigvalsh(weights)[:-1] if self.agents > 1 else np.zeros(1)
         of_laplacian = np.linalg.eigvalsh(laplacian)
         gamma_bar = max(abs(of_weights[-1]), abs(of_weights[0]))
@@ -223,6 +223,7 @@ def graph_of_pairs(
     return Graph(agents, edges, directed=directed, name=name, **fields)
 
 
-def _dense(matrix: Matrix) -> np.ndarray:
+def as_dense(matrix: Matrix) -> np.ndarray:
+    """Return a matrix over agents as an array."""
     dense: np.ndarray = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     return dense

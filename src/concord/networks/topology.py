@@ -69,6 +69,14 @@ class AveragingKind(Protocol):
 
 
 @runtime_checkable
+class WeightedKind(Protocol):
+    """A topology kind with mixing weights of its own, in the place of Metropolis weights."""
+
+    def weights(self, params: Any, agents: int) -> np.ndarray:
+        """Return W, (agents, agents), doubly stochastic."""
+
+
+@runtime_checkable
 class DirectedOrNot(Protocol):
     """A graph that tells whether its edges have a direction, as those of networkx do."""
 
@@ -100,7 +108,8 @@ class ChosenTopology(Chosen):
             )
         if agents > MOST_AGENTS:
             raise ConcordError(
-                f"{where}: {agents} agents are more than one process carries; use at most {MOST_AGENTS}"
+                f"{where}: {agents} agents are more than one process carries; use at most "
+                f"{MOST_AGENTS}"
             )
         try:
             graph = self.module.graph(self.params, int(agents))
@@ -123,6 +132,8 @@ class ChosenTopology(Chosen):
                 f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
             )
         found = graph_of_pairs(self.kind, int(agents), ends, directed)
+        if isinstance(self.module, WeightedKind):
+            found = replace(found, weights=self.module.weights(self.params, found.agents))
         if not isinstance(self.module, AveragingKind):
             return found
         messages = np.array(self.module.messages(self.params, found.agents))

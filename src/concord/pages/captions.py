@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from concord import markup, selection, words
-from concord.plugins import plugin
+from concord.plugins import options_of, plugin
 from concord.studies.sections import Assumption
 from concord.studies.shown import Output
 from concord.studies.study import Study
@@ -192,7 +192,7 @@ def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return the options of a component that its kind demands, or that are not their defaults."""
-    usual = _usual(plugin(package, chosen["kind"], package).Params)
+    usual = _usual(options_of(plugin(package, chosen["kind"], package)))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }

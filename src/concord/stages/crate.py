@@ -2,20 +2,17 @@
 
 It holds workflow, configuration and lock, every run's parameters and metrics with their seals, the
 figures, tables and verdicts, and names commit, versions and data sets; traces are left out. Each
-file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5). ``stages.verify`` reads it.
+file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5).
 """
 
 import json
 import mimetypes
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from lzma import LZMAError
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_LZMA, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 from concord.datasets.registry import load_registry
 from concord.errors import ConcordError
@@ -48,7 +45,6 @@ STATED = (
 RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
 LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
-DAMAGED = (BadZipFile, LZMAError, zlib.error)
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
@@ -75,7 +71,7 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     found.metadata.extra_terms.update(TERMS)
     citation, about = load_yaml(HOME / "CITATION.cff"), describe(())
     agent = _described(found, citation)
-    found.description = f"{runs} runs made at commit {about['commit']}, for `concord verify`"
+    found.description = f"{runs} runs made at commit {about['commit']}"
     main = {**_about(HOME / MAIN, "workflow"), "version": about["concord"]}
     main["conformsTo"] = {"@id": COMPUTED}
     workflow = found.add_workflow(HOME / MAIN, MAIN, main=True, lang="snakemake", properties=main)
@@ -107,20 +103,6 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
             archive.write(copy, copy.relative_to(copies), packed)
     size = to.stat().st_size / 1e6
     return f"{to}: {runs} runs, {len(made)} files made, {size:.1f} MB, SHA-256 {sha256(to)}"
-
-
-def unpacked(crate: Path) -> dict[str, Callable[[], bytes]]:
-    """Return what reads each file of a crate: a ConcordError if it is no archive, or damaged."""
-
-    def sound(read: Callable[[], Any]) -> Any:
-        try:
-            return read()
-        except (*DAMAGED, OSError, EOFError, RuntimeError, ValueError) as error:
-            raise ConcordError(f"{crate}: it is no crate, or damaged ({error})") from None
-
-    archive = sound(partial(ZipFile, crate))
-    names = [name for name in archive.namelist() if name[-1:] != "/"]
-    return {name: partial(sound, partial(archive.read, name)) for name in names}
 
 
 def _time(seconds: float) -> str:

@@ -13,7 +13,7 @@ from concord.claims.checks import Check
 from concord.claims.quantities import Quantity
 from concord.claims.rules import rules
 from concord.options import Options, kinds, members
-from concord.plugins import Chosen, executed, plugin
+from concord.plugins import Chosen, executed, options_of, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs.keys import Keys
 from concord.studies.shown import AllSections
@@ -104,7 +104,7 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
 
 def _params(package: str, execute: bool) -> dict[str, Any]:
     found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
-    return {kind: plugin(package, kind, package).Params for kind in found}
+    return {kind: options_of(plugin(package, kind, package)) for kind in found}
 
 
 def _part(own: type) -> str:

@@ -219,10 +219,11 @@ def _resolve(
     }
     run = Run.of(stated, where, keys)
     if not study.checked and not changed:  # what a universe cannot have is a result
-        stated_graph = repr([mapping["topology"], keys.agents, mapping.get("network")])
+        parts = mapping["topology"], keys.agents, mapping.get("network"), run.sampler.order
+        stated_graph = repr(parts)
         if stated_graph in study.graphs:
-            vars(run)["graph"] = study.graphs[stated_graph]
-        study.graphs[stated_graph] = run.graph
+            vars(run)["network_of_agents"] = study.graphs[stated_graph]
+        study.graphs[stated_graph] = run.network_of_agents
         run.check()
         metrics.check(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord.networks.topology import Graph
+from concord.networks.topology import ChosenTopology
 
 
 def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -51,10 +51,10 @@ def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
         ) from None
     if not slash:
         return value
-    graph = Graph.parse(run["topology"], f"{where}.topology")
-    network = graph.topology(run["agents"], f"{where}.topology")
+    chosen = ChosenTopology.parse(run["topology"], f"{where}.topology")
+    graph = chosen.graph(run["agents"], f"{where}.topology")
     try:
-        spectrum = network.spectral()
+        spectrum = graph.spectrum()
     except ConcordError as error:
         raise ConcordError(f"{place}: {error}") from None
     if symbol not in spectrum:

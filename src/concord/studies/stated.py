@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml, read_text
-from concord.networks.topology import Topology
+from concord.networks.network import Network
 from concord.options import build_file
 from concord.runs.keys import STUDY
 from concord.studies.sections import About, Assumption, Sections
@@ -68,7 +68,7 @@ class Stated:
         self.sections = self.SECTIONS()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
-        self.graphs: dict[str, Topology] = {}
+        self.graphs: dict[str, Network] = {}
         plugins.use(path)
         self._read()
 

@@ -1,6 +1,5 @@
 """Parts of the site that need neither Sphinx nor a browser: curves, lines of figures, reference."""
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.pages.site import extension, papers, reference
 from concord.pages.site.curves import MOST, _curve, _run, _thinned, agent_name
-from concord.pages.site.papers import Files, _added, _arena, _universes
+from concord.pages.site.papers import Files, _arena, _universes
 from concord.pages.site.parts import render
 from concord.plugins import PACKAGES, built_in
 
@@ -103,19 +102,6 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
         links = re.findall(r'href="\.\./([^"]+)"', text)
         files_linked = [link for link in links if not link.endswith(".html")]  # pages by Sphinx
         assert files_linked and all((tmp_path / "site" / link).exists() for link in files_linked)
-
-
-def test_entries_are_shown_beside_scores_of_their_scale_and_seed_alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for kind, scale in (("small", "smoke"), ("large", "paper")):
-        folder = tmp_path / "arena" / "entries" / kind
-        folder.mkdir(parents=True)
-        about = {"name": kind.title(), "scale": scale, "seed": 1}
-        (folder / "entry.json").write_text(json.dumps(about))
-    config = {"scale": "paper", "seed": 1}
-    assert _added(SimpleNamespace(key="arena", config=config)) == {"large": "Large"}
-    assert not _added(SimpleNamespace(key="arena", config=config | {"seed": 2}))
-    assert not _added(SimpleNamespace(key="another", config=config))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -387,56 +387,38 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     if not _scored(paper, files.results):
         return None
     folder = f"results/{paper.key}"
-    theirs = _added(paper)
-    for added in theirs:
-        files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
-    rows = explored([source / "scores.csv", *(ENTRIES / added / "scores.csv" for added in theirs)])
+    rows = explored(source / "scores.csv")
     parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
     labels = (part.partition("=") for part in parts)
     texts = {f"{key}={value}": words.label(key, value, names) for key, _, value in labels}
-    shown = {**rows, "called": called | theirs | texts}
+    shown = {**rows, "called": called | texts}
     script = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
-        "entries": f"{folder}/entries",
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
         "cards": [(name, f"cards/{paper.key}/{entry}.html") for entry, name in called.items()],
     }
 
 
-def _added(paper: Study) -> dict[str, str]:
-    """Return the names of entries added to this arena, of its scores' scale and seed."""
-    found = {}
-    for path in sorted(ENTRIES.glob("*/entry.json")) if paper.key == ARENA else ():
-        about = json.loads(read_text(path))
-        if all(about[key] == paper.config[key] for key in ("scale", "seed")):
-            found[path.parent.name] = about["name"]
-    return found
-
-
-def explored(tables: Sequence[Path]) -> dict[str, Any]:
+def explored(table: Path) -> dict[str, Any]:
     """Return what the explorer of scores shows: b2 of all entries, ``names`` by their numbers.
 
     A row has the numbers of experiment, task, entry, price, level and state, and value, lo, hi.
     """
     names: dict[str, int] = {}
     rows: list[list[Any]] = []
-    for table in tables:
-        for row in csv.DictReader(io.StringIO(read_text(table))):
-            if row["score"] in ("b2", ""):
-                texts = (row[key] for key in EXPLORED)
-                rows.append([names.setdefault(text, len(names)) for text in texts])
-                for end in (row[key] for key in ("value", "lo", "hi")):
-                    known = end not in ("", "inf")
-                    rows[-1].append(float(f"{float(end):.3g}") if known else None)
-    own = [table.parent.name for table in tables[1:]]
-    return {"names": list(names), "rows": rows, "added": own}
+    for row in csv.DictReader(io.StringIO(read_text(table))):
+        if row["score"] in ("b2", ""):
+            texts = (row[key] for key in EXPLORED)
+            rows.append([names.setdefault(text, len(names)) for text in texts])
+            for end in (row[key] for key in ("value", "lo", "hi")):
+                known = end not in ("", "inf")
+                rows[-1].append(float(f"{float(end):.3g}") if known else None)
+    return {"names": list(names), "rows": rows}
 
 
-# Of `concord arena add`, and the study that it scores by.
-ENTRIES, ARENA = Path("arena", "entries"), "arena"
 EXPLORED = ("experiment", "task", "entry", "price", "level", "state")
 
 

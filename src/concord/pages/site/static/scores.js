@@ -8,7 +8,7 @@ addEventListener("DOMContentLoaded", () => {
   loaded.addEventListener("load", () => explore(concordScores));
   document.head.append(loaded);
 
-  function explore({ names, rows, added, called = {} }) {
+  function explore({ names, rows, called = {} }) {
     // What is chosen by is a key, so that links last; what is read is its name.
     const KEYS = { task: ["problem", "zeta"], network: ["topology", "agents"], fault: ["fault", "loss", "link", "bandwidth", "parts"] };
     const USUAL = { network: "ring", fault: "none" };
@@ -54,12 +54,7 @@ addEventListener("DOMContentLoaded", () => {
           const cell = line.insertCell();
           if (key === "value") cell.textContent = shown(row);
           else if (key === "interval") cell.textContent = row.lo === null || row.hi === null ? "" : `${number(row.lo)} to ${number(row.hi)}`;
-          else if (key === "entry" && added.includes(row.entry)) {
-            const link = document.createElement("a");
-            link.href = `${place.dataset.root}${place.dataset.entries}/${row.entry}.py`;
-            link.textContent = called[row.entry] ?? row.entry;
-            cell.append(link);
-          } else cell.textContent = (key === "entry" ? called[row.entry] : texts[key]?.[row[key]]) ?? row[key];
+          else cell.textContent = (key === "entry" ? called[row.entry] : texts[key]?.[row[key]]) ?? row[key];
         }
         return line;
       }));
