@@ -1,11 +1,15 @@
 """What readers see of claims: names of cases, readings, where a sentence stands."""
 
+from pathlib import Path
+
 import pytest
 
 from concord import words
 from concord.claims import ledger
-from concord.pages.claims import where
+from concord.pages.claims import of_paper, where
+from concord.studies.project import load_studies
 
+ROOT = Path(__file__).parents[2]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
 
 
@@ -51,3 +55,10 @@ def test_a_source_is_told_once():
     row = {**ROW, "where": "Abstract"}
     assert where({**row, "source": "print"}) == where({**row, "source": "abstract"}) == "Abstract"
     assert where({**row, "source": "recorded"}) == "Abstract (recorded)"
+
+
+def test_every_papers_page_says_once_what_could_not_be_seen():
+    for key, study in load_studies(ROOT / "config", checked=True)[1].items():
+        if study.printed:
+            page = of_paper(study, [])
+            assert ("What was read:" in page) + page.count("no image of them was seen") == 1, key

@@ -45,6 +45,7 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("gossip.condition_[12]",)
 LABELS = {
     "gossip_kl": Label("KL divergence of the average's law"),
+    "gossip_excess": Label("KL divergence of the average's law, less its limit"),
     "gossip_floor": Label(head="consensus error per agent"),
     "gossip_bias": Label(head="KL of the average"),
     "gossip_bias_bound": Label(head="Theorem 2's bound"),

@@ -52,9 +52,9 @@ def of(paper: Study, section: str, name: str) -> Caption:
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
-    readings = paper.readings
+    readings = paper.meanings(runs)
     if not paper.about.reference and "published" not in paper.sections.readings:
-        del readings["published"]  # nothing was printed
+        readings.pop("published", None)  # nothing was printed
     found = describe(entry, runs, paper.assumptions, readings, reads, titles)
     return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
 

@@ -21,6 +21,7 @@ def of_paper(paper: Study, found: Sequence[Entry]) -> str:
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
     text += f" What was read: {line(about.read)}" if about.read else ""
+    text += f" {line(about.images)}" if about.images else ""
     link = _link(paper)
     parts = [_of_claims(paper, found), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
