@@ -277,7 +277,7 @@ def problem_of(kind: str, agents: int) -> Any:
         H = root @ root.swapaxes(1, 2) + 0.5 * np.eye(2)
         return make.quadratic(H, rng.standard_normal((agents, 2)))
     if kind == "mixture":
-        return make.tied_mixture(agents=agents, points=20)
+        return make.tied_mixture(2.0 * rng.standard_normal(20), agents=agents)
     if kind == "banana":
         return make.banana(agents=agents)
     return concord.Problem(gradient=lambda x: x + np.tanh(x), agents=agents, dim=2)

@@ -16,7 +16,7 @@ import lzma
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,7 +25,6 @@ import pandas
 import yaml
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # as a script and as a module of the tests
 Numbers = dict[str, dict[str, np.ndarray]]
 
 TOLERANCES = {"*/sinkhorn*/*": 1e-6}  # an iteration that stops at a tolerance; all else:
@@ -196,6 +195,9 @@ def main() -> int:
         save((load(file) if asked.k else {}) | found, file)
         print(f"{file}: {len(found)} recorded, {file.stat().st_size} bytes")
         return 0
+    if not file.exists():
+        print(f"{file}: nothing is recorded; make golden RECORD=1 does it")
+        return 1
     wanted = {name: columns for name, columns in load(file).items() if asked.k in name}
     if asked.partial:
         there = {name.split("/")[0] for name in found}
