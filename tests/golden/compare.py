@@ -136,7 +136,7 @@ def read(folder: Path) -> Numbers:
         study, experiment, *run = file.relative_to(folder).parts[:-1]
         if study == "multiverse" or experiment == "multiverse":
             continue
-        table = pandas.read_csv(file, dtype={"agent": str, "metric": str})
+        table = pandas.read_csv(file, dtype=str, keep_default_na=False)
         labels = [column for column in table if column not in OF_ROWS]
         if run:
             own = yaml.safe_load((file.parent / "run.yaml").read_text())["labels"]
@@ -145,12 +145,12 @@ def read(folder: Path) -> Numbers:
         for key, rows in table.groupby(keys, sort=False, dropna=False):
             of_run = ",".join(f"{k}={v}" for k, v in zip(keys, key[:-2], strict=False))
             name = "/".join((study, experiment, of_run, *key[-2:]))
-            numbers[name] = {c: rows[c].to_numpy(float) for c in COLUMNS}
-    ledger = folder / "claims.csv"
-    for row in pandas.read_csv(ledger, dtype=str).to_dict("records") if ledger.exists() else ():
-        parts = (row[key] for key in ("paper", "claim", "reading", "case"))
-        name = "/".join(["verdicts", *("" if p != p else p for p in parts)])
-        numbers[name] = {"verdict": np.array([row["verdict"].replace(" ", "_")])}
+            numbers[name] = {c: rows[c].replace("", "nan").to_numpy(float) for c in COLUMNS}
+    for file in sorted(folder.glob("*/claims.csv")):
+        for row in pandas.read_csv(file, dtype=str, keep_default_na=False).to_dict("records"):
+            key = (row[column] for column in ("claim", "reading", "case"))
+            name = "/".join((file.parent.name, "verdicts", *key))
+            numbers[name] = {"verdict": np.array([row["verdict"].replace(" ", "_")])}
     return numbers
 
 

@@ -119,7 +119,7 @@ class TestExceptions:
 def test_results_of_runs_and_of_experiments_are_read_alike(tmp_path: Path):
     tables = []
     for topology in ("ring", "no_edges"):
-        labels = {"topology": topology, "agents": "5"}
+        labels = {"topology": topology, "step": "1e-03"}
         rows = {"iteration": [0, 9], "agent": "average", "metric": "w2", "value": [2.0, 1.0]}
         table = pandas.DataFrame(rows | {"lo": [1.0, None], "hi": [3.0, None], "trials": 8})
         run = tmp_path / "runs" / "study" / "experiment" / f"topology={topology}"
@@ -130,11 +130,11 @@ def test_results_of_runs_and_of_experiments_are_read_alike(tmp_path: Path):
     whole = tmp_path / "experiments" / "study" / "experiment"
     whole.mkdir(parents=True)
     pandas.concat(tables).to_csv(whole / "metrics.csv", index=False)
-    row = {"paper": "study", "claim": "c", "reading": "published", "case": "", "verdict": "not met"}
+    row = {"claim": "c", "reading": "published", "case": "", "verdict": "not met"}
     for folder in ("runs", "experiments"):
-        pandas.DataFrame([row]).to_csv(tmp_path / folder / "claims.csv", index=False)
+        pandas.DataFrame([row]).to_csv(tmp_path / folder / "study" / "claims.csv", index=False)
     first, second = (compare.read(tmp_path / name) for name in ("runs", "experiments"))
     assert json.dumps(sorted(first)) == json.dumps(sorted(second))
-    assert "study/experiment/agents=5,topology=ring/w2/average" in first
-    assert first["verdicts/study/c/published/"]["verdict"] == ["not_met"]
+    assert "study/experiment/step=1e-03,topology=ring/w2/average" in first
+    assert first["study/verdicts/c/published/"]["verdict"] == ["not_met"]
     assert not compare.compare(first, second, [])[1]
