@@ -169,7 +169,7 @@ _SETTING = {
 def _way(sampler: Mapping[str, Any]) -> Way:
     said = _options("samplers", sampler)
     chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
-    return (sampler["kind"], *chosen)
+    return (str(sampler["kind"]), *chosen)
 
 
 def _labelled(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
@@ -201,8 +201,8 @@ def _samplers(
     readings: dict[Way, set[str]] = {}
     for run in runs:
         sampler, way = run["sampler"], _way(run["sampler"])
-        name = _labelled(run, names) or called.get(way) or words.name("sampler", sampler["kind"])
-        key = (name, *way[1:])
+        name = _labelled(run, names) or called.get(way) or words.name("sampler", way[0])
+        key: Way = (name, *way[1:])
         rows.setdefault(key, []).append(_options("samplers", sampler))
         readings.setdefault(key, set()).add(run["reading"])
     every = {run["reading"] for run in runs}
@@ -219,12 +219,8 @@ def _joined(options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | Non
     """Return options and the values of each; ``usual`` are those of who does not state one."""
     keys = dict.fromkeys(key for one in options for key in one)
     usual = usual or {}
-    values = {
-        key: words.either(
-            one.get(key, usual.get(key)) for one in options if key in {**usual, **one}
-        )
-        for key in keys
-    }
+    every = [{**usual, **one} for one in options]
+    values = {key: words.either(one[key] for one in every if key in one) for key in keys}
     return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
 
 
