@@ -15,7 +15,7 @@ TERMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exact law": (
         "mean and covariance of an agent's draws, computed from the update equations without "
         "chance",
-        ("w2_exact*", "exact_*", "consensus_exact", "kl_average", "stationary_*"),
+        ("w2_exact*", "exact_*", "law_sd", "consensus_exact", "kl_average", "stationary_*"),
     ),
     "floor": (
         "the distance that the same number of exact posterior draws would show; anything smaller "

@@ -179,6 +179,7 @@ def test_words_are_explained_where_their_metrics_are_shown():
     assert "floor" in dict(described([run()], metrics=["w2_floor"])["terms"])
     lines = ["exact law", "floor", "point at the posterior's mean"]
     assert terms("gurbuzbalaban2021", "figures", "fig2") == lines
+    assert terms("tzikas2024", "figures", "fig5") == ["exact law"]
     assert terms("gurbuzbalaban2021", "tables", "stationary") == ["exact law", "stationary law"]
     assert terms("parayil2020", "tables", "gmm_modes") == []  # its probability is a quadrature
 

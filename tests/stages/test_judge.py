@@ -289,7 +289,11 @@ def test_a_paper_without_claims(tmp_path):
     outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
     judge.judge(paper, tmp_path, outputs)
     assert ledger.read_rows(outputs[0]) == []
-    judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")], tmp_path / "none.yaml")
+    judge.ledger(
+        [outputs[0]],
+        [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")],
+        tmp_path / "none.yaml",
+    )
     assert ledger.read_rows(tmp_path / "ledger.csv") == []
 
 
@@ -377,7 +381,7 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert ledger.changes(path, expected, strict=True).lines == ()
     judge.ledger([path], [tmp_path / "l.md"], tmp_path / "none.yaml")
     page = (tmp_path / "l.md").read_text()
-    assert "1 of 3 cases; n 20: " in page and "<summary>3 cases</summary>" in page
+    assert "fails in 1 of 3 cases: n 20 " in page and "<summary>3 cases</summary>" in page
 
 
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):

@@ -25,7 +25,7 @@ INTERVALS = (
 )
 
 WORDS = "What a paper says is in our words."
-COMMITTED = "the committed verdict; not judged here"  # what stands in place of our numbers
+COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
 OF_COMMITTED = (
     "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
     "snakemake ledger judges them."
@@ -58,8 +58,9 @@ class Entry:
         """The reading as readers see it, "published (57)"; nothing of our own findings."""
         row = self.rows[0]
         reading = shown_reading(row["reading"], row.get("source") == OURS)
-        committed = ["committed"] if row.get("ours") == COMMITTED else []
-        return ", ".join(filter(None, [reading, *committed]))
+        if row.get("ours") != COMMITTED:
+            return reading
+        return f"{reading} (committed)" if reading else "committed"
 
     def counted(self, names: Mapping[str, str] | None = None) -> str:
         """Return in how many cases it has its verdict, and in which, where not in all.

@@ -124,12 +124,11 @@ def describe(
 
 def _beside(params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
+    lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
     for metric in reads:
-        for line in ("exact", "floor", "point"):
-            name = f"{metric}_{line}"
-            if getattr(params, line, False) is True and any(
-                absent(run, name) is None for run in runs
-            ):
+        laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
+        for name in (*(f"{metric}_{line}" for line in lines), *laws):
+            if any(absent(run, name) is None for run in runs):
                 yield name
 
 

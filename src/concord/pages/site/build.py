@@ -192,7 +192,11 @@ def _write(
         tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
         board=board,
         todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
-        commands=[typed(target) for target in ("reproduce", "site")],
+        commands=[
+            (typed("reproduce"), "every figure and table that needs no download"),
+            (typed("ledger"), "the verdicts, and the runs that only they read"),
+            (typed("site"), "these pages, of whatever has been made"),
+        ],
         compared=ledger.compare(judged, expected),
         smoke=smoke,
         notes=of_claims.notes(rows, seeds),
