@@ -179,7 +179,7 @@ def _labelled(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
 
 
 # Axes whose labels name samplers.
-_OF_SAMPLERS = ("sampler", "entry", "training")
+_OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant")
 
 
 @cache
