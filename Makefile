@@ -24,8 +24,9 @@ help: ## list the targets
 
 setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
 
-reproduce: $(READY) ## every figure and table that needs no download, into results/
+reproduce: $(READY) ## every figure and table that needs no download, into results/; no verdicts
 	$(SNAKEMAKE) $(ARGUMENTS)
+	@echo "Figures and tables are made. Next: '$(SNAKEMAKE) ledger' makes the verdicts and the runs that only they read, 'make site' shows what has been made."
 
 arena: $(READY) ## every sampler on the same tasks, at the same price, into results/arena
 	$(SNAKEMAKE) arena $(ARGUMENTS)
