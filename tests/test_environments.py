@@ -38,9 +38,9 @@ def read_lock(python: str) -> dict[str, Requirement]:
         (specifier,) = requirement.specifier
         assert specifier.operator == "==" and "*" not in specifier.version, line
         assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", hash) for hash in hashes), line
-        if "python_full_version" in str(requirement.marker):
-            if not requirement.marker.evaluate({"python_full_version": python}):
-                continue
+        of_pythons = "python_full_version" in str(requirement.marker)
+        if of_pythons and not requirement.marker.evaluate({"python_full_version": python}):
+            continue
         assert name not in pins, f"envs/requirements.lock: {name} is pinned twice"
         pins[name] = requirement
     return pins

@@ -10,11 +10,11 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
-import arviz_base
 import arviz_stats
 import networkx as nx
 import numpy as np
 import pytest
+import xarray
 
 import concord
 from concord.__main__ import main
@@ -391,7 +391,7 @@ def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
 
 
 def test_the_trace_of_the_pipeline_opens_in_arviz(resolved):
-    found, made = arviz_base.from_netcdf(resolved[1]), concord.load(resolved[1]).to_arviz()
+    found, made = xarray.open_datatree(resolved[1]), concord.load(resolved[1]).to_arviz()
     assert found.posterior.x.dims == ("chain", "draw", "agent", "dim")
     assert list(found.children) == list(made.children) == ["posterior", "sample_stats"]
     for group in found.children:
