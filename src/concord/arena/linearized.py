@@ -154,17 +154,10 @@ def law_of_run(run: OfRun) -> exact.Law:
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.
     """
-    positions = m.initial.moments(m.problem.dim)
-    found = fit(m.problem, 0.0 if positions is None else positions[0])
-    given = m.sampler, m.problem, m.topology, [m.sampler_params], positions, found
-    law = Linearized(*given).law(m.trace.draw.tolist())
-    finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
-    if not finite.all():
-        raise _laws.NoLaw(
-            f"the approximation has no finite law at iteration {law.iterations[~finite][0]}, where "
-            "chains may be finite; sample it instead, or take a smaller step"
-        )
-    return replace(law, approximate=True)
+    positions = run.initial.moments(run.problem.dim)
+    found = fit(run.problem, 0.0 if positions is None else positions[0])
+    given = [run.sampler], run.problem, run.network, positions, found
+    return replace(Linearized(*given).law(run.trace.draw.tolist()), approximate=True)
 
 
 def _next(k: int) -> int:

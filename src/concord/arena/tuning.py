@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
 from concord.laws.law import mean_step
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.options import build, plain
+from concord.problem import Problem
 from concord.runs.keys import Arena
 from concord.sampler import Sampler
 
@@ -133,9 +133,7 @@ def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
     return _times([factor**part for part in parts], arena, best, where)
 
 
-def _times(
-    factors: Sequence[float], arena: Arena, best: Setting, where: str
-) -> list[Setting]:
+def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the best setting with the tuned option times each of these factors."""
     tune, found = str(arena.tune), []
     for factor in factors:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import w2
 from concord.laws.law import start_of, update_of
 from concord.metrics import Measurement, Row, lacking, series
+from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule

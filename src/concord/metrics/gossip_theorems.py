@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Curved, Label, Problem, Quadratic
+from concord.contracts import Curved, Label
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
@@ -27,6 +27,7 @@ from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
 from concord.metrics.consensus_floor import windows
+from concord.problem import Problem, Quadratic
 from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
 
@@ -45,7 +46,8 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("gossip.condition_[12]",)
 LABELS = {
     "gossip_kl": Label("KL divergence of the average's law"),
-    "gossip_floor": Label(head="consensus error per agent"),
+    "gossip_excess": Label("KL divergence of the average's law, less its limit"),
+    "gossip_floor": Label("plateau of the consensus error"),
     "gossip_bias": Label(head="KL of the average"),
     "gossip_bias_bound": Label(head="Theorem 2's bound"),
     "gossip.condition_1": Label(head="Condition 1, (25)"),
