@@ -1,10 +1,10 @@
 r"""Laws read off a sampler's step: one call of it, whose chains are unit vectors.
 
 On quadratic problems most samplers' steps are affine in the state s, in normal numbers w, in errors
-:math:`\xi` of mini-batch gradients, and in what is heard beyond what was sent. A step is called once
-on as many chains as these have entries, each with one of them at one and the others at zero, and
-once on a few chains of random numbers of all sizes, which tell whether it is affine: as far as they
-probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose outcomes are
+:math:`\xi` of mini-batch gradients, and in what is heard beyond what was sent. A step is called
+once on as many chains as these have entries, each with one of them at one and the others at zero,
+and once on a few chains of random numbers of all sizes, which tell whether it is affine: as far as
+they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose outcomes are
 enumerated. Where the random chains move otherwise in another iteration, its step is read anew.
 
 Parts of the state that are the same for all chains, such as push-sum's weights, are followed from
@@ -275,9 +275,7 @@ class StepReader:
             raise _Unreadable(LOST + "it draws more than noise")
         if heard[:, size:].any():
             raise _Unreadable(LOST + "what it sends depends on what it hears in the same step")
-        arrivals = Arrivals(
-            heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T
-        )
+        arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
         return Reading(probability, updates, arrivals)
 
 
@@ -494,9 +492,7 @@ def _solve(
     """
     counts = [probe.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
-    inputs = np.concatenate(
-        [part for kind in KINDS for part in probe.inputs.get(kind, [])], axis=1
-    )
+    inputs = np.concatenate([part for kind in KINDS for part in probe.inputs.get(kind, [])], axis=1)
     results = probe.results
     # Units as large as the offset, from which rounding would otherwise come.
     unit = 2.0 ** np.ceil(np.log2(max(1.0, np.abs(results[0]).max(initial=0.0))))
