@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.contracts import Batched, Classifier, Predictive, WithInitial, WithTests, reference_of
+from concord.contracts import Classifier, Predictive, WithInitial, WithTests, reference_of
 from concord.errors import ConcordError
+from concord.problem import Batched
 from concord.problems.kinds import digits
 from concord.sampling import streams
 from concord.sampling.partition import Partition
