@@ -7,10 +7,10 @@ import pytest
 
 from concord.datasets import readers
 from concord.errors import ConcordError
-from concord.laws import quadrature
 from concord.options import build as parse
+from concord.problems._arithmetic import FACTORS, sigmoid
 from concord.problems.kinds import logistic_regression
-from concord.problems.kinds.logistic_regression import Params, sigmoid
+from concord.problems.kinds.logistic_regression import Params
 from concord.sampling import partition, streams
 
 
@@ -31,7 +31,7 @@ def test_sigmoid_is_the_logistic_function_without_overflow():
 
 
 def test_the_log_posterior_sums_over_all_points_without_overflow():
-    problem = build(points=2 * quadrature.FACTORS + 7, prior_scale=4.0)
+    problem = build(points=2 * FACTORS + 7, prior_scale=4.0)
     first, second = np.linspace(-900, 900, 101)[:, None], np.linspace(-30, 30, 97)
     features, labels = problem.data.pooled()
     z = first[..., None] * features[:, 0] + second[:, None] * features[:, 1]
