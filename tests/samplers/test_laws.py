@@ -76,12 +76,12 @@ def test_with_equal_hessians_averages_have_one_law(h, kind):
     """On any doubly stochastic W the average is the Langevin algorithm with step eta / N on f."""
     rng, net, eta = np.random.default_rng(3), network(kind, 16), 0.02
     root = rng.standard_normal((2, 2))
-    hessian = root @ root.T / 16 + 0.02 * np.eye(2)
+    hessian = root @ root.T / 16 + 0.1 * np.eye(2)
     problem = Quadratic(np.tile(hessian, (16, 1, 1)), rng.standard_normal((16, 2)))
     gram, step = 16 * hessian, eta / 16
     cov = np.linalg.inv(gram @ (np.eye(2) - step / 2 * gram))
     for sampler in (DESGLD(eta), EXTRASGLD(eta, h=h), DIGingSGLD(eta)):
-        found = limit(sampler, problem, net, 18)
+        found = limit(sampler, problem, net, 14)
         np.testing.assert_allclose(found[2], problem.posterior.mean, rtol=1e-8)
         np.testing.assert_allclose(found[3], cov, rtol=1e-8)
 
