@@ -191,11 +191,11 @@ def test_surrogates_of_quadratic_potentials_leave_langevin_alone():
 # QLSD
 
 
-def still(steps, chains=3, problem=None, x0=None, **options):
+def still(steps, chains=3, problem=None, x0=None, gamma=0.02, **options):
     """Return problem and steps of QLSD without normal noise from theta = (1, -2)."""
     batches = {key: options.pop(key) for key in ("batch_size",) if key in options}
     problem, x0 = problem or Regression(4, 2), at(THETA, chains) if x0 is None else x0
-    sampler = QLSD(0.02, **options)
+    sampler = QLSD(gamma, **options)
     return problem, steps_of(sampler, problem, SERVER, steps, x0=x0, rng=Still(), **batches)
 
 
@@ -258,10 +258,10 @@ def test_control_variates_of_a_renewed_point_leave_less_than_plain_mini_batches(
     """The drift is the posterior's on average, exactly after a renewal, and varies less later."""
     problem, spread, chains = Regression(4, 2, points=5), {}, 4000
     for renewal, costs in ((None, [1] * 5), (3, [5, 2, 2, 5, 2])):
-        options = {"compression": WHOLE, "batch_size": 2, "renewal": renewal}
+        options = {"compression": WHOLE, "batch_size": 2, "renewal": renewal, "gamma": 0.002}
         found, theta = still(5, chains, problem, **options)[1], THETA
         for x in found.x[1:]:
-            theta = theta - 0.02 * drift(problem, theta)
+            theta = theta - 0.002 * drift(problem, theta)
             error = np.abs(x[:, 0].mean(axis=0) - theta)
             assert (error < LIMIT * x[:, 0].std(axis=0) / np.sqrt(chains) + 1e-9).all()
         assert (found.gradients == sum(costs)).all()  # 5 or 6 points are three mini-batches
