@@ -36,6 +36,7 @@ from variants import problem
 OPTIONAL = {
     "samplers": [
         contracts.SwitchingSampler,
+        contracts.AmplifyingSampler,
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,3 +38,13 @@ def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
 def test_marks_of_thorough_tests_stand_in_the_files_by_which_ci_finds_them():
     files = (path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_"))
     assert [path for path in files if "thorough" in path.read_text()] == []
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_make_asks_for_the_logger_which_a_snakemake_without_it_could_not_start_with():
+    asked = ["make", "-n", "reproduce", "report", "site", "crate", "multiverse", "arena"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(".venv/bin/snakemake")]
+    assert len(lines) == 8 and all(" --logger concord --cores " in line for line in lines)
+    profiles = [yaml.safe_load(path.read_text()) for path in ROOT.glob("profiles/*/config.yaml")]
+    assert len(profiles) == 2 and not any("logger" in profile for profile in profiles)

@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if arguments is None else arguments
         options = _parser(words[0] if words else "").parse_args(words)
+        check_outputs(options)
         with at_work(options.text):
             options.command(options)
         sys.stdout.flush()
@@ -152,11 +153,13 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
         plugins_of("all in config/papers")(sub)
         sub.add_argument("--json", action="store_true", help="for programs")
 
+    def output(suffix: str) -> Part:
+        return takes("-o", "--output", type=_path((suffix,)), required=True)
+
     def outputs(*suffixes: str) -> Part:
         return takes("-o", "--output", type=_path(suffixes), nargs="+", required=True)
 
     experiment, run = takes("experiment"), takes("run", type=Path)
-    output = takes("-o", "--output", type=Path, required=True)
     resources = takes("--resources", type=Path, default=Path("resources"), help="data files")
     results = takes("--results", type=Path, default=Path("results"))
     own = plugins_of("config/papers/<key>")
@@ -178,15 +181,17 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
     text = "print the JSON Schema of a study's file, for editors"
     command("schema", text, takes("file", choices=("study",)), plugins_of("none"))
-    command("resolve", "write the run.yaml of one run", study, experiment, takes("run"), output)
+    text, document = "write the run.yaml of one run", output(".yaml")
+    command("resolve", text, study, experiment, takes("run"), document)
     text = "make the runs of a batch, up to their metrics; what stands of them is left alone"
-    sub = command("make", text, study, results, resources, output)
+    sub = command("make", text, study, results, resources, output(".json"))
     sub.add_argument("batch", help="<experiment>/<name>, or multiverse/<universe>/<name>")
     sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
     sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
     sub.add_argument("--chains", type=_range, metavar="FIRST:END", help="sample only these chains")
     sub.add_argument("--progress", action="store_true", default=False, help="show progress bars")
-    sub = command("sample", "sample a run.yaml and write its trace.nc", run, output, resources, own)
+    trace, text = output(".nc"), "sample a run.yaml and write its trace.nc"
+    sub = command("sample", text, run, trace, resources, own)
     text = "show a progress bar at once (default: after four seconds, on a terminal)"
     sub.add_argument("--progress", action="store_true", default=None, help=text)
     sub.add_argument(
@@ -195,7 +200,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     text = "traces of its chains, in order: they are joined, and nothing is sampled"
     sub.add_argument("pieces", type=Path, nargs="*", help=text)
     text = "compute the metrics.csv of a trace.nc"
-    command("measure", text, run, takes("trace", type=Path), resources, own, output)
+    command("measure", text, run, takes("trace", type=Path), resources, own, output(".csv"))
     text = "write the scores, the costs and the entries' cards of a study's arena"
     sub = command("board", text, study, results)
     sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
@@ -216,10 +221,11 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
-    sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
-    sub = command("crate", "write what was made into one file that others can check", config)
+    text = "default: %(default)s"
+    sub.add_argument("-o", "--output", dest="folder", type=Path, default=Path("site"), help=text)
+    text = "write what was made into one file that others can check"
+    sub = command("crate", text, config, output(".zip"))
     sub.add_argument("--results", type=Path, help="default: those of the config")
-    sub.add_argument("-o", "--output", type=_path((".zip",)), required=True, help="crate.zip")
     text = "compare samplers on the arena's tasks, in a table"
     sub = command("compare", text, plugins_of("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
@@ -247,7 +253,8 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     text = "commit a ledger's verdicts, and update the page's scoreboard"
     sub = command("expect", text, ledger, expected)
     sub.add_argument("--page", type=Path, default=Path("docs/ledger.md"))
-    sub = command("fetch", "download a data file, or make it, and check its SHA-256", output)
+    sub = command("fetch", "download a data file, or make it, and check its SHA-256")
+    sub.add_argument("-o", "--output", type=Path, required=True)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
     sub = command("help", "list the commands of the stages, or the documents; explain a command")
@@ -273,10 +280,40 @@ def _help(options: argparse.Namespace) -> None:
         raise ConcordError(f"help: there is no command {about!r}; {remedy}")
 
 
+def check_outputs(options: argparse.Namespace) -> None:
+    """Refuse an output that the command itself reads, or that is a folder in place of a file."""
+    given = vars(options)
+    inputs = [path for key, value in given.items() if key != "output" for path in _paths(value)]
+    for output in _paths(given.get("output")):
+        if output.is_dir():
+            raise ConcordError(f"{output}: it is a folder; name a file")
+        read = next((path for path in inputs if _reads(path, output)), None)
+        if read is None and "results" in given and output.name == "metrics.csv":
+            read = next(filter(Path.is_file, [output.with_name("run.yaml")]), None)
+        if read is not None:
+            whose = "" if read == output else f" ({read})"
+            raise ConcordError(f"{output}: the command reads this file{whose}; name another output")
+
+
+def _paths(value: Any) -> list[Path]:
+    """Return the paths that an option holds."""
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, Path)]
+
+
+def _reads(path: Path, output: Path) -> bool:
+    """Whether who reads a file, or a study's folder with all its YAML files, reads the output."""
+    if output.suffix == ".yaml" and path.is_dir():
+        return os.path.realpath(path) == os.path.realpath(output.parent)
+    return path.exists() and output.exists() and path.samefile(output)
+
+
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
     def path(text: str) -> Path:
+        allowed = " or ".join(suffixes)
+        if Path(text).is_dir():
+            raise ConcordError(f"{text}: it is a folder; name a file that ends in {allowed}")
         if Path(text).suffix not in suffixes:
-            allowed = " or ".join(suffixes)
             raise ConcordError(f"{text}: the output must end in {allowed}; rename it")
         return Path(text)
 

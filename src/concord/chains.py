@@ -90,7 +90,7 @@ def sample_chains(
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )
-                callbacks = [recorder, lambda k, state: advance() if k else None]
+                callbacks: list[Any] = [recorder, lambda k, state: advance() if k else None]
                 run(sampler, counted, running, block, iterations, noise, callbacks)
                 traces.append(recorder.trace())
     except KeyboardInterrupt:

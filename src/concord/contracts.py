@@ -519,6 +519,14 @@ class SwitchingSampler(Protocol):
 
 
 @runtime_checkable
+class AmplifyingSampler(Protocol):
+    """A sampler that with some options amplifies rounding errors, whatever the problem."""
+
+    def amplifies(self, params: Any, agents: int, iterations: int) -> bool:
+        """Whether they grow until the chains of another processor are others."""
+
+
+@runtime_checkable
 class PartitionKind(Protocol):
     """A module of ``concord.sampling.partitions``."""
 

@@ -240,7 +240,9 @@ def add(path: Path) -> tuple[str, str]:
     """Make a file a plug-in, unless it is none or named like another; return package and kind."""
     if path.exists() and not path.is_file():
         raise ConcordError(f"{path}: it is a pipe, a folder or a device, and no file; remove it")
-    if not path.resolve().is_relative_to(path.absolute().parents[1].resolve()):
+    # Path.resolve raises for a link that leads to itself, which then cannot be read.
+    study = os.path.realpath(path.absolute().parents[1])
+    if not Path(os.path.realpath(path)).is_relative_to(study):
         raise ConcordError(
             f"{path}: it links to a file outside of its study, which is not executed; copy it"
         )
@@ -297,10 +299,7 @@ def _lacking(names: set[str]) -> str:
 
     best = max(PACKAGES.values(), key=share)
     if not share(best):
-        return (
-            "it defines no kind, such as a sampler (a class with a step); see "
-            "docs/plugins.md"
-        )
+        return "it defines no kind, such as a sampler (a class with a step); see docs/plugins.md"
     missing = [name for name in best.defines if name not in names]
     return f"it lacks {' and '.join(missing)}, which a {best.one} defines; add it"
 

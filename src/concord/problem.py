@@ -1,8 +1,8 @@
 r"""Problems: posteriors that are split over agents.
 
 Agent i holds the potential :math:`f_i`, its data's negative log likelihood and its share of the
-prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim), and
-agent i is evaluated at its own :math:`x_i`.
+prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim),
+and agent i is evaluated at its own :math:`x_i`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 r"""Samplers: algorithms by which agents draw one posterior together.
 
-A sampler is a class of its options with three methods. ``check`` refuses what it cannot do; ``init``
-makes the state at x^(0); ``step`` is one iteration, a pure function that returns new arrays and reads
-like the equation in the module's docstring. The step sends through the network and asks the problem
-for gradients, which count what that costs; it draws random numbers from ``rng`` alone. Gradients are
-taken before noise is drawn, since mini-batches share the generator.
+A sampler is a class of its options with three methods. ``check`` refuses what it cannot do;
+``init`` makes the state at x^(0); ``step`` is one iteration, a pure function that returns new
+arrays and reads like the equation in the module's docstring. The step sends through the network and
+asks the problem for gradients, which count what that costs; it draws random numbers from ``rng``
+alone. Gradients are taken before noise is drawn, since mini-batches share the generator.
 
 A state is a ``NamedTuple`` of arrays, positions x of shape (chains, agents, dim) first. Whatever
 lasts from step to step is in it, or in the network.
@@ -72,6 +72,10 @@ class Sampler(Options):
     ) -> Any:
         """Return the state after iteration k, which begins at 0."""
         raise NotImplementedError
+
+    def amplifies(self, agents: int, iterations: int) -> bool:
+        """Tell whether rounding errors grow until the chains of another processor are others."""
+        return False
 
     def vector_size(self, dim: int, itemsize: int) -> float | None:
         """Return the bytes of a vector that it sends, on average; None: as the network has them."""

@@ -1,8 +1,8 @@
 """What a run of the workflow says: a line per figure and experiment, and how long it will take.
 
-Snakemake finds this logger by the package's name; ``profiles/default`` asks for it. Snakemake's own
-words are in its log file; ``--logger-concord-full``, ``--verbose`` and ``--printshellcmds`` bring
-them back, and a dry run has them anyway.
+Snakemake finds this logger by the package's name; ``make`` asks for it (``--logger concord``).
+Snakemake's own words are in its log file; ``--logger-concord-full``, ``--verbose`` and
+``--printshellcmds`` bring them back, and a dry run has them anyway.
 """
 
 import json

@@ -692,6 +692,18 @@ def amplified(experiment: str, *rows: tuple[Any, ...], chains: int, **labels: An
 def test_which_runs_amplify_rounding():
     assert amplifies(LENET)
     assert not amplifies({"problem": {"kind": "linear_regression"}})
+    gossip = {"kind": "gossip_ula", "step_size": 1e-4, "fusion": 0.1}
+    trigger = {"communication": "triggered", "threshold": 8.0, "decay": 0.25}
+    for options, iterations, expected in (
+        (gossip, 40_000, False),
+        (gossip | trigger, 1_000, False),
+        (gossip | trigger, 40_000, True),
+        (gossip | trigger | {"decay": 0.51}, 40_000, False),
+        (gossip | trigger | {"decay": 0.51, "step_size": 2.5e-5}, 40_000, True),
+        ({"kind": "de_sgld", "step_size": 1e-4}, 40_000, False),
+    ):
+        document = {"sampler": options, "agents": 5, "iterations": iterations}
+        assert amplifies(document) == expected
 
 
 @pytest.mark.parametrize(("half", "verdict"), [(0.017, HOLDS), (0.018, OTHER), (0.2, OTHER)])

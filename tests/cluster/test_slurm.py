@@ -34,7 +34,7 @@ from slurm import (
 )
 
 from faults.tiny_project import ALL, RUNS, TinyProject
-from workflow.smoke_project import LOUD, PARTS, RESULTS, ROOT
+from workflow.smoke_project import PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough]
@@ -135,7 +135,7 @@ def snakemake(
     account = {} if missing_for_accounting() else {"SBATCH_ACCOUNT": ACCOUNT}
     with open(folder / "output.txt", "wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *LOUD, *arguments, "--config", f"scale={scale}"],
+            [sys.executable, "-m", "snakemake", *arguments, "--config", f"scale={scale}"],
             cwd=folder,
             env={**os.environ, "SBATCH_PARTITION": PARTITION, **account},
             stdout=output,

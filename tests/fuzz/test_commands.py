@@ -195,10 +195,11 @@ def test_names_that_are_not_text(names, tmp_path):
 
 def test_a_device_is_not_replaced(folder, tmp_path):
     """As root, a result written to /dev/null would take its place."""
-    os.mkfifo(tmp_path / "device")
+    os.mkfifo(tmp_path / "device.yaml")
     paper = "config/papers/x"
-    assert call("resolve", paper, "linear_network", "topology=ring", "-o", tmp_path / "device") == 2
-    assert (tmp_path / "device").is_fifo()
+    output = tmp_path / "device.yaml"
+    assert call("resolve", paper, "linear_network", "topology=ring", "-o", output) == 2
+    assert output.is_fifo()
     assert call("resolve", paper, "linear_network", "topology=ring", "-o", "folder") == 2
     assert Path("folder").is_dir()
 

@@ -9,6 +9,7 @@ import pytest
 import concord
 from concord.__main__ import main
 from concord.errors import ConcordError
+from concord.laws.gaussian import bias2
 from concord.library.recommend import measured
 from concord.plugins import kinds
 
@@ -312,6 +313,24 @@ def test_an_approximate_law_is_that_of_chains():
         concord.law("diging_sgld", problem, "path", **given)
 
 
+def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
+    """Over a Gaussian of a wide log variance the mean gradient is huge, and not over the chains."""
+    x, rng = np.random.default_rng(0).standard_normal((100, 2)), np.random.default_rng(1)
+    y = x @ rng.standard_normal(2) + rng.standard_normal(100)
+    problem = concord.problems.unknown_noise(x, y, agents=5)
+    given = {"step_size": 0.0298, "iterations": 20}
+    chains = concord.sample("de_sgld", problem, "ring", chains=200, progress=False, **given)["x"]
+    assert np.isfinite(chains).all()
+    with pytest.raises(
+        ConcordError, match="no finite law at iteration 3, where chains may be"
+    ) as e:
+        concord.law("de_sgld", problem, "ring", approximate=True, **given)
+    assert "diverge" not in str(e.value)
+    given["iterations"] = 2
+    law = concord.law("de_sgld", problem, "ring", approximate=True, **given)
+    assert np.isfinite(law.mean).all()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -403,6 +422,26 @@ def test_by_chains_only_what_is_ranked_is_stated():
     table = concord.recommend(problem, "ring", **given).table
     assert table.law[0] == "chains"
     assert table.b2[0] >= 0 and np.isnan(table.b2_average[0])
+
+
+@pytest.mark.parametrize("level", ["worst", "average"])
+def test_a_large_bias_is_shown_as_it_is(level):
+    """Of agents that start 300 posterior standard deviations away, after two gradients."""
+    problem = concord.problems.quadratic(H=[[[1.0]], [[9.0]], [[4.0]]], b=[[9.0], [-30.0], [20.0]])
+    start = {"kind": "normal", "sd": 300.0}
+    answer = concord.recommend(
+        problem, "ring", budget={"gradients": 2}, level=level, initial=start, samplers=["de_sgld"]
+    )
+    row = answer.table[answer.table.read == "agents"].iloc[0]
+    step = float(row.options.removeprefix("step size ").split(",")[0])
+    law = concord.law(
+        "de_sgld", problem, "ring", step_size=step, iterations=2, initial=start, record={"at": [2]}
+    )
+    worst = bias2(law.mean[0], law.cov[0], problem.posterior).max()
+    average = bias2(law.average_mean[0], law.average_cov[0], problem.posterior)
+    assert worst > 1e6
+    assert row.b2 == pytest.approx(worst, rel=0.05)
+    assert row.b2_average == pytest.approx(average, rel=0.05)
 
 
 def test_an_answer_says_how_many_independent_draws_a_chain_is_worth():

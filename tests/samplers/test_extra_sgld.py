@@ -50,35 +50,65 @@ def test_two_steps_are_what_released_code_does(graph):
         np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
 
 
-def test_two_steps_cost_two():
+def test_two_steps_send_one_vector_for_two_gradients():
+    """Neighbors move before both of an agent's steps, or after them: they need where it ends."""
     graph, x0 = topology.build("star", 4), np.zeros((3, 4, 2))
-    for form, times in (("memory", 1), ("two_steps", 2)):
+    for form in ("memory", "two_steps"):
         rng, params = np.random.default_rng(1), extra_sgld.Params(CONSTANT, form=form)
         state, step = extra_sgld.init(problem(4, 2), graph, params, x0, rng)
         info = step(state, 0, rng)[1]
-        assert info.unicasts.tolist() == [3 * times, times, times, times]
-        assert info.broadcasts.tolist() == [times] * 4
-        assert (info.gradients is None) if times == 1 else (info.gradients == times).all()
+        assert info.unicasts.tolist() == [3, 1, 1, 1]
+        assert info.broadcasts.tolist() == [1] * 4
+        assert (info.gradients is None) if form == "memory" else (info.gradients == 2).all()
 
 
-def test_two_steps_take_batches_of_all_points_but_the_last():
+BATCHES = {"batch_size": 4, "batch_scale": "none", "batch_pool": "all_but_last"}
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 4}, BATCHES])
+def test_two_steps_compute_the_gradients_that_they_use(options, monkeypatch):
+    """Of each agent two, and no others where the problem can be divided: the same draws."""
+    graph, whole = topology.build("ring", 5), problem(5, 2, share="twice")
+    params, computed = extra_sgld.Params(CONSTANT, form="two_steps", **options), []
+    name, kind = "batch_gradient" if options else "gradient", type(whole)
+    compute = getattr(kind, name)
+
+    def counting(self, *shape):
+        inner = compute(self, *shape)
+
+        def gradient(x, *given):
+            computed.append(x.shape[1])
+            return inner(x, *given)
+
+        return gradient
+
+    monkeypatch.setattr(kind, name, counting)
+    found = chain(extra_sgld, whole, graph, params, steps=3)
+    assert sum(computed) == 3 * 2 * 5
+    monkeypatch.setattr(kind, "PARTS", ())  # so that it cannot be divided
+    expected = chain(extra_sgld, whole, graph, params, steps=3)
+    assert sum(computed) == 3 * 2 * 5 + 3 * (5 + 5 * 5)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT)
+
+
+def test_two_steps_take_batches_of_all_points_but_the_last(monkeypatch):
     graph, prob = topology.build("complete", 3), problem(3, 2, share="twice")
-    partial, drawn = prob.batch_gradient, []
+    partial, last = type(prob).batch_gradient, []
 
-    def noting(chains, size):
-        inner = partial(chains, size)
+    def noting(self, chains, size):
+        inner = partial(self, chains, size)
 
         def gradient(x, rows, out):
-            drawn.append(rows.copy())
+            last.append(rows.max(axis=(0, 2)) - self.counts)
             return inner(x, rows, out)
 
         return gradient
 
-    prob.batch_gradient = noting
-    options = {"batch_size": 4, "batch_scale": "none", "batch_pool": "all_but_last"}
-    params = extra_sgld.Params(CONSTANT, form="two_steps", **options)
+    monkeypatch.setattr(type(prob), "batch_gradient", noting)
+    params = extra_sgld.Params(CONSTANT, form="two_steps", **BATCHES)
     chain(extra_sgld, prob, graph, params, steps=20)
-    assert (np.max(drawn, axis=(0, 1, 3)) == prob.counts - 2).all()
+    assert np.concatenate(last).max() == -2
+    assert (np.max([of for of in last if len(of) == 3], axis=0) == -2).all()
     assert extra_sgld.affine(prob, graph, params) is None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from chains import errors
 
+import concord
 from concord.errors import ConcordError
 from concord.networks import topology
 from concord.options import build
@@ -376,3 +377,23 @@ def test_where_only_the_last_pair_is_copied_nothing_changes(monkeypatch, options
     for name, (_, values) in whole.variables.items():
         assert values.tobytes() == pairs[name].tobytes(), name
     assert whole["unicasts"].any() == (options.get("communication") != "never")
+
+
+def test_triggers_amplify_rounding_over_thousands_of_ticks() -> None:
+    """Of two starts that differ in the last digit the chains part, but not without triggers."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((100, 2))
+    data = concord.problems.linear_regression(x, x @ [1.0, -1.0] + rng.standard_normal(100), 5)
+    rare = {"communication": "triggered", "threshold": 8.0, "decay": 0.25}
+    for options, least, most in (({}, 0.0, 1e-12), (rare, 1e-6, np.inf)):
+        ends = [
+            concord.sample(
+                *("gossip_ula", data, "ring"), step_size=1e-4, fusion=0.1, iterations=12_000,
+                chains=20, record={"at": [12_000]}, initial={"kind": "normal", "sd": sd}, **options
+            )["x"]
+            for sd in (1.0, 1.0 + 2.0**-52)
+        ]  # fmt: skip
+        apart = np.abs(ends[0] - ends[1]).max()
+        assert least <= apart <= most
+        stated = build(gossip_ula.Params, {"step_size": 1e-4, "fusion": 0.1, **options}, "sampler")
+        assert gossip_ula.amplifies(stated, 5, 12_000) == bool(options)

@@ -72,6 +72,40 @@ def test_a_plug_in_that_ends_python_fails(tested, text, some, sentence):
     assert sentence in said and said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "some", "sentence"),
+    [
+        ("while True: pass\n" + COSINE, False, "mine: its import took longer than 1 s; mend"),
+        (
+            COSINE.replace(STEP, f"{STEP}__import__('time').sleep(1e6) or "),
+            True,
+            "mine: the check '",
+        ),
+    ],
+)
+def test_a_plug_in_that_never_ends_fails(tested, monkeypatch, text, some, sentence):
+    monkeypatch.setattr("concord.commands.test.LIMIT", 1.0, raising=False)
+    code, (ran, *_), said = tested(text)
+    assert code == 2 and bool(ran) == some
+    assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("names", [["mine.py"], ["mine.py", "other.py"]])
+def test_a_plug_in_that_links_to_itself_is_refused(tmp_path, monkeypatch, capsys, names):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("config", "papers", "x", "plugins")
+    folder.mkdir(parents=True)
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        (folder / name).symlink_to(other)
+    for command in (["test", str(folder / "mine.py")], ["check", "config/papers/x"]):
+        plugins.use()
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert said.splitlines()[-1].startswith(f"concord: {folder}/mine.py: cannot be read (")
+        assert "Traceback" not in said
+    plugins.use()
+
+
 def test_what_a_plug_in_prints_is_no_outcome(tested):
     assert tested(COSINE + "\nprint('noise')\n", "--json")[0] == 0
 

@@ -20,7 +20,6 @@ PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
 PAPER = "gurbuzbalaban2021"
 STUDY = f"config/papers/{PAPER}/study.yaml"
 RESULTS = f"results/smoke/{PAPER}"
-LOUD = ("--logger-concord-full",)  # tests read what Snakemake says
 SHORTER = {  # sweeps of Figure 4
     "values: [5, 10, 25, 50, 100]": "values: [5, 25]",
     "values: [0.001, 0.003, 0.006, 0.009]": "values: [0.001, 0.006]",
@@ -100,7 +99,7 @@ class Project:
     def command(*arguments: str, cores: int = 2, config: Sequence[str] = ()) -> list[str]:
         settings = ("--config", "scale=smoke", *config)
         end_soon = ("--max-jobs-per-timespan", "100/1s")  # not up to ten seconds later
-        options = ("--cores", str(cores), *end_soon, *LOUD, *arguments, *settings)
+        options = ("--cores", str(cores), *end_soon, *arguments, *settings)
         return [sys.executable, "-m", "snakemake", *options]
 
     def snakemake(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

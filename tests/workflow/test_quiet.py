@@ -1,11 +1,11 @@
-"""A run of the workflow says a line per figure; all that Snakemake says is asked for, or logged."""
+"""With its logger a run says a line per figure; all that Snakemake says is asked for, or logged."""
 
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from smoke_project import FIGURES, LOUD, RESULTS, Project
+from smoke_project import FIGURES, RESULTS, Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 FIGURE = f"{RESULTS}/figures/fig1.pdf"
@@ -13,7 +13,7 @@ FIGURE = f"{RESULTS}/figures/fig1.pdf"
 
 def said(project: Project, *arguments: str) -> tuple[int, list[str]]:
     """Return the exit code and what was said of a run, as one would type it."""
-    command = [word for word in project.command(*arguments) if word not in LOUD]
+    command = project.command(*arguments, "--logger", "concord")
     done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=240)
     lines = [line for line in done.stderr.splitlines() if "workflow specific profile" not in line]
     return done.returncode, lines

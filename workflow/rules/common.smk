@@ -1,6 +1,7 @@
 # The configuration, loaded and checked. What the rules ask is concord.workflow; there is no rule here.
 import gc
 import os
+import shlex
 import sys
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
@@ -9,18 +10,35 @@ os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 gc.set_threshold(100_000)
 
 # A checkout runs its own code; what else the rules come from, the package that is installed.
-if os.path.isdir(f"{workflow.basedir}/src/concord"):
-    sys.path.insert(0, f"{workflow.basedir}/src")
+place = workflow.current_basedir
+checkout = os.path.normpath(f"{place}/../..")
+if os.path.isdir(f"{checkout}/src/concord"):
+    sys.path.insert(0, f"{checkout}/src")
 try:
     from concord.workflow import PLANNED, Workflow
 except Exception as error:
-    if getattr(error, "name", None) == "concord":
-        sys.exit("concord: the package concord-bayes is not installed beside Snakemake; install it")
-    from concord.errors import in_the_way
+    lacking = error.name if isinstance(error, ModuleNotFoundError) else None
+    if not f"{lacking}.".startswith("concord."):  # else there is nothing of ours to import
+        from concord.errors import in_the_way
 
-    if sentence := in_the_way(error):
-        sys.exit(f"concord: {sentence}")
-    raise
+        if sentence := in_the_way(error):
+            sys.exit(f"concord: {sentence}")
+    if not lacking:
+        raise
+    if os.getcwd() == os.path.realpath(checkout):
+        remedy = "make setup; then .venv/bin/snakemake in the place of snakemake"
+    else:
+        if hasattr(place, "repo_path"):  # git+file:
+            source = f"git+file://{os.path.abspath(place.repo_path)}@{place.ref}"
+        elif hasattr(place, "repo"):  # github, gitlab
+            source = f"git+https://{place.host}/{place.repo}@{place.ref}"
+        else:
+            source = checkout if os.path.isdir(f"{checkout}/src/concord") else "concord-bayes"
+        remedy = shlex.join([sys.executable, "-m", "pip", "install", source])
+    sys.exit(
+        f"concord: Snakemake cannot plan without the module {lacking!r}, which {sys.executable} "
+        f"lacks; type: {remedy}"
+    )
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.

@@ -480,13 +480,14 @@ class Search:
         return _laws.of_versions(sampler, every, topology, params, given, most=np.inf)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
-        """Return b2 by level, each (iterations, versions); infinite where a law is no number."""
+        """Return b2 by level, each (iterations, versions); infinite where a law is no number.
+
+        However large: agents that start far away are not yet near, and have not diverged.
+        """
         mix = self.reads[read][0]
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
-        found = scores.bias(seen, self._target)
-        if read == "average":
-            found = dict.fromkeys(found, found["average"])
-        return {level: np.nan_to_num(b2, nan=np.inf) for level, b2 in found.items()}
+        found = scores.compute_bias(seen, self._target)
+        return dict.fromkeys(found, found["average"]) if read == "average" else found
 
 
 def _batched(sampler: Any, size: int | None, errors: np.ndarray) -> Any:

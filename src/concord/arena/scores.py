@@ -27,15 +27,21 @@ DIVERGED = 1e6
 
 def bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
     """Return b² by level, of any leading shape; infinite beyond ``DIVERGED``."""
+    found = compute_bias(seen, target)
+    return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
+
+
+def compute_bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+    """Return b² by level, of any leading shape, however large; infinite where it is no number."""
     wanted, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
         pooled = monomials(seen.mean, seen.cov)[0].mean(axis=-2)
-        found = {
+        pooled = ((pooled - wanted) ** 2 / variances).max(axis=-1)
+        return {
             "worst": bias2(seen.mean, seen.cov, target).max(axis=-1),
             "average": bias2(seen.average_mean, seen.average_cov, target),
-            "pooled": ((pooled - wanted) ** 2 / variances).max(axis=-1),
+            "pooled": np.nan_to_num(pooled, nan=np.inf, posinf=np.inf),
         }
-        return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
 
 
 def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:

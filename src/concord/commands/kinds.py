@@ -1,6 +1,7 @@
 """The commands about kinds: list and describe, and how the words of options name kinds."""
 
 import json
+import os
 from argparse import Namespace
 from itertools import groupby
 from pathlib import Path
@@ -27,9 +28,9 @@ def named(word: str) -> list[tuple[str, str]]:
     """Return package and kind of a word, which may be a plug-in's file."""
     if not word.endswith(".py"):
         return find(word)
-    path = Path(word)
-    known = [key for key, file in plugins.own().items() if file.resolve() == path.resolve()]
-    return known or [plugins.add(path)]
+    real = os.path.realpath(word)
+    known = [key for key, file in plugins.own().items() if os.path.realpath(file) == real]
+    return known or [plugins.add(Path(word))]
 
 
 def list_kinds(options: Namespace) -> None:

@@ -16,7 +16,7 @@ from concord.studies.study import Study
 
 def site(options: Namespace) -> None:
     """Make the site of the results at hand."""
-    build.site(options.config.parent, options.results, options.output, changes(options))
+    build.site(options.config.parent, options.results, options.folder, changes(options))
 
 
 def compare(options: Namespace) -> None:

@@ -13,9 +13,16 @@ from concord.commands.kinds import find_plugins, named
 from concord.errors import ConcordError
 from concord.provenance import excuse
 
+# Seconds that an import, or a check, may take. What is built in takes seconds, on a busy machine
+# up to a minute.
+LIMIT = 300.0
+
 
 def test(options: Namespace) -> None:
-    """Test kinds in a process of its own: one that ends before all checks have run fails."""
+    """Test kinds in a process of its own: one that ends, or stands still, before all checks fails.
+
+    It stands still when an import or a check takes longer than ``LIMIT``.
+    """
     find_plugins(options)
     chosen = [pair for word in options.kinds for pair in named(word)]
     context = get_context("fork")
@@ -26,11 +33,18 @@ def test(options: Namespace) -> None:
     found: list[dict[str, str]] = []
     sentence: str | None = None
     try:
-        while isinstance(message := json.loads(heard.recv_bytes()), dict):
+        while heard.poll(LIMIT):
+            message = json.loads(heard.recv_bytes())
+            if not isinstance(message, dict):
+                sentence = message
+                break
             found.append(message)
             if not options.json:
                 _print_outcome(message, found[-2:-1])
-        sentence = message
+        else:
+            sentence = (
+                f"{_next(chosen, found)} took longer than {LIMIT:g} s; mend what does not end"
+            )
     except EOFError:
         process.join()
         names = ", ".join(f"{package}/{kind}" for package, kind in chosen)
@@ -49,6 +63,16 @@ def test(options: Namespace) -> None:
     if ended["failed"] or not found:
         failed = f"{ended['failed']} of {len(found)} checks failed; mend what they name"
         raise ConcordError(failed if found else "no check ran; name a kind that has checks")
+
+
+def _next(chosen: Sequence[tuple[str, str]], found: Sequence[dict[str, str]]) -> str:
+    """Return the check that follows on those found, with its kind; at first that is the import."""
+    done = Counter((each["package"], each["kind"]) for each in found)
+    package, kind = next(pair for pair in chosen if done[pair] < len(testing.CHECKS[pair[0]]))
+    if not (place := done[package, kind]):
+        return f"{package}/{kind}: its import"
+    name = testing.CHECKS[package][place].__name__.replace("_", " ")
+    return f"{package}/{kind}: the check {name!r}"
 
 
 def _print_outcome(each: dict[str, str], before: list[dict[str, str]]) -> None:

@@ -15,9 +15,9 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.metrics.w2 import positions
 from concord.options import Index, build
+from concord.record import FINITE_RANGE
 from concord.sampling import streams
 from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
-from concord.record import FINITE_RANGE
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:

@@ -342,8 +342,11 @@ def _searched(
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
+    infinite = "all settings diverge"
+    if not isinstance(search.problem, contracts.Quadratic):
+        infinite = "no setting has a finite approximate law, though chains may be finite"
     for entry in each(entries, "samplers"):
-        own, why = [], "all settings diverge"
+        own, why = [], infinite
         try:
             own = list(search.entry(entry))
         except _laws.NoLaw as error:

@@ -15,7 +15,7 @@ import numpy as np
 import concord
 from concord import contracts
 from concord.chains import Labels, sample_chains
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, _linearized, stable_step
@@ -166,7 +166,8 @@ def law(
         As of ``concord.sample``.
     approximate
         Of a problem of any gradient: every agent is linearized at its own law along the way. The
-        law says so (``approximate``); how far off it is, docs/recommend.md tells.
+        law says so (``approximate``); how far off it is, docs/recommend.md tells. It is refused
+        where it is not finite, though chains may be.
 
     Returns
     -------

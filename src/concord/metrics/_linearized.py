@@ -155,11 +155,22 @@ def check(params: Sequence[Any]) -> None:
 
 
 def law_of(m: Measurement) -> exact.Law:
-    """Return the approximate law at the recorded iterations."""
+    """Return the approximate law at the recorded iterations.
+
+    ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
+    mean of a gradient that grows exponentially is far larger than over the chains.
+    """
     positions = m.initial.moments(m.problem.dim)
     found = fit(m.problem, 0.0 if positions is None else positions[0])
     given = m.sampler, m.problem, m.topology, [m.sampler_params], positions, found
-    return replace(Linearized(*given).law(m.trace.draw.tolist()), approximate=True)
+    law = Linearized(*given).law(m.trace.draw.tolist())
+    finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
+    if not finite.all():
+        raise _laws.NoLaw(
+            f"the approximation has no finite law at iteration {law.iterations[~finite][0]}, where "
+            "chains may be finite; sample it instead, or take a smaller step"
+        )
+    return replace(law, approximate=True)
 
 
 def _next(k: int) -> int:

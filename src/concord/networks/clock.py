@@ -1,8 +1,8 @@
 r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
 
 In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
-gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are on
-their way, agent i ends iteration k + 1 at
+gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are
+on their way, agent i ends iteration k + 1 at
 
 .. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
           + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad

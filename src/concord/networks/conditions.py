@@ -155,7 +155,7 @@ class Conditions(Options):
 
     def effects(self) -> list[Any]:
         """Return the effects on a network that these options state."""
-        found = [self.schedule, self.loss, self.delay, self.privacy]
+        found: list[Any] = [self.schedule, self.loss, self.delay, self.privacy]
         if self.awake < 1:
             found.append(Sleep(self.awake))
         if self.compression is not None:

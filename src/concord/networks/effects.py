@@ -1,10 +1,10 @@
 r"""Effects: what happens on a network, one small class each.
 
 A vector from agent j arrives at its neighbor i if their link is up and j is awake when it is sent,
-it is not lost, and i is awake when it comes, in the same iteration or after a delay. Masks are drawn
-from a stream of their own, so that all samplers meet the same faults; they have shape (ways, chains)
-or (agents, chains). ``Network`` applies effects in the order of ``ORDER``, whatever the order in
-which they are given.
+it is not lost, and i is awake when it comes, in the same iteration or after a delay. Masks are
+drawn from a stream of their own, so that all samplers meet the same faults; they have shape (ways,
+chains) or (agents, chains). ``Network`` applies effects in the order of ``ORDER``, whatever the
+order in which they are given.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class OnePeer(Kind):
 
 
 class GraphsInTurn(Kind, tag="in_turn"):
-    """Lists of edges take turns; on directed graphs an edge is from its first agent to its second."""
+    """Lists of edges take turns; on directed graphs an edge is from its first agent."""
 
     graphs: Annotated[
         Some[tuple[tuple[Index, Index], ...]],

@@ -20,6 +20,7 @@ from concord.networks import effects as happenings
 from concord.networks.clock import Clock, ComputeTime, LinkTime
 from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
+from concord.networks.lanes import Lane
 from concord.networks.weights import fusion_matrix, mixing_matrix
 from concord.options import plain
 from concord.summary import Summarized
@@ -34,8 +35,8 @@ class Network(Summarized):
     graph: who hears whom.
     effects: what happens (``effects``), in any order; none: every vector arrives at once, as it is.
     on_loss: what an agent averages in place of a vector that does not arrive: its own; the last
-    that has arrived (at first the neighbor's start); its own for all of them (``skip``); or nothing,
-    and the sender has the weight for its own vector.
+    that has arrived (at first the neighbor's start); its own for all of them (``skip``); or
+    nothing, and the sender has the weight for its own vector.
     order: agents move all at once, or one after another, each seeing those that have moved, as
     released codes do.
     compute, link: how long gradients and vectors take on the simulated clock; None: no time.
@@ -69,9 +70,14 @@ class Network(Summarized):
                 "update_order: in_place has no meaning on a network where vectors may not arrive; "
                 "use simultaneous, or remove network"
             )
+        self.chains = self.dim = 1  # of the chains that are started
+        self._rng: np.random.Generator | None = None
+        self._draws: list[Any] = []  # what draws each effect
+        self._postponed: Any = None  # vectors under way, without a barrier
         self._matrices: dict[Any, Matrix] = {}
         self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
+        self._vector_bytes = 0.0  # of an agent's vectors together
         self.traffic: Traffic | None = None
         self.active: np.ndarray | None = None
         self.clock: Clock | None = None
@@ -138,14 +144,13 @@ class Network(Summarized):
         rng: np.random.Generator | None = None,
         times: np.random.Generator | None = None,
     ) -> Self:
-        """Return the network ready for the chains of x0, (chains, agents, dim), with counts of zero.
+        """Return the network ready for the chains of x0, (chains, agents, dim), counts zero.
 
         Neighbors know x0. rng, times: streams of what arrives, and of how long gradients take.
         """
         new = copy(self)
-        new._lanes, new.traffic, new._rng = [], None, rng
+        new._lanes, new._vector_bytes, new.traffic, new._rng = [], 0.0, None, rng
         new.chains, _, new.dim = x0.shape
-        new._draws: list[Any] = []
         new._reset()
         if self.keeps_time:
             assert times is not None
@@ -167,7 +172,9 @@ class Network(Summarized):
         """
         if self.is_lossless:
             return 0
-        self._lanes.append(_Lane(self, first))
+        lane = self.graph, self.effects, self.on_loss, self.barrier, first, self._rng
+        self._lanes.append(Lane(*lane))
+        self._vector_bytes += self._vector_size(first)
         return len(self._lanes) - 1
 
     def begin(self, k: int) -> None:
@@ -216,14 +223,13 @@ class Network(Summarized):
 
     def _postpone(self, k: int, traffic: Traffic) -> None:
         """Let vectors arrive after the ticks that they are under way."""
-        assert self.clock is not None
+        assert self.clock is not None and self._rng is not None
         if k == 0:
-            size = sum(lane.size for lane in self._lanes)
-            ticks = self.clock.ticks_under_way(size)
+            ticks = self.clock.ticks_under_way(self._vector_bytes)
             delay = happenings.Delay(ticks)
-            self._way = delay.start(self.graph, self.chains, self._rng) if ticks else None
-        if self._way is not None:
-            self._way(k, traffic)
+            self._postponed = delay.start(self.graph, self.chains, self._rng) if ticks else None
+        if self._postponed is not None:
+            self._postponed(k, traffic)
 
     def mix(
         self,
@@ -235,7 +241,7 @@ class Network(Summarized):
         chains: np.ndarray | None = None,
         size: float | None = None,
     ) -> np.ndarray:
-        r"""Send x to all neighbors, and return :math:`\sum_j W_{ij} x_j + r_i`, (chains, agents, dim).
+        r"""Send x to all neighbors, and return :math:`\sum_j W_{ij} x_j + r_i`.
 
         weights: W, or its name (``weights.mixing_matrix``).
         plus: r; None: nothing.
@@ -247,17 +253,16 @@ class Network(Summarized):
         self._count(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
             return _sweep(matrix, x, plus)
-        mixed = (
-            weighted_sum(matrix, x)
-            if self.is_lossless
-            else self._weigh(matrix, x, self._lanes[lane].send(x, self.traffic, self._k))
-        )
+        if self.traffic is None:
+            mixed = weighted_sum(matrix, x)
+        else:
+            mixed = self._weigh(matrix, x, self._lanes[lane].send(x, self.traffic, self._k))
         if chains is not None:
             mixed = np.where(chains[:, None, None], mixed, x)
         return mixed if plus is None else mixed + plus
 
     def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
-        """Return weighted sums of x of one's own and what neighbors have said last; nothing is sent."""
+        """Return weighted sums of one's own x and what neighbors said last; nothing is sent."""
         if self.is_lossless:
             return weighted_sum(weights, x)
         return self._weigh(weights, x, self._lanes[lane].heard)
@@ -321,7 +326,7 @@ class Network(Summarized):
             self.activations = self.active + (0 if self.activations is None else self.activations)
         if self.clock is None:
             return
-        moves = np.ones((self.agents, 1), bool) if self.active is None else self.active.T
+        moves = np.ones((self.agents, 1), dtype=bool) if self.active is None else self.active.T
         gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
         if self.barrier:
             size = np.zeros((self.agents, 1)) + np.atleast_2d(self._step_bytes).T
@@ -402,71 +407,6 @@ class Network(Summarized):
         return mixed
 
 
-class _Lane:
-    """One vector of every agent: what was sent of it, and what receivers took last.
-
-    heard: (ways, chains, dim). size: bytes of a vector.
-    """
-
-    def __init__(self, network: Network, first: np.ndarray) -> None:
-        self._network, graph = network, network.graph
-        vectors = first.transpose(1, 0, 2)
-        self.heard = vectors[graph.senders]
-        self._arriving = self.heard.copy()
-        self.size = network._vector_size(first)
-        self._past: dict[int, np.ndarray] = {}
-        kinds = {type(effect): effect for effect in network.effects}
-        self._privacy = kinds.get(happenings.Privacy)
-        self._compress = kinds.get(happenings.Compress)
-        self._noise = kinds.get(happenings.Noise)
-        if self._privacy or self._compress or self._noise:
-            assert network._rng is not None
-            # Streams of their own, so that masks do not depend on what is sent.
-            self._rounding, self._hiding, self._noises = network._rng.spawn(3)
-        self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
-
-    def send(self, x: np.ndarray, traffic: Traffic | None, k: int) -> np.ndarray:
-        """Send x, (chains, agents, dim), and return what receivers take, (ways, chains, dim)."""
-        network, graph = self._network, self._network.graph
-        assert traffic is not None
-        vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
-        if network.on_loss == "sender_keeps":
-            fallback: Any = 0.0
-        elif network.on_loss == "reuse_last":
-            fallback = self._arriving
-        else:
-            fallback = vectors[graph.receivers]
-        noise: Any = 0.0
-        if self._noise is not None:
-            shape = len(graph.senders), *vectors.shape[1:]
-            noise = self._noise.sd * self._noises.standard_normal(shape, dtype=x.dtype.type)
-        self._past[k] = self._encode(vectors, traffic)
-        self._past.pop(k - traffic.age - 1, None)
-        sent = self._past.get(k - traffic.age, vectors)
-        arriving = sent[graph.senders] + noise
-        self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
-        if network.barrier:
-            self.heard = self._arriving
-        else:  # agents take the last when they begin
-            begin = traffic.sends[graph.receivers]
-            self.heard = np.where(begin[..., None], self._arriving, self.heard)
-        return self.heard
-
-    def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
-        """Return what agents send for their vectors, (agents, chains, dim)."""
-        if self._privacy is not None:
-            vectors = self._privacy.hide(vectors, self._hiding)
-        if self._compress is None:
-            return vectors
-        compress = self._compress.compressor.compress
-        if not self._compress.feedback:
-            return compress(vectors, self._rounding)
-        whole = vectors + self._left_out
-        code = compress(whole, self._rounding)
-        self._left_out = np.where(traffic.sends[..., None], whole - code, self._left_out)
-        return code
-
-
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sum_j M_{ij} x_j` for x of shape (chains, agents, dim)."""
     if isinstance(matrix, np.ndarray):
@@ -478,7 +418,10 @@ def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
 
 
 def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray:
-    r"""Let agents move one after another: :math:`\sum_{j<i} M_{ij} x'_j + \sum_{j \ge i} M_{ij} x_j`."""
+    r"""Let agents move one after another, each seeing those that have moved.
+
+    .. math:: x'_i = \sum_{j<i} M_{ij} x'_j + \sum_{j \ge i} M_{ij} x_j + r_i
+    """
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     moved = x.copy()
     for agent, row in enumerate(dense):

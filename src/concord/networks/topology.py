@@ -108,7 +108,8 @@ class ChosenTopology(Chosen):
             )
         if agents > MOST_AGENTS:
             raise ConcordError(
-                f"{where}: {agents} agents are more than one process carries; use at most {MOST_AGENTS}"
+                f"{where}: {agents} agents are more than one process carries; use at most "
+                f"{MOST_AGENTS}"
             )
         try:
             graph = self.module.graph(self.params, int(agents))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.options import check_masks
 from concord.problems._jax import Compiled, over_rows
 from concord.problems._models import Latent, Split, discrete, lacking, need
 
@@ -78,8 +77,6 @@ def from_numpyro(
     1
     """
     need("NumPyro")
-    for name, values in [*enumerate(args), *kwargs.items()]:
-        check_masks(values, f"argument {name}")
     how = agents, shards, partition, seed
     return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 

@@ -10,9 +10,9 @@ from concord.datasets.tables import Recorded
 from concord.networks.conditions import Conditions
 from concord.networks.topology import ChosenTopology
 from concord.options import Count, Index, Label, Options, Positive
+from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.partition import Way
-from concord.record import Record
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 

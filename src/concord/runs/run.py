@@ -400,9 +400,18 @@ def recorded(document: Mapping[str, Any]) -> Sequence[int]:
 
 
 def amplifies(document: Mapping[str, Any]) -> bool:
-    """Whether rounding errors grow in a run until its chains are others on another processor."""
+    """Whether rounding errors grow in a run until its chains are others on another processor.
+
+    The problem amplifies them (training LeNet), or the sampler with these options.
+    """
     kind = document.get("problem", {}).get("kind")
-    return bool(kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"))
+    if kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"):
+        return True
+    if not document.get("sampler"):
+        return False
+    chosen = ChosenSampler.parse(dict(document["sampler"]), "sampler")
+    found: bool = chosen.params.amplifies(document["agents"], document["iterations"])
+    return found
 
 
 def read(path: Path) -> Run:

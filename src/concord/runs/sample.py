@@ -9,7 +9,6 @@ from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.provenance import code
-from concord.record import Recorder
 from concord.runs.run import Run
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace

@@ -9,9 +9,9 @@ r"""CHOCO-SGLD: DE-SGLD whose agents send compressed differences, which their ne
 
 Where agents of a network with compression average compressed positions, here they average what all
 know of each other, and errors of the compression get small with the differences. W is doubly
-stochastic, so that the network average moves as that of DE-SGLD, whatever C; without compression and
-with varsigma = 1 it is DE-SGLD. A biased or coarse C needs a smaller varsigma. Arrays have shape
-(chains, agents, dim).
+stochastic, so that the network average moves as that of DE-SGLD, whatever C; without compression
+and with varsigma = 1 it is DE-SGLD. A biased or coarse C needs a smaller varsigma. Arrays have
+shape (chains, agents, dim).
 
 Source: our form. The compressed gossip is that of Koloskova, Stich and Jaggi, "Decentralized
 stochastic optimization and gossip algorithms with compressed communication" (2019,

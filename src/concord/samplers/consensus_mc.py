@@ -49,15 +49,17 @@ LARGEST_DIM = 1000  # whose covariances are kept, of every chain and agent
 class State(NamedTuple):
     """Draws x and their running mean, (chains, agents, dim), and what theta is made of besides.
 
-    squares: sums of squared deviations, (chains, agents, dim, dim). count: draws so far, (1,). z:
-    theta's own noise, (chains, dim), if it has one. center, root: mean and square root of the
-    covariance of exact draws, (agents, dim) and (agents, dim, dim), the same in all steps.
+    squares: sums of squared deviations, (chains, agents, dim, dim).
+    draws: how many so far, (1,).
+    z: theta's own noise, (chains, dim), if it has one.
+    center, root: mean and square root of the covariance of exact draws, (agents, dim) and (agents,
+    dim, dim), the same in all steps.
     """
 
     x: np.ndarray
     mean: np.ndarray
     squares: np.ndarray
-    count: np.ndarray
+    draws: np.ndarray
     z: np.ndarray
     center: np.ndarray
     root: np.ndarray
@@ -134,22 +136,22 @@ class ConsensusMC(Sampler):
         network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
         state = state._replace(x=x)
         if k >= self.burn_in:
-            count, apart = state.count + 1, x - state.mean
+            draws, apart = state.draws + 1, x - state.mean
             outer = apart[..., None] * apart[..., None, :]
-            squares = state.squares + outer * (1 - 1 / count[0])
-            state = state._replace(mean=state.mean + apart / count[0], squares=squares, count=count)
+            squares = state.squares + outer * (1 - 1 / draws[0])
+            state = state._replace(mean=state.mean + apart / draws[0], squares=squares, draws=draws)
         if self.combine == "gaussian":
             state = state._replace(z=rng.standard_normal(state.z.shape))
         return state
 
     def read_out(self, state: State) -> np.ndarray:
         """Return theta for every agent; not a number where a chain has diverged."""
-        x, mean, squares, count, z = state[:5]
-        if count[0] <= x.shape[2]:
+        x, mean, squares, draws, z = state[:5]
+        if draws[0] <= x.shape[2]:
             return np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape)
         theta = np.full((len(x), x.shape[2]), np.nan)
         finite = np.isfinite(squares).all(axis=(1, 2, 3)) & np.isfinite(x).all(axis=(1, 2))
-        weights = np.linalg.pinv(squares[finite] / (count[0] - 1), hermitian=True)
+        weights = np.linalg.pinv(squares[finite] / (draws[0] - 1), hermitian=True)
         cov = np.linalg.inv(weights.sum(axis=1))
         centers = (x if self.combine == "draws" else mean)[finite]
         theta[finite] = np.einsum("cij,cajk,cak->ci", cov, weights, centers)

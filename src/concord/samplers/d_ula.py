@@ -6,8 +6,8 @@ r"""D-ULA: decentralized unadjusted Langevin, a consensus step and a gradient st
     \qquad v_i \sim N(0, \sigma^2 I)
 
 with the gradient's factor s and the noise's variance the number of agents N, or one. The prior's
-gradient may be taken after the rest of the step, where that has led (``prior_gradient``). Arrays have
-shape (chains, agents, dim).
+gradient may be taken after the rest of the step, where that has led (``prior_gradient``). Arrays
+have shape (chains, agents, dim).
 
 Source: parayil2020, eq. (8), which has s = N and variance N; tzikas2024, eq. (25), has both one.
 Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.

@@ -32,8 +32,9 @@ accepted, or else theta stays while z has moved, with the odds
     q(s, t) = \frac1K \sum_{k=1}^K \exp \Bigl( -\sum_i
         \frac{\lVert A_i (t - z_i^{(k)}(s)) \rVert^2}{2 \rho_i} \Bigr)
 
-where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s. x_i is what agent i last
-heard of theta, so after the first step all x_i are equal; arrays have shape (chains, agents, dim).
+where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s. x_i is what agent i
+last heard of theta, so after the first step all x_i are equal; arrays have shape (chains, agents,
+dim).
 
 Source: Plassier, Vono, Durmus and Moulines, "DG-LMC: a turn-key and scalable synchronous
 distributed MCMC algorithm via Langevin Monte Carlo within Gibbs" (2021, arXiv:2106.06300), from its

@@ -55,6 +55,9 @@ from concord.sampling.schedules import Schedule
 NORMALS_PER_DRAW = 1 << 17
 
 
+LONG_RUN = 5000  # ticks by which differences of rounding may have grown to those of samples
+
+
 class State(NamedTuple):
     """Positions x, what was communicated, how often agents were active, and drawn ticks.
 
@@ -206,6 +209,20 @@ class GossipULA(Sampler):
         communicated, activations = state.communicated.copy(), state.activations.copy()
         communicated[chains, pair], activations[chains, pair] = hats, times
         return hats, state._replace(communicated=communicated, activations=activations)
+
+    def amplifies(self, agents: int, iterations: int) -> bool:
+        """Triggers do while agents move more by stale differences than by noise.
+
+        A difference of communicated samples, up to the threshold, pulls again in every tick until
+        they are communicated anew: too far if its pull exceeds the noise, beta^2 mu / tau^delta >
+        N^2 alpha / 2. Then small differences grow, and after thousands of ticks triggers differ.
+        """
+        if self.communication != "triggered" or iterations < LONG_RUN:
+            return False
+        assert self.threshold is not None and self.decay is not None
+        k = 2 * LONG_RUN
+        threshold = self.threshold * (2.0 * k / agents) ** -self.decay
+        return bool(self.fusion(k) ** 2 * threshold > agents**2 * self.step_size(k) / 2)
 
     def gradient_weights(self, graph: Graph) -> np.ndarray:
         """Return the weights of active agents' gradients over alpha, N/(2 p) or N/p, (agents,)."""

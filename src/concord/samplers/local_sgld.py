@@ -50,7 +50,6 @@ from concord.sampler import Sampler
 from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
-
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 

@@ -7,13 +7,13 @@ r"""QLSD: a server's Langevin steps along compressed gradients, with or without 
     g_i = \tilde\nabla f_i(\theta^{(k)})
 
 A_k are the agents that take part, as many as ``participants``, drawn without replacement; C is the
-compression. With an unbiased one the drift is on average that of the posterior; the memory m_i makes
-what is compressed small, so that the drift varies less. With ``memory_start: mode`` and no rate,
-differences to the gradients at the mode are compressed. With ``renewal`` (QLSD++) mini-batches are
-taken around the gradient at an earlier theta, a control variate: :math:`g_i = \tilde\nabla
-f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the same points, where r is the theta of
-every so many iterations. Theta is the same for all agents, and starts where agent 0 does; arrays
-have shape (chains, agents, dim).
+compression. With an unbiased one the drift is on average that of the posterior; the memory m_i
+makes what is compressed small, so that the drift varies less. With ``memory_start: mode`` and no
+rate, differences to the gradients at the mode are compressed. With ``renewal`` (QLSD++)
+mini-batches are taken around the gradient at an earlier theta, a control variate: :math:`g_i =
+\tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the same points, where r is
+the theta of every so many iterations. Theta is the same for all agents, and starts where agent 0
+does; arrays have shape (chains, agents, dim).
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;

@@ -1,0 +1,84 @@
+"""Lanes: what every agent has sent of one of its vectors, and what its neighbors took of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from concord.networks.effects import Compress, Effect, Noise, Traffic
+from concord.networks.graph import Graph
+from concord.networks.privacy import Privacy
+
+
+class Lane:
+    """One vector of every agent on a network on which something happens.
+
+    heard: what each receiver took last, (ways, chains, dim).
+    first: of which neighbors know, (chains, agents, dim).
+    on_loss, barrier: as of ``Network``. rng: the stream of what happens.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        effects: Sequence[Effect],
+        on_loss: str,
+        barrier: bool,
+        first: np.ndarray,
+        rng: np.random.Generator | None,
+    ) -> None:
+        self._graph, self._on_loss, self._barrier = graph, on_loss, barrier
+        vectors = first.transpose(1, 0, 2)
+        self.heard = vectors[graph.senders]
+        self._arriving = self.heard
+        self._past: dict[int, np.ndarray] = {}  # what was sent, by iteration
+        kinds = {type(effect): effect for effect in effects}
+        self._privacy: Privacy | None = kinds.get(Privacy)
+        self._compress: Compress | None = kinds.get(Compress)
+        self._noise: Noise | None = kinds.get(Noise)
+        if self._privacy or self._compress or self._noise:
+            assert rng is not None
+            # Streams of their own, so that masks do not depend on what is sent.
+            self._rounding, self._hiding, self._noises = rng.spawn(3)
+        self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
+
+    def send(self, x: np.ndarray, traffic: Traffic, k: int) -> np.ndarray:
+        """Send x, (chains, agents, dim), and return what receivers take, (ways, chains, dim)."""
+        graph, vectors = self._graph, np.ascontiguousarray(x.transpose(1, 0, 2))
+        if self._on_loss == "sender_keeps":
+            fallback: Any = 0.0
+        elif self._on_loss == "reuse_last":
+            fallback = self._arriving
+        else:
+            fallback = vectors[graph.receivers]
+        noise: Any = 0.0
+        if self._noise is not None:
+            shape = len(graph.senders), *vectors.shape[1:]
+            noise = self._noise.sd * self._noises.standard_normal(shape, dtype=x.dtype.type)
+        self._past[k] = self._encode(vectors, traffic)
+        self._past.pop(k - traffic.age - 1, None)
+        sent = self._past.get(k - traffic.age, vectors)
+        arriving = sent[graph.senders] + noise
+        self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
+        if self._barrier:
+            self.heard = self._arriving
+        else:  # agents take the last when they begin
+            begin = traffic.sends[graph.receivers]
+            self.heard = np.where(begin[..., None], self._arriving, self.heard)
+        return self.heard
+
+    def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
+        """Return what agents send for their vectors, (agents, chains, dim)."""
+        if self._privacy is not None:
+            vectors = self._privacy.hide(vectors, self._hiding)
+        if self._compress is None:
+            return vectors
+        compress = self._compress.compressor.compress
+        if not self._compress.feedback:
+            return compress(vectors, self._rounding)
+        whole = vectors + self._left_out
+        code = compress(whole, self._rounding)
+        self._left_out = np.where(traffic.sends[..., None], whole - code, self._left_out)
+        return code
