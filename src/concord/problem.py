@@ -148,6 +148,16 @@ class CountedProblem:
         self.gradients = self.gradients + cost
         return x, cost
 
+    def minimize_one(
+        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        """Return what the problem's own ``minimize_one`` does, and count it for this agent."""
+        x, cost = self.problem.minimize_one(agent, linear, curvature, start)
+        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
+        counted[:, agent] = cost
+        self.gradients = self.gradients + counted
+        return x, cost
+
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the Hessians' products with v, and count two gradients of each agent."""
         self.gradients = self.gradients + 2
