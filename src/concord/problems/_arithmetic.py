@@ -20,9 +20,11 @@ def multiply(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 
 def sigmoid(z: np.ndarray) -> np.ndarray:
     """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
-    half: np.ndarray = 0.5 * np.tanh(0.5 * z)
-    half += 0.5
-    return half
+    share = np.multiply(z, 0.5)  # one array: large ones are slow to get
+    np.tanh(share, out=share)
+    share += 1.0
+    share *= 0.5
+    return share
 
 
 def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
@@ -33,8 +35,12 @@ def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
     """
     total, product = np.zeros(()), np.ones(())
     for number, z in enumerate(terms, 1):
+        size = np.abs(z)
         total = total + np.maximum(z, 0.0)
-        product = product * (1 + np.exp(-np.abs(z)))
+        np.negative(size, out=size)
+        np.exp(size, out=size)
+        size += 1.0
+        product = product * size
         if number % FACTORS == 0:
             total, product = total + np.log(product), np.ones(())
     whole: np.ndarray = total + np.log(product)

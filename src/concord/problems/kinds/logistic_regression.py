@@ -306,9 +306,11 @@ class LogisticRegression(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Return sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i), (chains, agents, dim)."""
-        chances = sigmoid(x.swapaxes(0, 1) @ self._transposed).swapaxes(0, 1)
+        residual = sigmoid(x.swapaxes(0, 1) @ self._transposed)  # (agents, chains, points)
+        residual -= self.data.targets[:, None]
         # Padded rows have zero features, so their residual does not count.
-        return multiply(chances - self.data.targets, self.data.features) + self.prior_gradient(x)
+        slopes = multiply(residual.swapaxes(0, 1), self.data.features)
+        return slopes + self.prior_gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
@@ -326,7 +328,8 @@ class LogisticRegression(OneDataSet):
             )
         chances = sigmoid(x.swapaxes(0, 1) @ self._transposed)
         along = v.swapaxes(0, 1) @ self._transposed
-        along *= chances * (1 - chances)
+        along *= chances
+        along *= np.subtract(1.0, chances, out=chances)
         product = multiply(along.swapaxes(0, 1), self.data.features)
         return product + v * (self.share / self.prior_scale)
 
