@@ -1,6 +1,6 @@
 """Results with numba, without it, and with a broken one: the same files, seals that agree.
 
-ArviZ and the kernels of ``concord.compiled`` use numba where it is installed.
+The kernels of ``concord.compiled`` use numba where it is installed; R-hat and the like do not.
 """
 
 import json

@@ -479,6 +479,20 @@ def test_readings_are_declared_with_their_meaning(tmp_path):
         load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
 
 
+def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):
+    draft = {"linear": "the prior split", "spam": "labels drawn", "mail": "labels drawn"}
+    paper = load(tmp_path, readings={"draft": draft}, one={"reading": "draft"})
+    documents = [run.document for run in paper.runs.values()]
+    assert paper.meanings(documents) == {"draft": "the prior split"}
+    assert paper.readings["draft"] == "the prior split (linear); labels drawn (spam, mail)"
+
+
+def test_a_reading_has_a_meaning_for_every_problem_that_follows_it(tmp_path):
+    paper = load(tmp_path, readings={"draft": {"spam": "labels drawn"}}, one={"reading": "draft"})
+    with pytest.raises(ConcordError, match="draft: it has no meaning for the problem 'linear'"):
+        paper.runs  # noqa: B018
+
+
 def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     one = {**PAPER["experiments"]["one"], "metrics": ["w2"]}
     quantity = {"experiment": ["one", "code"], "metric": "w2", "agents": [0]}

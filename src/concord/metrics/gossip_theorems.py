@@ -45,7 +45,8 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("gossip.condition_[12]",)
 LABELS = {
     "gossip_kl": Label("KL divergence of the average's law"),
-    "gossip_floor": Label(head="consensus error per agent"),
+    "gossip_excess": Label("KL divergence of the average's law, less its limit"),
+    "gossip_floor": Label("plateau of the consensus error"),
     "gossip_bias": Label(head="KL of the average"),
     "gossip_bias_bound": Label(head="Theorem 2's bound"),
     "gossip.condition_1": Label(head="Condition 1, (25)"),
