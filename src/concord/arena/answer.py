@@ -27,7 +27,7 @@ from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import changed, stable, value_of
-from concord.contracts import PRICES, AffineSampler, Problem, Quadratic, SwitchingSampler, offers
+from concord.contracts import PRICES, AffineSampler, SwitchingSampler, offers
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal, stationary
 from concord.laws.gaussian import bias2
@@ -36,6 +36,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
 from concord.plugins import built_in, plugin
+from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching

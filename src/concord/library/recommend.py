@@ -14,7 +14,7 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import contracts, metrics, results, words
+from concord import metrics, results, words
 from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
@@ -28,6 +28,7 @@ from concord.metrics import _laws
 from concord.networks.own import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.plugins import kinds, plugin
+from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
@@ -140,7 +141,7 @@ class Answer(Summarized):
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]
-        if not isinstance(self._search.problem, contracts.Quadratic):
+        if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
             for line in axes.lines:
                 line.set_linestyle("--")
@@ -153,7 +154,7 @@ class Answer(Summarized):
 
 
 def recommend(
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any,
     *,
     budget: Mapping[str, float] | None = None,
@@ -226,7 +227,7 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    if not isinstance(problem, contracts.Problem):
+    if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"
@@ -343,7 +344,7 @@ def _searched(
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
     infinite = "all settings diverge"
-    if not isinstance(search.problem, contracts.Quadratic):
+    if not isinstance(search.problem, Quadratic):
         infinite = "no setting has a finite approximate law, though chains may be finite"
     for entry in each(entries, "samplers"):
         own, why = [], infinite
@@ -480,7 +481,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
             return np.concatenate([x, x**2], axis=-1)
 
     f, center = values(problem), np.zeros(1)
-    if not isinstance(problem, contracts.Quadratic):
+    if not isinstance(problem, Quadratic):
         with suppress(_laws.NoLaw):
             gaussian = QuadraticProblem(found.hessians, found.shift)
             law = _laws.of_versions(

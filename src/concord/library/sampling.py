@@ -23,6 +23,7 @@ from concord.networks.conditions import network_under
 from concord.networks.network import Network
 from concord.networks.own import network as network_of
 from concord.options import plain
+from concord.problem import Problem, Quadratic
 from concord.runs.keys import Keys
 from concord.runs.run import ChosenSampler, check_record, keys_of
 from concord.runs.run import read as read_run
@@ -36,7 +37,7 @@ SOON = 100
 
 def sample(
     sampler: str | Sampler | type[Sampler],
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any = None,
     *,
     iterations: int,
@@ -140,7 +141,7 @@ def sample(
 
 def law(
     sampler: str | Sampler | type[Sampler],
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any = None,
     *,
     iterations: int,
@@ -198,7 +199,7 @@ def law(
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.params.check(problem, own.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        if approximate and not isinstance(problem, contracts.Quadratic):
+        if approximate and not isinstance(problem, Quadratic):
             found = _linearized.law_of(measurement)
         else:
             found = _laws.law_of(measurement, _laws.LARGEST)
@@ -207,7 +208,7 @@ def law(
     return found
 
 
-def _measurement(own: _Prepared, problem: contracts.Problem, trace: Trace) -> Measurement:
+def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
     return Measurement(
         trace=trace,
         problem=problem,
@@ -322,7 +323,7 @@ def _prepared(
     options: Mapping[str, Any],
 ) -> _Prepared:
     """Check all arguments as those of a study's files, with the same sentences."""
-    if not isinstance(problem, contracts.Problem):
+    if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
 from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics._laws import exact_law
 from concord.networks.weights import weights_of
+from concord.problem import Quadratic
 from concord.sampling.initial import normal
 
 

@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import (
-    AffineSampler,
-    BatchNoise,
-    Problem,
-    Quadratic,
-    SwitchingSampler,
-)
+from concord.contracts import AffineSampler, BatchNoise, SwitchingSampler
 from concord.errors import ConcordError
 from concord.laws import exact, paths, rings
 from concord.laws.arrivals import Losses
@@ -29,6 +23,7 @@ from concord.networks.edges import Edges
 from concord.networks.moments import chances
 from concord.networks.topologies import ring
 from concord.networks.topology import Topology, of_graph
+from concord.problem import Problem, Quadratic
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching, Biased
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
 from concord.laws.paths import Path, stacked
 from concord.metrics import Measurement, _laws
 from concord.networks.topology import Topology
+from concord.problem import Problem
 from concord.problems._fit import Fit, field, fit, linearized
 from concord.problems._quadratic import QuadraticProblem
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._laws import start_of
+from concord.problem import Quadratic
 from concord.samplers import de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
 

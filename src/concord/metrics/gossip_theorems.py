@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Curved, Label, Problem, Quadratic
+from concord.contracts import Curved, Label
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
@@ -27,6 +27,7 @@ from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
 from concord.metrics.consensus_floor import windows
+from concord.problem import Problem, Quadratic
 from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import structs
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics._laws import start_of
 from concord.metrics.theorem3 import of
+from concord.problem import Quadratic
 from concord.samplers import admm
 
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
