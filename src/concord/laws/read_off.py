@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import BatchNoise
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update
 from concord.laws.switching import Choices
@@ -78,10 +77,8 @@ class StepReader:
                 f"{type(problem).__name__} is not quadratic, so no exact law is known; use "
                 "quadratic or linear_regression, or sample it"
             )
-        if self._batches is not None and (
-            self._batches.batch_order != "with_replacement" or not isinstance(problem, BatchNoise)
-        ):
-            raise self._refuse("errors of such mini-batches depend on each other or are unknown")
+        if self._batches is not None and self._batches.batch_order != "with_replacement":
+            raise self._refuse("errors of mini-batches in epochs depend on each other")
         with np.errstate(all="ignore"):
             try:
                 self._learn_fields()

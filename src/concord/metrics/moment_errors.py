@@ -11,8 +11,8 @@ from concord.laws.gaussian import (
     w2_floor,
 )
 from concord.laws.intervals import LEVEL, REPLICATES
+from concord.laws.law import exact_law
 from concord.metrics import Measurement, Row, series
-from concord.metrics._laws import exact_law
 from concord.metrics._references import posterior
 from concord.metrics.w2 import of_law, positions
 

@@ -8,9 +8,9 @@ from concord.contracts import Label
 from concord.laws.exact import Law
 from concord.laws.gaussian import FLOORS, Distance, Gaussian, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
+from concord.laws.law import exact_law
 from concord.laws.transport import thinned
 from concord.metrics import Measurement, Row, lacking, series
-from concord.metrics._laws import exact_law
 from concord.metrics._references import gaussian
 from concord.sampling.trace import Trace
 
