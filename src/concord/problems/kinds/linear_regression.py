@@ -223,7 +223,11 @@ class LinearRegression(QuadraticProblem):
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return estimates from rows of each agent, (chains, agents, batch)."""
-        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z)
+        return self.batch_gradient_of(slice(None), x, rows)
+
+    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates of these agents, (chains, few), at x, from their rows."""
+        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
         return slopes + self.prior_gradient(x)
 
     def held_out(self, x: np.ndarray) -> np.ndarray:
