@@ -352,8 +352,7 @@ class Info(NamedTuple):
     unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
     agents), counted once for every neighbor that needs one (the price where links join pairs), or
     once for all neighbors that hear the same one (the price on the air). Both are what the
-    equations need; an option that is some code's slip sends no more for it. Who says less than
-    steps use fails ``concord test`` and is refused by ``concord compare`` (``sampling.spent``).
+    equations need; an option that is some code's slip sends no more for it.
     active: one for agents that moved, zero for others, (chains, agents); None: all moved.
     gradients: how many gradients of its f_i (or mini-batches of it) each agent evaluated, (agents,)
     or (chains, agents), in every step; None, in every step: one of each agent that moved. A product
@@ -602,8 +601,7 @@ DECLARED: Mapping[str, Any] = {
     "FILES": (),  # options that name files of the study's folder, which are data of its runs
     "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
     # Of samplers.
-    "KNOWN": (),  # parts of the state that neighbors have heard before
-    "SLIPS": {},  # options that are slips of released code, and their values: no message counts
+    "TURNS": 1,  # groups of agents that move one after another in a step, on a tree
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
     "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.

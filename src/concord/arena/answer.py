@@ -35,7 +35,6 @@ from concord.metrics import _laws, _linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
-from concord.plugins import built_in
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching
@@ -164,8 +163,6 @@ class Search:
     def entry(self, entry: Entry) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.topology, entry.params)
-        if entry.kind not in built_in("samplers"):
-            prices.check(entry.sampler, entry.params, self.problem, self.topology)
         if _laws.batch_size(entry.params) != self.wish.batch_size:
             raise ConcordError("its gradients are full; leave batch_size out")
         if not self._follows(entry.sampler):

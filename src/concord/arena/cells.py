@@ -54,7 +54,7 @@ from concord.laws.paths import Path as Laws
 from concord.metrics import Row, _laws
 from concord.networks.privacy import sigma
 from concord.networks.topology import Topology
-from concord.plugins import built_in, location
+from concord.plugins import location
 from concord.provenance import code
 from concord.runs.keys import Arena
 from concord.runs.run import Run
@@ -136,8 +136,6 @@ def score(run: Run, task: Task) -> Scored:
         sampler.check(task.problems[0], task.topology, params)
         mix, vectors = read_out(arena.read, task.topology)
         prices.begin(sampler, params, task.problems[0], task.topology, task.masks())
-        if run.sampler.kind not in built_in("samplers"):
-            prices.check(sampler, params, *limited)
     except ConcordError as error:
         return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     where = f"{run.experiment}.arena"

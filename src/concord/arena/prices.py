@@ -1,8 +1,7 @@
 """What an iteration costs: gradients and bytes of an agent, and simulated seconds.
 
 Who is awake and which links are up counts by its probability. What a sampler or a clock draws, or
-what repeats slowly, is a mean over many iterations. ``Info`` says what a step costs; of a plug-in
-``check`` does not believe it, but finds it out by trying (the tests try what is built in).
+what repeats slowly, is a mean over many iterations. ``Info`` says what a step costs.
 """
 
 from dataclasses import replace
@@ -12,15 +11,12 @@ import msgspec
 import numpy as np
 
 from concord.contracts import Problem, SizedSampler, dtype_of
-from concord.errors import ConcordError
-from concord.networks import topology as topologies
 from concord.networks.conditions import Conditions, Static
 from concord.networks.edges import Edges
 from concord.networks.moments import chances
 from concord.networks.network import drawing
 from concord.networks.network import turns as turns_of
 from concord.networks.topology import Topology
-from concord.sampling import spent
 
 # Iterations: of what is always the same, and of what is not; and what is close enough, relative to
 # the mean of gradients, as its standard error over the chains.
@@ -34,31 +30,6 @@ class _Counts(NamedTuple):
     unicasts: np.ndarray
     broadcasts: np.ndarray
     seconds: float
-
-
-def check(sampler: Any, params: Any, problem: Problem, topology: Topology) -> None:
-    """Refuse a sampler whose ``Info`` counts less than its steps use (``sampling.spent``).
-
-    On the network as it is where everything arrives, and on a path of as many agents, on which the
-    vectors that cross an edge are known.
-    """
-    own = Topology(
-        topology.name, topology.agents, topology.edges, topology.weights, topology.directed,
-        topology.messages,
-    )  # fmt: skip
-    graphs = [own]
-    path = topologies.build("path", topology.agents) if topology.agents > 1 else own
-    try:
-        sampler.check(problem, path, params)
-        graphs.append(path)
-    except ConcordError:
-        pass  # it wants a server, or directions
-    for graph in graphs:
-        found = spent.unpaid(sampler, params, problem, graph, 1, (1, 21))
-        if found:
-            raise ConcordError(
-                f"{found}, on {graph.name}; let Info count what steps use (concord test says more)"
-            )
 
 
 def per_iteration(

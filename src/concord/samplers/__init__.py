@@ -7,8 +7,7 @@ answer is not the x of its state says with ``read`` what is recorded in its plac
 (``contracts.ReadOut``).
 
 What cannot be known from outside is said by a name of the module, which few need: ``BIASED``, the
-other law that it samples by design; ``KNOWN``, parts of the state that neighbors have heard before;
-``SLIPS``, an option and its value that is a slip of released code, whose messages are not counted.
+other law that it samples by design; ``TURNS``, how many groups of agents move one after another.
 
 ``init`` is given the positions x^(0), from which the rest of the state may start (tracked gradients
 do, y^(0) = grad f(x^(0))); ``affine`` says so by the matrix of an ``exact.Start``.

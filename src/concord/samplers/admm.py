@@ -71,9 +71,7 @@ class Params(Options):
     ] = "neighbors"
 
 
-KNOWN = ("x",)  # of the state: neighbors have heard it, for their dual variables
 BIASED = "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
-SLIPS = {"primal_neighbors": "first_agents"}  # not neighbors: what it would send is not counted
 
 
 class State(NamedTuple):

@@ -98,9 +98,6 @@ class State(NamedTuple):
     activations: np.ndarray
 
 
-KNOWN = ("communicated",)  # of the state: neighbors have heard it
-
-
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and a trigger without or with needless parameters."""
     check_connected(topology)

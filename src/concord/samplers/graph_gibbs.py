@@ -50,6 +50,7 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "Graph Gibbs"
+TURNS = 4  # at most, on a tree of less than 16 agents
 UNITS = {"step_size": 2, "tolerance": 2}
 
 

@@ -85,8 +85,6 @@ class State(NamedTuple):
 
 Estimate = Callable[[State, int, np.random.Generator, np.ndarray], Any]
 
-SLIPS = {"memory_start": "position"}  # what is sent is no gradient at first
-
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network without a server, more participants than agents, and renewals of nothing."""
