@@ -14,9 +14,8 @@ STEP = Schedule(0.01)
 
 
 @pytest.mark.parametrize("agents", [1, 2, 7])
-@pytest.mark.parametrize("by", ["server", "ring_all_reduce"])
-def test_everybody_gets_the_average(agents, by):
-    net = concord.network("server", agents, average_by=by)
+def test_everybody_gets_the_average(agents):
+    net = concord.network("server", agents)
     weights = weights_of(net, "metropolis").dense()
     np.testing.assert_allclose(weights, np.full((agents, agents), 1 / agents), atol=1e-15)
     np.testing.assert_array_equal(
@@ -27,34 +26,15 @@ def test_everybody_gets_the_average(agents, by):
 
 def test_samples_are_those_of_the_complete_graph_and_the_price_is_not():
     prob, sent = problem(5, 2), {}
-    for name, options in (
-        ("complete", {}),
-        ("server", {}),
-        ("server", {"average_by": "ring_all_reduce"}),
-    ):
-        network = concord.network(name, 5, **options)
+    for name in ("complete", "server"):
+        network = concord.network(name, 5)
         trace = concord.sample("de_sgld", prob, network, iterations=10, chains=3, step_size=0.01)
         sent[network.messages] = trace["x"], trace["unicasts"][-1], trace["broadcasts"][-1]
     draws = [x for x, _, _ in sent.values()]
     assert all(np.array_equal(draws[0], x) for x in draws)
     prices = [(unicasts.sum(), broadcasts.sum()) for _, unicasts, broadcasts in sent.values()]
-    # To each neighbor, or on the air; N up and N down; along a ring 2 (N - 1).
-    assert prices == [(10 * 20, 10 * 5), (10 * 10, 10 * 10), (10 * 8, 10 * 8)]
-
-
-def same(one, other):
-    for name in ("rows", "columns", "values", "diagonal"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert abs(one.sums() - other.sums()).max() < 1e-12
-
-
-def test_a_server_hears_all():
-    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
-    told = "server averages over all agents at once, and what happens .*; remove it, or use topol"
-    for happens in ({"loss": loss}, {"awake": 0.5}, {"on_loss": "skip"}):
-        with pytest.raises(ConcordError, match=told):
-            concord.network("server", 5, **happens)
-    assert concord.network("server", 5, awake=1.0).messages
+    # To each neighbor, or on the air; N up and N down.
+    assert prices == [(10 * 20, 10 * 5), (10 * 10, 10 * 10)]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +51,3 @@ def test_samplers_that_need_neighbors_one_by_one_refuse_it(module, params, told)
     with pytest.raises(ConcordError, match=f"{told}.*server.*use topology complete"):
         module.check(None, concord.network("server", 5), params)
     module.check(None, concord.network("complete", 5), params)
-
-
-def test_a_server_refuses_what_it_does_not_know():
-    with pytest.raises(ConcordError, match="average_by: 'ring' is not allowed; choose one of"):
-        concord.network("server", 5, average_by="ring")

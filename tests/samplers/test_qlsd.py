@@ -71,7 +71,7 @@ def test_its_noise_is_that_of_langevin():
         {"compression": QSGD},
         {"compression": {"kind": "rand_k", "share": 0.5}, "memory_rate": 0.3},
         {"compression": QSGD, "memory_rate": 0.3, "participants": 2},
-        {"compression": QSGD, "quantized": "twice", "memory_rate": 0.3, "memory_start": "position"},
+        {"compression": QSGD, "quantized": "twice", "memory_rate": 0.3},
         {"compression": WHOLE, "participants": 1},
     ],
 )
@@ -98,8 +98,6 @@ def test_a_memory_follows_the_gradients_and_makes_the_drift_vary_less():
     gradients = np.einsum("aij,caj->cai", prob.gram, x) - prob.shift
     np.testing.assert_allclose(m, gradients, atol=0.02 * np.abs(gradients).max())
     assert not advance(1, compression=QSGD)[1][0][1].any()
-    start = advance(1, compression=WHOLE, memory_start="position")[1][0][1]
-    np.testing.assert_array_equal(start, np.tile([1.0, -2.0], (3, 4, 1)))
 
 
 def test_control_variates_of_a_renewed_point_leave_less_than_plain_mini_batches():

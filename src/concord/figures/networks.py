@@ -191,7 +191,6 @@ ROUND = (
     "ring",
     "no_edges",
     "exponential",
-    "watts_strogatz",
 )
 
 

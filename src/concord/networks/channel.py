@@ -177,7 +177,6 @@ class Faulty(Channel):
         self._held = np.empty((agents + ways, self.chains, self.dim), x0.dtype)
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
-        self._due = np.empty_like(self._weather.arrived)
         self._encode = self._encoder(x0.dtype)
         slots = self._weather.reach + 1 if self._weather.reach else 0
         self._past = np.empty((slots, *self._own.shape), x0.dtype)  # what was sent, by iteration
@@ -250,27 +249,24 @@ class Faulty(Channel):
         if self._noise is not None:
             self._noises.standard_normal(out=self._noise, dtype=self._noise.dtype)
             np.multiply(self._noise, self._conditions.noise, out=self._noise)
-        code, weather, due = self._encode(), self._weather, self._due
-        if weather.age is None:
-            self._take(code, weather.arrived)
-        else:
-            np.copyto(self._past[weather.iteration % len(self._past)], code)
-            for age in weather.ages:
-                sent = self._past[(weather.iteration - age) % len(self._past)]
-                np.equal(weather.age, age, out=due)
-                self._take(sent, np.logical_and(due, weather.arrived, out=due))
+        code, weather = self._encode(), self._weather
+        if weather.reach:
+            slots = len(self._past)
+            np.copyto(self._past[weather.iteration % slots], code)
+            code = self._past[(weather.iteration + 1) % slots]
+        self._take(code)
         if self._mail is not self._inbox:
             begin = weather.of(weather.sends, self._edges.receivers)
             copy_vectors(self._mail, self._inbox, begin)
 
-    def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
-        """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
+    def _take(self, sent: np.ndarray) -> None:
+        """Put what agents sent, (agents, chains, dim), where it arrives."""
         heard = self._mail if self._weather.calm else self._sent
         sent.take(self._edges.senders, 0, heard, "clip")
         if self._noise is not None:
             np.add(heard, self._noise, out=heard)
         if heard is not self._mail:
-            copy_vectors(heard, self._mail, arrived)
+            copy_vectors(heard, self._mail, self._weather.arrived)
 
     def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
         """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""

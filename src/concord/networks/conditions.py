@@ -93,12 +93,6 @@ class Fixed(Kind):
     iterations: Annotated[Count, "iterations from sender to receiver"]
 
 
-class Uniform(Kind):
-    """Every vector takes 0, 1, ... or at most so many iterations, all equally likely, by itself."""
-
-    most: Annotated[Count, "most iterations from sender to receiver"]
-
-
 class Link(Options):
     """How long vectors are on their way; links carry theirs side by side."""
 
@@ -135,9 +129,8 @@ class Conditions(Options):
         Bernoulli | GilbertElliott | None, "how vectors are lost on links that are up; none: never"
     ] = None
     delay: Annotated[
-        Fixed | Uniform | None,
-        "iterations that vectors take, of which the last one sent counts where several arrive at "
-        "once; none: they arrive in the iteration in which they are sent",
+        Fixed | None,
+        "iterations that vectors take; none: they arrive in the iteration in which they are sent",
     ] = None
     on_loss: Annotated[
         Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"],

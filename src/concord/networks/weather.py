@@ -18,7 +18,6 @@ from concord.networks.conditions import (
     Kept,
     Matchings,
     Pair,
-    Uniform,
 )
 from concord.networks.edges import Edges
 from concord.networks.network import turns
@@ -33,10 +32,8 @@ class Weather:
     edges: the ways that vectors take.
     rng: the generator of all this.
     up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
-    age: how many iterations ago that was sent, (edges, chains); None: in this one. ages: those that
-    there may be.
     iteration: which iteration it is.
-    reach: how many iterations a vector takes at most.
+    reach: how many iterations a vector takes.
     awake: which agents are awake, (agents, chains): they move. Without a barrier, those whose
     gradients are ready.
     varies: whether some may not be.
@@ -62,9 +59,8 @@ class Weather:
         delay, self._clock = options.delay, None if options.barrier else clock
         if self._clock is not None and self._clock.ticks:
             delay = Fixed(self._clock.ticks)
-        self._post = _Post(delay, (size, chains), rng) if delay else None
-        self.age = self._post.age if self._post else None
-        self.iteration, self.ages, self.reach = 0, range(0), self._post.most if self._post else 0
+        self._post = _Post(delay.iterations, (size, chains)) if delay else None
+        self.iteration, self.reach = 0, delay.iterations if delay else 0
         self._awake = _with_probability(options.awake, agents, chains, rng)
         self.up = np.ones((size, chains), dtype=bool)
         self.arrived, self.awake = self.up.copy(), np.ones((agents, chains), dtype=bool)
@@ -95,7 +91,7 @@ class Weather:
         if self.varies:
             self.arrived &= self.of(self.sends, edges.senders)
         if self._post is not None:
-            self.ages = self._post.deliver(k, self.arrived)
+            self._post.deliver(k, self.arrived)
         if self._conditions.sleeps:
             self.arrived &= self.of(self.awake, edges.receivers)
         if self._conditions.on_loss == "skip":
@@ -107,40 +103,16 @@ class Weather:
 
 
 class _Post:
-    """Vectors on their way: which were sent, and how long each takes."""
+    """Vectors on their way, each for so many iterations."""
 
-    def __init__(
-        self, delay: Fixed | Uniform, shape: tuple[int, int], rng: np.random.Generator
-    ) -> None:
-        self._rng = rng if isinstance(delay, Uniform) else None
-        self.most = delay.most if isinstance(delay, Uniform) else delay.iterations
-        self._sent = np.zeros((self.most + 1, *shape), dtype=bool)
-        self._takes = np.full(self._sent.shape, float(self.most))
-        self.age = np.zeros(shape, dtype=np.intp)
-        self._due = np.empty(shape, dtype=bool)
+    def __init__(self, iterations: int, shape: tuple[int, int]) -> None:
+        self._sent = np.zeros((iterations + 1, *shape), dtype=bool)
 
-    def deliver(self, k: int, sent: np.ndarray) -> range:
-        """Take what is sent in iteration k, and write over which ways something arrives.
-
-        Returned are the ages that it may have.
-        """
-        slots, due = self.most + 1, self._due
-        here = k % slots
-        np.copyto(self._sent[here], sent)
-        if self._rng is not None:
-            self._rng.random(out=self._takes[here])
-            np.floor(
-                np.multiply(self._takes[here], slots, out=self._takes[here]), self._takes[here]
-            )
-        sent.fill(False)
-        ages = range(0 if self._rng is not None else self.most, min(k, self.most) + 1)
-        for age in reversed(ages):  # of several the one sent last
-            slot = (k - age) % slots
-            np.equal(self._takes[slot], age, out=due)
-            np.logical_and(due, self._sent[slot], out=due)
-            np.copyto(self.age, age, where=due)
-            np.logical_or(sent, due, out=sent)
-        return ages
+    def deliver(self, k: int, sent: np.ndarray) -> None:
+        """Take what is sent in iteration k, and write over which ways something arrives."""
+        slots = len(self._sent)
+        np.copyto(self._sent[k % slots], sent)
+        np.copyto(sent, self._sent[(k + 1) % slots])
 
 
 def _with_probability(share: float, rows: int, chains: int, rng: np.random.Generator) -> Draw:

@@ -85,21 +85,11 @@ def first_flat(precisions: np.ndarray) -> int | None:
     return int(flat[0]) if flat.size else None
 
 
-def check_server(topology: Topology, sampler: str, averages: bool = False) -> None:
-    """Refuse a network without a server, which one agent does not need.
-
-    ``averages``: it does nothing but average over all agents, which these can do by themselves.
-    """
-    if topology.agents == 1:
-        return
-    if topology.messages is None:
+def check_server(topology: Topology, sampler: str) -> None:
+    """Refuse a network without a server, which one agent does not need."""
+    if topology.agents > 1 and topology.messages is None:
         raise ConcordError(
             f"sampler {sampler} needs a server, which {topology.name} has not; use topology server"
-        )
-    if not averages and set(topology.messages) != {2}:
-        raise ConcordError(
-            f"sampler {sampler} sends to the server what is no sum over all agents; use "
-            "average_by: server"
         )
 
 

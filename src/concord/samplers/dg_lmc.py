@@ -97,7 +97,7 @@ BIASED = "the product of the agents' laws, each wider by its tolerance"
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network without a server, and tolerances of other agents."""
-    check_server(topology, "dg_lmc", averages=True)
+    check_server(topology, "dg_lmc")
     if isinstance(params.tolerance, tuple) and len(params.tolerance) != topology.agents:
         raise ConcordError(
             f"tolerance: there are {len(params.tolerance)} for {topology.agents} agents; give one "

@@ -11,8 +11,8 @@ compression. With an unbiased one (``qsgd``, ``rand_k``) the drift is on average
 posterior; the memory m_i makes what is compressed small, so that the drift varies less.
 
 What the released code does besides: ``quantized: twice`` sends C(C(g_i - m_i)) and keeps C(g_i -
-m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. In that code all
-agents share one memory, which each changes in its turn; here each has its own, as in the equations.
+m_i). In that code memories start at the weights for zero, and all agents share one, which each
+changes in its turn; here each has its own, as in the equations.
 With ``memory_start: mode`` and no rate, differences to the gradients at the mode are compressed.
 With ``renewal`` (QLSD++) mini-batches are taken around the gradient at an earlier theta, a control
 variate: :math:`g_i = \tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the
@@ -61,9 +61,9 @@ class Params(Options):
         Literal["once", "twice"], "what is sent is compressed once, or twice, as released code does"
     ] = "once"
     memory_start: Annotated[
-        Literal["zero", "position", "mode"],
-        "memories start at zero, or at theta, as released code does, or at the gradients at the "
-        "posterior's mode, which is known if that is Gaussian",
+        Literal["zero", "mode"],
+        "memories start at zero, or at the gradients at the posterior's mode, which is known if "
+        "that is Gaussian",
     ] = "zero"
     batch_size: BatchSize = None
     renewal: Annotated[
@@ -152,9 +152,7 @@ def init(
 
     x = x0.copy()
     m = np.zeros_like(x0)
-    if params.memory_start == "position":
-        m[:] = x0[:, :1]
-    elif params.memory_start == "mode" and problem.posterior is not None:
+    if params.memory_start == "mode" and problem.posterior is not None:
         problem.gradient(chains)(np.zeros_like(x0) + problem.posterior.mean, m)
     reference = np.empty(0) if params.renewal is None else np.empty_like(x0)
     return State(x, m, reference, reference.copy()), channel.through(step)

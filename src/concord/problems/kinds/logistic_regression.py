@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -65,9 +65,9 @@ class Params(Options):
         "features leaves, as gurbuzbalaban2021's authors do; none: no column",
     ] = "ones"
     features: Annotated[
-        Literal["standardized", "centered", "unit", "raw"],
-        "a data set's features: of mean 0 and variance 1 over the rows not for testing, of mean 0, "
-        "scaled to [0, 1] there, or as they come",
+        Literal["standardized", "unit", "raw"],
+        "a data set's features: of mean 0 and variance 1 over the rows not for testing, scaled to "
+        "[0, 1] there, or as they come",
     ] = "standardized"
     points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
     points_per_agent: Annotated[
@@ -190,8 +190,6 @@ def _load(
         features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
     elif params.features == "standardized":
         features = (features - seen.mean(axis=0)) / seen.std(axis=0)
-    elif params.features == "centered":
-        features = features - seen.mean(axis=0)
     if params.intercept != "none":
         column = np.full(len(features), float(params.intercept == "ones"))
         features = np.column_stack([features, column])
@@ -439,11 +437,6 @@ class LogisticRegression(OneDataSet):
             if len(kept) < KEPT * block:
                 return None
         return kept[:DRAWN]
-
-    def held_out(self, x: np.ndarray) -> np.ndarray:
-        """Return the log probability of the labels of the test rows, (..., rows)."""
-        features, labels = cast("Rows", self.test)
-        return -np.logaddexp(0, (1 - 2 * labels) * (x @ features.T))
 
     def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the prior's part of the gradients at x; out may be x."""
