@@ -86,7 +86,7 @@ def _farther(graph: Topology, agent: int, reach: int) -> list[int]:
 def asks_for_gradients_alone(module: Any) -> None:
     """A sampler that runs on gradients alone ends there too where more is known of a problem."""
     for number, case in enumerate(drawn(module)):
-        plain = {name: getattr(case.prob, name) for name in ASKED if hasattr(case.prob, name)}
+        plain = {name: getattr(case.prob, name) for name in ASKED if name in dir(case.prob)}
         prob: Any = SimpleNamespace(**plain, posterior=None)
         prob.from_chain = lambda first, prob=prob: prob
         alone = case._replace(prob=prob)
