@@ -7,6 +7,7 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
+from concord.laws.transport import thinned
 from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._laws import exact_law
 from concord.metrics._references import gaussian
@@ -53,3 +54,13 @@ def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
         names.append("average")
         draws.append(trace["x_average"][:, :, None])
     return names, np.concatenate(draws, axis=2)
+
+
+def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
+    """Return names as ``positions`` does, and draws of all chains that stand for one sample.
+
+    Those beyond burn-in, thinned evenly to ``most`` of all chains together, one at least of each.
+    """
+    names, draws = positions(m.trace)
+    rows = thinned(m.late, max(most // len(draws), 1))
+    return names, draws[:, rows]
