@@ -109,7 +109,8 @@ class Batched(Protocol):
         """Return gradients estimated from the points ``rows``, (chains, agents, batch).
 
         Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
-        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too.
+        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too. One that
+        has ``batch_gradient_of(agents, x, rows)`` estimates those of a few agents alone.
         """
 
 

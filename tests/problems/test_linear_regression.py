@@ -126,7 +126,7 @@ def test_held_out_rows_have_the_mean_density_over_a_law():
     mean = rng.standard_normal(10) / 5
     found = problem.held_out_of(mean, root @ root.T)
     draws = mean + rng.standard_normal((200_000, 10)) @ root.T
-    density = np.exp(problem.held_out(draws))
+    density = np.exp(problem.held_out_of(draws, np.zeros((10, 10))))
     # Five standard errors of the mean over the draws, at each of the 44 rows.
     error = 5 * density.std(axis=0) / np.sqrt(len(draws))
     assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()
