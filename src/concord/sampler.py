@@ -36,6 +36,8 @@ class Sampler(Options):
     units: options that are powers of a length, in units of the positions.
     takes_batches: whether it may be given mini-batch gradients in place of full ones.
     takes_order: whether its agents may move one after another (``Network.order``).
+    draws_ahead: fields of the state with random numbers of steps to come. The step draws them where
+    they are empty, and their first axis is of steps (``random.count_steps_ahead``).
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Sampler(Options):
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     takes_batches: ClassVar[bool] = True
     takes_order: ClassVar[bool] = False
+    draws_ahead: ClassVar[tuple[str, ...]] = ()
 
     def check(self, problem: Any, network: Network) -> None:
         """Refuse an unsuited problem or network with a ConcordError.

@@ -139,10 +139,6 @@ UNSUITED = [  # problems and networks
     ("graph_gibbs", Bare(4), "ring", {}, "step_size: it is missing, and Bare has no draws given"),
     ("graph_gibbs", FLAT, "no_edges", {}, "agent 0 has too few points, no prior and no neighbors"),
     ("qlsd", SUITED, "ring", {}, "qlsd needs a server, which ring has not; use topology server"),
-    (
-        "qlsd", SUITED, {"kind": "server", "average_by": "ring_all_reduce"}, {},
-        "qlsd sends to the server what is no sum over all agents; use average_by: server",
-    ),
 ]  # fmt: skip
 
 

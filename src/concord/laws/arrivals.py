@@ -1,11 +1,11 @@
 r"""Moments of affine samplers on networks where not everything arrives.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-have of every way. With ``Arrivals`` (``concord.laws.exact``), z what was sent and y what a receiver
-takes otherwise, one iteration is
+have of every way, h. With ``Arrivals`` (``concord.laws.exact``), z what was sent and y what a
+receiver takes otherwise, one iteration is
 
 .. math::
-    s^* = A s + c + w + G_0 (h - S x), \qquad r = y + m \circ (z + e - y), \qquad
+    s^* = A s + c + B w + F (h - x), \qquad r = y + m \circ (z + e - y), \qquad
     s' = s + a \circ \bigl( s^* + G (r - z) - s \bigr), \qquad h' = r
 
 (with ``sender_keeps`` y = 0, and G has besides what comes back to the sender's own block; no noise
@@ -113,63 +113,54 @@ def moves(
     ``update`` states its ``arrivals``; ``size`` is S.
     """
     chances, ways, on_loss, noise = losses
-    arrivals_at = update.arrivals
-    assert arrivals_at is not None
-    positions = agents * dim
-    second = arrivals_at(0).second
-    lanes = np.eye(1 if second is None else 2)
-    heard = np.kron(lanes, np.kron(np.eye(agents)[ways[1]], np.eye(dim)))  # of what is sent
+    arrivals_at, begin = update.arrivals, update.start
+    assert arrivals_at is not None and begin is not None and begin.lanes is not None
+    positions, edge = agents * dim, len(ways[0]) * dim
+    count = len(begin.lanes[1]) // positions
+    lanes = np.eye(count)
+    of_senders = np.kron(np.eye(agents)[ways[1]], np.eye(dim))
+    heard = np.kron(lanes, of_senders)  # of what is sent
     taken = np.kron(lanes, np.kron(np.eye(agents)[ways[0]], np.eye(dim)))
-    sends, offset = np.eye(positions, size), np.zeros(positions)
-    if second is not None:
-        sends = np.concatenate([sends, second[1]])
-        offset = np.concatenate([offset, second[2]])
-    edge = len(heard)
+    edges = count * edge
     remembers, returns = on_loss == "reuse_last", on_loss == "sender_keeps"
-    apart = edge * bool(returns and noise)  # what comes back to the sender is without noise
-    added = np.zeros((size + edge + apart,) * 2)
-    added[size + apart :, size + apart :] = noise * np.eye(edge)
-    state = np.eye(size, size + edge * remembers)
-    x, memory = sends @ state, np.eye(edge, size + edge, size) if remembers else None
+    apart = edges * bool(returns and noise)  # what comes back to the sender is without noise
+    added = np.zeros((size + edges + apart,) * 2)
+    added[size + apart :, size + apart :] = noise * np.eye(edges)
+    state = np.eye(size, size + edges * remembers)
+    memory = np.eye(edges, size + edges, size) if remembers else None
     # What is sent over each way, beyond what the receiver takes otherwise of what is there.
     beyond = heard if remembers or returns else heard - taken
-    constant = beyond @ offset
     drawn = np.concatenate(
         [
             np.tile(np.repeat(np.arange(agents), dim), size // positions),
-            np.tile(
-                agents + np.repeat(np.arange(len(ways[0])), dim), len(lanes) * (2 if apart else 1)
-            ),
+            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), count * (2 if apart else 1)),
         ]
     )
 
     def made(step: Affine, arrivals: Arrivals) -> _Four:
-        fresh, stale, other, stages = arrivals
-        if other is not None:
-            fresh = np.concatenate([fresh, other[0]], axis=1)
+        fresh = arrivals.heard
         noisy = fresh[:, :apart]
         if returns:
             fresh = fresh - _returned(fresh, ways, agents, dim)
-        late = stale is not None or stages is not None  # it sends where it has moved to
-        before, after = stages or (step, np.eye(size))
-        there = before.matrix @ state
-        if stale is not None and memory is not None:
-            there = there + stale @ (memory - heard @ x)
-        differs = beyond @ (there[:positions] if late else x)
+        there, sent = step.matrix @ state, arrivals.sent @ state
+        if memory is not None:
+            before = memory[:edge] - of_senders @ state[:positions]
+            there = there + arrivals.late[:size] @ before
+            sent = sent + arrivals.late[size:] @ before
+        differs, constant = beyond @ sent, beyond @ arrivals.shift
         if memory is not None:
             differs = differs - memory
-        told = beyond[:, :positions] @ np.eye(positions, size) * late
-        change = np.concatenate([after @ there - state - fresh @ differs, differs])
-        kicks = np.concatenate([after - fresh @ told, told])
+        kicks = beyond @ arrivals.noise[size:]
+        kicks = np.concatenate([arrivals.noise[:size] - fresh @ kicks, kicks])
+        change = np.concatenate([there - state - fresh @ differs, differs])
         spread = np.concatenate([np.eye(size), fresh, noisy], axis=1)
         if memory is not None:
-            spread = np.block([[spread], [np.zeros((edge, size)), np.eye(edge)]])
-        shift = np.concatenate([-fresh @ constant, constant])
+            spread = np.block([[spread], [np.zeros((edges, size)), np.eye(edges)]])
+        shift = np.concatenate([step.offset - fresh @ constant, constant])
         if apart:
             change, kicks = (np.pad(part, ((0, apart), (0, 0))) for part in (change, kicks))
             shift = np.pad(shift, (0, apart))
-        both = kicks @ before.noise @ kicks.T + added
-        return change, kicks @ before.offset + shift, both, spread
+        return change, shift, kicks @ kicks.T + added, spread
 
     kept: list[tuple[Affine, Arrivals, _Four]] = []
 
@@ -184,9 +175,11 @@ def moves(
         first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
         return Move(*parts(update.at(k), arrivals_at(k)), first, second)
 
-    start = np.concatenate([np.eye(size), heard @ sends][: 1 + remembers])
-    shift = np.zeros(len(start))
-    shift[size:] += heard[: len(start) - size] @ offset
+    start, shift = np.eye(size), np.zeros(size)
+    if remembers:
+        first, offset = begin.lanes
+        start = np.concatenate([start, heard @ first @ np.eye(positions, size)])
+        shift = np.concatenate([shift, heard @ offset])
     return at, start, shift
 
 

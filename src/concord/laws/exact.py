@@ -6,10 +6,9 @@ step is
 
     s' = A s + c + B w + G xi,    w ~ N(0, I),  Q = B B^T,
 
-where xi stacks the agents' gradient noise (mini-batches only). A sampler file writes its update as
-one or two ``Affine`` stages, joined by ``compose``; ``in_place`` turns a simultaneous stage into
-the sweep in which agents move one after another. Here is what an update is, how it begins and where
-it settles; ``laws.paths`` follows it along the iterations.
+where xi stacks the agents' gradient noise (mini-batches only). ``laws.read_off`` reads it off a
+sampler's step. Here is what an update is, how it begins and where it settles; ``laws.paths``
+follows it along the iterations.
 """
 
 from __future__ import annotations
@@ -146,46 +145,50 @@ class Law(Summarized):
 
 
 class Start(NamedTuple):
-    """How a block of the state beside the positions starts: v = M x^(0) + m + s z, z ~ N(0, I).
+    """How a state starts from the positions: s = M x^(0) + m + w, w ~ N(0, Q).
 
-    mean: m, a number, (dim,) or (agents, dim). spread: s, a number, or the covariance (dim, dim) of
-    s z. matrix: M, shape (agents * dim, agents * dim), where the block starts from the positions,
-    such as at the gradients there.
+    matrix, offset, noise: M, (S, agents * dim), m and Q, (S, S).
+    lanes: what neighbors have of every lane at first, V x^(0) + v: (lanes * agents * dim, agents *
+    dim) and its offset. None where everything arrives.
     """
 
-    mean: float | np.ndarray
-    spread: float | np.ndarray
-    matrix: np.ndarray | None = None
+    matrix: np.ndarray
+    offset: np.ndarray
+    noise: np.ndarray
+    lanes: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class Arrivals(NamedTuple):
-    """What a step makes of vectors that differ from those sent, matrices (S, edges * dim).
+    """What a step sends, and what it makes of vectors that arrive otherwise than they were sent.
 
-    The edges are those of the adjacency, by receiver and then by sender. fresh: of those of this
-    step. stale: of those of the step before, by samplers that send where they have moved to; None
-    by those that send what they are at. second: of those that agents send besides, with the same
-    fortune, and the matrix (agents * dim, S) and offset that make it of the state. stages: by those
-    that send within a step: what they do before, and the matrix (S, S) of what they do after.
+    On each lane z = P s + p + C w + E e is sent, and s' = A s + c + B w + F e + G d with d what is
+    heard over each way less what was sent, and e what had been heard over it before less the
+    sender's position. Ways are those of the graph, by lanes.
+
+    heard: G, (S, lanes * ways * dim). sent, shift: P, (lanes * agents * dim, S), and p.
+    noise: B and C, one above the other, by the step's normal numbers.
+    late: F and E, one above the other, by the ways of the first lane.
     """
 
-    fresh: np.ndarray
-    stale: np.ndarray | None = None
-    second: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    stages: tuple[Affine, np.ndarray] | None = None
+    heard: np.ndarray
+    sent: np.ndarray
+    shift: np.ndarray
+    noise: np.ndarray
+    late: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """A sampler's law: the update of each iteration, and how its auxiliaries start.
+    """A sampler's law: the update of each iteration, and how its state starts.
 
     at: the update of iteration k -> k + 1 as a function of k.
-    auxiliary: one per block of the state beside the positions.
+    start: how the state starts from the positions; None: they are all of it.
     arrivals: what the step of iteration k makes of vectors that do not arrive as sent; None where
-    the sampler has no law then.
+    everything arrives.
     """
 
     at: Callable[[int], Affine]
-    auxiliary: tuple[Start, ...] = ()
+    start: Start | None = None
     arrivals: Callable[[int], Arrivals] | None = None
 
 
@@ -211,58 +214,28 @@ def compose(first: Affine, *later: Affine) -> Affine:
     return reduce(Affine.then, later, first)
 
 
-def in_place(stage: Affine, agents: int, dim: int) -> Affine:
-    """Return ``stage`` with the agents' positions updated one after another (Gauss-Seidel).
-
-    Agent i sees the new positions of agents 0 ... i-1 wherever the simultaneous stage uses other
-    agents' positions, and the old ones of the rest and of itself. With K the part of the positions'
-    matrix below the block diagonal, x' = K x' + (A - K) s + c + B w + G xi, so everything is
-    multiplied by (I - K)^-1. What the state holds besides positions must not depend on other
-    agents' positions in this stage; put such an update into a stage of its own.
-    """
-    size = agents * dim
-    agent = np.arange(size) // dim
-    coupling = np.where(agent[:, None] > agent, stage.matrix[:size, :size], 0.0)
-    inverse = np.linalg.inv(np.eye(size) - coupling)
-    matrix, offset, noise = stage.matrix.copy(), stage.offset.copy(), stage.noise.copy()
-    matrix[:size, :size] -= coupling
-    matrix[:size] = inverse @ matrix[:size]
-    offset[:size] = inverse @ offset[:size]
-    noise[:size] = inverse @ noise[:size]
-    noise[:, :size] = noise[:, :size] @ inverse.T
-    gain = stage.gradient_gain
-    if gain is not None:
-        gain = gain.copy()
-        gain[:size] = inverse @ gain[:size]
-    return Affine(matrix, offset, noise, gain)
-
-
 def initial(
     agents: int,
     dim: int,
     positions: tuple[float | np.ndarray, float | np.ndarray],
-    *auxiliary: Start,
+    start: Start | None = None,
 ) -> Moments:
     """Return mean (S,) and covariance (S, S) of a start of independent agents.
 
     agents, dim: numbers of agents and of entries per agent.
     positions: mean and spread of every agent's position. The mean is a number, (dim,) or (agents,
     dim); the spread a standard deviation or a covariance (dim, dim).
-    auxiliary: the other blocks of the state; ``Start(0.0, 0.0)`` is one that starts at zero.
+    start: what makes the state of the positions; None: they are all of it.
     """
-    size = agents * dim
-    blocks = [Start(*positions), *auxiliary]
-    mean = np.zeros((len(blocks), agents, dim))
-    cov = np.zeros((len(blocks) * size, len(blocks) * size))
-    whole = np.eye(len(cov))  # the state from its blocks' own, independent parts
-    for i, (center, spread, matrix) in enumerate(blocks):
-        mean[i] = center
-        part = slice(i * size, (i + 1) * size)
-        block = np.square(spread) * np.eye(dim) if np.ndim(spread) == 0 else np.asarray(spread)
-        cov[part, part] = np.kron(np.eye(agents), block)
-        if matrix is not None:
-            whole[part, :size] = matrix
-    return whole @ mean.ravel(), whole @ cov @ whole.T
+    center, spread = positions
+    mean = np.zeros((agents, dim))
+    mean[:] = center
+    block = np.square(spread) * np.eye(dim) if np.ndim(spread) == 0 else np.asarray(spread)
+    cov = np.kron(np.eye(agents), block)
+    if start is None:
+        return mean.ravel(), cov
+    whole = start.matrix
+    return whole @ mean.ravel() + start.offset, whole @ cov @ whole.T + start.noise
 
 
 def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:

@@ -25,7 +25,6 @@ from concord.contracts import (
     PRICES,
     AffineSampler,
     Label,
-    Problem,
     Stream,
     SwitchingSampler,
     declared,
@@ -35,10 +34,11 @@ from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
-from concord.networks.conditions import Conditions
 from concord.minibatches import Batches
+from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.plugins import built_in, executed, exists, kinds, plugin
+from concord.problem import Problem
 from concord.progress import each
 from concord.record import Record
 from concord.sampler import Sampler

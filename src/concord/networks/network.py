@@ -72,8 +72,13 @@ class Network(Summarized):
             )
         if order == "in_place" and not self.is_lossless:
             raise ConcordError(
-                "update_order: in_place has no meaning on a network where vectors may not arrive; "
-                "use simultaneous, or remove network"
+                "update_order: in_place has no meaning where not every agent hears each neighbor's "
+                "vector; use simultaneous, or a topology without a server and without network"
+            )
+        if not self.is_lossless and graph.weighs_beyond_edges:
+            raise ConcordError(
+                f"network: agents of {graph.name} average with some who are no neighbors, so that "
+                "what gets lost has no meaning; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._rng: np.random.Generator | None = None

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem, Quadratic, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.sampling.gradients import batched_of
+from concord.problem import Batched, Problem, Quadratic
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -80,13 +80,12 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
 
 def field(problem: Problem) -> Field:
     """Return the gradients of a problem's potentials at any number of points."""
-    first, dtype = problem.from_chain(0), dtype_of(problem)
-    made = lru_cache(maxsize=8)(first.gradient)
+    dtype = dtype_of(problem)
 
     def at(x: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x, dtype=dtype)
         with np.errstate(all="ignore"):
-            return made(len(x))(x, np.empty_like(x)).astype(float, copy=False)
+            slopes: np.ndarray = problem.gradient(np.ascontiguousarray(x, dtype=dtype))
+        return slopes.astype(float, copy=False)
 
     return at
 
@@ -197,14 +196,18 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     ConcordError
         If the problem takes no mini-batches.
     """
-    batched, z = batched_of(problem.from_chain(0)), normals(POINTS, problem.dim)
-    counts, shape = batched.counts, (len(z), problem.agents, problem.dim)
+    if not isinstance(problem, Batched):
+        raise ConcordError(
+            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+        )
+    z = normals(POINTS, problem.dim)
+    counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
     x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
-    x, own = x.astype(dtype_of(problem)), batched.batch_gradient(len(z), 1)
+    x = x.astype(dtype_of(problem))
     mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
     for row in range(counts.max()):
         rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
-        g = own(x, rows, np.empty_like(x)) * ((row < counts) / np.sqrt(counts))[:, None]
+        g = problem.batch_gradient(x, rows) * ((row < counts) / np.sqrt(counts))[:, None]
         mean += g / np.sqrt(counts)[:, None]
         square += np.einsum("pad,pae->ade", g, g) / len(z)
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size

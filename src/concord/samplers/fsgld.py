@@ -29,6 +29,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.options import Count, Share, Some
+from concord.random import draw_choice
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_server, find_flat_agent
 from concord.sampling.schedules import Schedule
@@ -103,8 +104,7 @@ class FSGLD(Sampler):
     ) -> State:
         """Return theta after steps of the agent that each chain draws."""
         gamma, chances = self.step_size(k), self._chances(network.agents)
-        bounds = np.cumsum(chances)[:-1]
-        drawn = (rng.random(len(state.x))[:, None] >= bounds).sum(axis=1, keepdims=True)
+        drawn = draw_choice(rng, chances, len(state.x))[:, None]
         network.count_sent(drawn, 2 if network.agents > 1 else 0)
         theta = state.x[:, :1]
         for _ in range(self.local_steps):

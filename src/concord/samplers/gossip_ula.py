@@ -46,6 +46,7 @@ from concord.networks.effects import BurstLoss, Loss
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.options import Count, NonNegative
+from concord.random import count_steps_ahead, draw_choice, enumerates
 from concord.sampler import Sampler
 from concord.samplers.checks import check_connected, check_neighbors
 from concord.sampling.schedules import Schedule
@@ -85,6 +86,7 @@ class GossipULA(Sampler):
 
     name: ClassVar[str] = "Gossip ULA"
     takes_batches: ClassVar[bool] = False
+    draws_ahead: ClassVar[tuple[str, ...]] = ("pairs", "normals")
 
     step_size: Annotated[Schedule, "gradient step alpha"]
     fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
@@ -150,28 +152,33 @@ class GossipULA(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, with the first ticks drawn."""
-        drawn = self._draw_ticks(x0, network, rng)
+        """Return the state at x0; the first step draws its ticks."""
+        pairs, normals = np.empty((0, 0, 2), dtype=np.intp), np.empty(0)
         if self.communication != "triggered":
-            return State(x0, np.empty(0), np.empty(0), *drawn)
+            return State(x0, np.empty(0), np.empty(0), pairs, normals)
         communicated = x0 if self.known == "start" else np.full_like(x0, np.inf)
-        return State(x0, communicated, np.zeros(x0.shape[:2]), *drawn)
+        return State(x0, communicated, np.zeros(x0.shape[:2]), pairs, normals)
 
     def _draw_ticks(
-        self, x: np.ndarray, network: Network, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return pairs and normal numbers of the next ticks."""
-        (chains, _, dim), steps = x.shape, self.local_steps or 1
-        ticks = max(1, NORMALS_PER_DRAW // (2 * chains * dim * steps))
-        pairs = draw_pairs(network.graph, (ticks, chains), rng)
-        return pairs, rng.standard_normal((ticks, steps, chains, 2, dim))
+        self, state: State, k: int, network: Network, rng: np.random.Generator
+    ) -> tuple[State, int]:
+        """Return the state with what is drawn of tick k, which it draws if need be, and its place."""
+        (chains, _, dim), steps = state.x.shape, self.local_steps or 1
+        ticks = count_steps_ahead(rng, 2 * chains * dim * steps, NORMALS_PER_DRAW)
+        tick = k % ticks
+        if tick == 0 or not len(state.pairs):
+            pairs = draw_pairs(network.graph, (ticks, chains), rng)
+            normals = rng.standard_normal((ticks, steps, chains, 2, dim))
+            state = state._replace(pairs=pairs, normals=normals)
+        return state, tick
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Return the state after a tick, in which a pair of each chain has moved."""
+        state, tick = self._draw_ticks(state, k, network, rng)
         x, agents = state.x, network.agents
-        chains, tick = np.arange(len(x))[:, None], k % len(state.pairs)
+        chains = np.arange(len(x))[:, None]
         pair, normals = state.pairs[tick], state.normals[tick]
         network.mark_active(pair)
         w, alpha = x[chains, pair], self.step_size(k)
@@ -192,9 +199,6 @@ class GossipULA(Sampler):
                 w = w - gain * gradient + kick
         new = x.copy()
         new[chains, pair] = w
-        if tick + 1 == len(state.pairs):
-            pairs, normals = self._draw_ticks(x, network, rng)
-            state = state._replace(pairs=pairs, normals=normals)
         return state._replace(x=new)
 
     def _communicate(
@@ -245,6 +249,9 @@ def activity(graph: Graph) -> np.ndarray:
 
 def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     """Return pairs that gossip, (ticks, chains, 2): an agent and one of its neighbors each."""
+    if enumerates(rng):  # the law of a pair is that of the same two the other way round
+        chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
+        return graph.edges[draw_choice(rng, chance, shape[1])][None]
     first = np.searchsorted(graph.receivers, np.arange(graph.agents))
     agent = rng.integers(0, graph.agents, shape)
     choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)

@@ -46,6 +46,7 @@ from concord.minibatches import MiniBatches
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Share
+from concord.random import draw_bool
 from concord.sampler import Sampler
 from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
@@ -127,7 +128,7 @@ class LocalSGLD(Sampler):
             x = x - gamma * gradient + np.sqrt(2 * gamma) * noise
         if self.communication == 1:
             return state._replace(x=network.mix(self.weights, x))
-        averaging = rng.random(len(x)) < self.communication
+        averaging = draw_bool(rng, self.communication, len(x))
         return state._replace(x=network.mix(self.weights, x, chains=averaging))
 
     def _gradient(self, x: np.ndarray, state: State, problem: Any) -> np.ndarray:
@@ -147,7 +148,7 @@ class LocalSGLD(Sampler):
         x, chance = state.x, self.renewal or 0.0
         renewed = np.ones(len(x), dtype=bool)
         if k > 0 and chance < 1:
-            renewed = rng.random(len(x)) < chance
+            renewed = draw_bool(rng, chance, len(x))
         if not renewed.any():
             return state
         where = renewed[:, None, None]

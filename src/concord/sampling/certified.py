@@ -29,7 +29,6 @@ from scipy.optimize import minimize
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
 from concord.progress import each
-from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
 ACCEPTED = 0.574
 SMALL = 0.1
@@ -51,11 +50,10 @@ class Recipe(Options):
 def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray:
     """Return draws of a problem of one agent with a potential, (chains, draws, dim)."""
     chains, dim = recipe.chains, problem.dim
-    one, many = problem.gradient(1), problem.gradient(chains)
-    out, slope = np.empty((1, 1, dim)), np.empty((chains, 1, dim))
 
     def force(x: np.ndarray) -> np.ndarray:
-        return one(x[None, None], out)[0, 0].copy()
+        slope: np.ndarray = problem.gradient(x[None, None])
+        return slope[0, 0]
 
     def hessian(x: np.ndarray) -> np.ndarray:
         columns = [force(x + h) - force(x - h) for h in 1e-4 * np.eye(dim)]
@@ -70,7 +68,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return energy(x[:, None])[:, 0], many(x[:, None], slope)[:, 0] @ root
+        return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)
     for k in each(range(-recipe.warm_up, kept.shape[1] * recipe.thin), "steps"):
@@ -103,15 +101,15 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
     draws: shape (chains, draws, dim).
     """
-    arviz = arviz_by_numpy()
+    from arviz_stats.base import array_stats  # a second
+
     values = np.concatenate([draws, draws**2], axis=2)
-    data = arviz.convert_to_dataset({"x": values})
     centered = values - values.mean(axis=(0, 1))
     lagged = (centered[:, 1:] * centered[:, :-1]).mean(axis=(0, 1)) / centered.var(axis=(0, 1))
     return {
-        "R-hat": float(arviz.rhat(data).x.max()),
+        "R-hat": float(array_stats.rhat(values, chain_axis=0, draw_axis=1).max()),
         "autocorrelation": float(np.abs(lagged).max()),
-        "effective sample size": float(arviz.ess(data).x.min()),
+        "effective sample size": float(array_stats.ess(values, chain_axis=0, draw_axis=1).min()),
     }
 
 
