@@ -80,7 +80,7 @@ def test_where_nothing_happens_the_topology_is_as_it_was():
         {"noise": 1.0},
         {"privacy": {"clip": 1.0, "sigma": 1.0}},
         {"awake": 0.5},
-        {"delay": {"kind": "uniform", "most": 1}},
+        {"delay": {"kind": "fixed", "iterations": 1}},
         {"compute": {"seconds": 1.0}, "barrier": False, "on_loss": "reuse_last"},
     ],
 )

@@ -55,7 +55,6 @@ def weights_of_a_random_digraph(agents: int, seed: int = 0) -> AgentMatrix:
         ("exponential", 1, {}, []),
         ("exponential", 2, {}, [(0, 1)]),
         ("exponential", 6, {}, [(i, j) for i in range(6) for j in range(i + 1, 6) if j - i != 3]),
-        ("watts_strogatz", 4, {"neighbors": 2, "probability": 0}, [(0, 1), (0, 3), (1, 2), (2, 3)]),
         ("random_geometric", 3, {"radius": 1.5}, [(0, 1), (0, 2), (1, 2)]),
         ("erdos_renyi", 4, {"probability": 0}, []),
         ("erdos_renyi", 3, {"probability": 1}, [(0, 1), (0, 2), (1, 2)]),
@@ -160,19 +159,11 @@ def test_random_graphs_have_their_share_of_edges():
     [
         ("erdos_renyi", {"probability": 0.3}),
         ("random_geometric", {"radius": 0.3}),
-        ("watts_strogatz", {"neighbors": 4, "probability": 0.5}),
-        ("barabasi_albert", {"edges": 3}),
     ],
 )
 def test_a_random_kind_depends_on_its_seed_alone(kind, options):
     first, again, other = (build(kind, 30, seed=seed, **options).edges for seed in (1, 1, 2))
     assert first == again != other
-
-
-def test_a_small_world_keeps_its_edges_and_a_growing_network_gets_as_many_each_time():
-    assert len(build("watts_strogatz", 30, neighbors=4, probability=0.7).edges) == 60
-    grown = build("barabasi_albert", 30, edges=3)
-    assert len(grown.edges) == 3 * 27 and grown.connected and grown.degrees.min() >= 1
 
 
 @pytest.mark.parametrize(("agents", "radius"), [(1, 0.5), (20, 0.4), (200, 0.1)])
@@ -217,9 +208,6 @@ def test_degrees_neighbors_and_connection(built):
             {"every": 2, "reach": 1},
             "topology.reach: a chord over 1 agents",
         ),
-        ("watts_strogatz", 6, {"neighbors": 3, "probability": 0}, "topology.neighbors: no ring of"),
-        ("watts_strogatz", 4, {"neighbors": 4, "probability": 0}, "topology.neighbors: no ring of"),
-        ("barabasi_albert", 3, {"edges": 3}, "topology.edges: a new agent cannot bring 3 edges"),
         ("random_geometric", 3, {"radius": 0.0}, "topology.radius: 0"),
         ("erdos_renyi", 6, {}, "'probability' is missing"),
         ("erdos_renyi", 6, {"probability": 1.5}, "topology.probability: 1.5 is "),

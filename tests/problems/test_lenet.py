@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from concord.sampling.recorder import Record, Recorder
 
 from concord.errors import ConcordError
 from concord.networks import topology
@@ -13,7 +14,6 @@ from concord.problems.kinds import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
 from concord.sampling import initial, loop, streams
 from concord.sampling.partition import Partition
-from concord.sampling.recorder import Record, Recorder
 from concord.sampling.trace import join_traces
 from processes import python
 
@@ -58,7 +58,7 @@ def test_gradient_is_that_of_the_potential(torch):
     classifier = problem(LENET5, rows=2, dtype=np.float64)
     rng = np.random.default_rng(0)
     x = classifier.initial((1, 2, classifier.dim), rng)
-    gradient = classifier.gradient(1)(x, np.empty_like(x))
+    gradient = classifier.gradient(x)
     # Entries of every layer, weights and biases; and a random direction for all the others.
     starts = np.cumsum([0, *LENET5.sizes[:-1]])
     for entry in (*starts, classifier.dim - 1):
@@ -75,9 +75,8 @@ def test_gradient_is_that_of_each_agent_alone(torch):
     classifier = problem(LENET5, agents=3)
     rng = np.random.default_rng(0)
     x = classifier.initial((2, 3, classifier.dim), rng)
-    out = np.full_like(x, np.nan)
     rows = rng.integers(0, 6, (2, 3, 4))
-    classifier.batch_gradient(2, 4)(x, rows, out)
+    out = classifier.batch_gradient(x, rows)
     pixels = torch.from_numpy(classifier.train.load())[:, None]
     labels = torch.from_numpy(classifier.train.labels)
     for chain_, agent in np.ndindex(2, 3):
@@ -335,7 +334,7 @@ def test_results_do_not_depend_on_the_number_of_threads(torch):
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found.append(classifier.gradient(1)(x, np.empty_like(x)))
+        found.append(classifier.gradient(x))
     np.testing.assert_array_equal(*found)
 
 
@@ -349,7 +348,7 @@ def test_gradient_on_a_gpu_is_that_on_the_cpu(torch, monkeypatch):
         classifier = problem(LENET5, agents=5, rows=256)
         x = classifier.initial((1, 5, classifier.dim), np.random.default_rng(1))
         rows = np.random.default_rng(2).integers(0, 256, (1, 5, 256))
-        found.append(classifier.batch_gradient(1, 256)(x, rows, np.empty_like(x)))
+        found.append(classifier.batch_gradient(x, rows))
         found.append(classifier.predictive(x))
     del rng
     # float32 sums over 256 images in another order
@@ -361,8 +360,10 @@ def test_gradient_on_a_gpu_is_that_on_the_cpu(torch, monkeypatch):
 def test_without_torch_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(lenet, "find_spec", lambda name: None)
     assert "pip install -e '.[lenet]'" in str(lenet.unavailable())
+    classifier = problem(LENET5)
+    x = np.zeros((1, 2, classifier.dim), dtype=np.float32)
     with pytest.raises(ConcordError, match="PyTorch"):
-        problem(LENET5).batch_gradient(1, 2)
+        classifier.batch_gradient(x, np.zeros((1, 2, 2), dtype=int))
 
 
 def test_importing_the_problem_does_not_import_torch():

@@ -20,9 +20,10 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import OfRun, laws_of_updates, update_of
+from concord.laws.law import OfRun, laws_of_updates, update_of, with_errors
 from concord.laws.paths import Path, stacked
 from concord.laws.read_off import NoLaw
+from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problems._fit import Fit, field, fit, linearized
 from concord.problems._quadratic import QuadraticProblem
@@ -34,6 +35,7 @@ DIVERGED = 1e4  # standard deviations of the fit
 class Linearized(Path):
     """The approximate laws of versions of a sampler on any smooth problem.
 
+    errors: of mini-batches, as of ``laws_of_versions``.
     found: the Gaussian that fits the posterior, whose width says what is small and what diverged.
     positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
     problems either.
@@ -47,12 +49,13 @@ class Linearized(Path):
         positions: Moments | None,
         found: Fit,
         mix: np.ndarray | None = None,
+        errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
         check(samplers)
         agents, dim = problem.agents, problem.dim
-        self._samplers, self._network = samplers, network
+        self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = field(problem), found, positions
         start = exact.initial(agents, dim, positions)
         super().__init__(self._step_of, stacked([start] * len(samplers)), agents, dim, mix)
@@ -130,13 +133,17 @@ class Linearized(Path):
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         return [
-            update_of(
-                own,
-                QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s),
-                self._network,
+            self._update(
+                own, QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s)
             )
             for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._samplers, strict=True)
         ]
+
+    def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
+        if self._errors is None:
+            return update_of(sampler, problem, self._network)
+        batches, errors = self._errors
+        return with_errors(update_of(sampler, problem, self._network, batches), errors)
 
 
 def check(samplers: Sequence[Any]) -> None:

@@ -135,8 +135,8 @@ def laws_of_versions(
 
     positions: the moments of an agent's start. problems: of one size. mix: makes the answers of the
     positions, (agents, agents); None: these are the answers. most: the most entries of the
-    positions. errors: mini-batches, and the covariance of each agent's, (agents, dim, dim), which is
-    taken for that everywhere; None: full gradients.
+    positions. errors: mini-batches, and the covariance of each agent's, (agents, dim, dim), taken
+    for that everywhere; None: full gradients.
     """
     agents, dim = problems[0].agents, problems[0].dim
     positions = _stated(positions)
@@ -161,7 +161,7 @@ def laws_of_versions(
         return paths.Path(choices[0], begun, agents, dim, mix, (0, 1), SecondMoments(firsts))
     updates = [reader.update() for reader in readers]
     if errors is not None:
-        updates = [_with_errors(update, errors[1]) for update in updates]
+        updates = [with_errors(update, errors[1]) for update in updates]
     starts = [exact.initial(agents, dim, positions, update.start) for update in updates]
     return laws_of_updates(updates, starts, network, dim, mix)
 
@@ -226,7 +226,7 @@ def _of_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
     return *exact.restrict(exact.compose(*bare)), period
 
 
-def _with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
+def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
     """Return an update with the noise of errors of one covariance everywhere."""
     spread = exact.block_diagonal(errors)
 
