@@ -26,124 +26,7 @@ if TYPE_CHECKING:
     from concord.laws.switching import Choices
     from concord.networks.topology import Topology
 
-Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
-BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-GradientAt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-HessianProduct = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-Prox = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Stream = Callable[[str], np.random.Generator]
-
-
-@runtime_checkable
-class Problem(Protocol):
-    """A target split over agents: f = sum_i f_i is -log posterior + const."""
-
-    agents: int
-    dim: int
-
-    @property
-    def posterior(self) -> Gaussian | None:
-        """The exact posterior where it is Gaussian."""
-
-    def from_chain(self, first: int) -> Problem:
-        """Return the problem whose chain 0 is this one's chain ``first``.
-
-        Chains are sampled in blocks, of which each sees its own problem; one whose chains have the
-        same data returns itself.
-        """
-
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)``: the full gradient of f_i at x_i, with buffers for ``chains``."""
-
-
-@runtime_checkable
-class CompiledGradient(Protocol):
-    """Potentials whose gradients loops of compiled code can call (``sampling.leaps``)."""
-
-    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
-        """Return a function of the signature ``compiled.kernels.GRADIENT``, and its tables.
-
-        The gradients are those of all agents, or of ``width`` chosen ones of each chain, to the
-        bytes of ``gradient`` and ``gradient_at``. None where nothing is compiled.
-        """
-
-
-@runtime_checkable
-class Batched(Protocol):
-    """Potentials that are sums over points, of which mini-batches can be drawn."""
-
-    counts: np.ndarray  # (agents,) points of each agent
-
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``: the estimate from points ``rows`` (chains, agents, batch).
-
-        Rows are numbers of an agent's own points. The likelihood part is scaled by n_i / batch, the
-        prior part is exact.
-        """
-
-
-@runtime_checkable
-class ChosenAgents(Protocol):
-    """Gradients of chosen agents, for samplers that move few agents at a time."""
-
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: gradients of ``width`` chosen agents of each chain.
-
-        x and out have shape (chains, width, dim), agents (chains, width).
-        """
-
-
-@runtime_checkable
-class Proximal(Protocol):
-    """Minimizers of an agent's potential, for samplers with a proximal step."""
-
-    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
-        r"""Return ``solve(agent, linear, start, out)``.
-
-        It writes the x with grad f_i(x) + c_i x = b: ``curvature`` is c, (agents,), and ``linear``
-        is b, (chains, agents, dim) with ``agent = slice(None)``, or (chains, dim) for one agent.
-        ``linear`` may be overwritten; ``start`` is a guess for iterative solvers. Where it is not
-        ``Counting`` it is charged one gradient, which is what a closed form costs: a product with a
-        matrix of the agent's own.
-        """
-
-
-@runtime_checkable
-class Counting(Protocol):
-    """A proximal step by an inner solver, which counts."""
-
-    gradients: np.ndarray  # (chains, agents), those of the last solution
-
-    def __call__(
-        self, agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray
-    ) -> np.ndarray:
-        """Solve, as ``Proximal`` says."""
-
-
-@runtime_checkable
-class SeparatePrior(Protocol):
-    """The prior's part of the gradients by itself."""
-
-    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the prior's part of the gradients at x; out may be x."""
-
-
-@runtime_checkable
-class WithPotential(Protocol):
-    """The potentials' values."""
-
-    def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i), up to a constant, shape (chains, agents)."""
-
-
-@runtime_checkable
-class Quadratic(Protocol):
-    """Gradients that are gram_i x - shift_i: affine samplers have exact laws."""
-
-    agents: int
-    dim: int
-    gram: np.ndarray  # (agents, dim, dim)
-    shift: np.ndarray  # (agents, dim)
 
 
 @runtime_checkable
@@ -154,17 +37,6 @@ class Curved(Protocol):
         """Return the least and the most, (agents, dim, dim), in the order of symmetric matrices.
 
         All f_i have the most at one common point. Infinite where the Hessians are not bounded.
-        """
-
-
-@runtime_checkable
-class WithHessians(Protocol):
-    """Products with the Hessians of the f_i."""
-
-    def hessian_product(self, chains: int) -> HessianProduct:
-        """Return ``h(x, v, out)``, which writes the Hessian of f_i at x_i times v_i.
-
-        All have shape (chains, agents, dim); out is neither x nor v.
         """
 
 
@@ -338,59 +210,6 @@ class WithTests(Protocol):
     examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
 
 
-@runtime_checkable
-class Times(Protocol):
-    """Simulated seconds since the start, (chains, agents)."""
-
-    seconds: np.ndarray  # when each agent has ended its last step
-    waited: np.ndarray  # how long it has waited for vectors of others until then
-
-
-class Info(NamedTuple):
-    """Diagnostics of one step.
-
-    unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
-    agents), counted once for every neighbor that needs one (the price where links join pairs), or
-    once for all neighbors that hear the same one (the price on the air). Both are what the
-    equations need; an option that is some code's slip sends no more for it. Who says less than
-    steps use fails ``concord test`` and is refused by ``concord compare`` (``sampling.spent``).
-    active: one for agents that moved, zero for others, (chains, agents); None: all moved.
-    gradients: how many gradients of its f_i (or mini-batches of it) each agent evaluated, (agents,)
-    or (chains, agents), in every step; None, in every step: one of each agent that moved. A product
-    with a Hessian counts as two, a proximal step as the gradients of its inner solver.
-    clock: on a network that has one, what it shows after the step.
-    moved: places chain * agents + agent outside of which no position has changed, and all of the
-    above is zero, in arrays of shape (chains, agents); None: anywhere.
-    """
-
-    unicasts: np.ndarray
-    broadcasts: np.ndarray
-    active: np.ndarray | None = None
-    gradients: np.ndarray | None = None
-    clock: Times | None = None
-    moved: np.ndarray | None = None
-
-
-Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
-
-
-class Landed(NamedTuple):
-    """Where a leap has led.
-
-    info: what all its steps have sent, or what each has, if that never changes. left: the first of
-    the steps, from 0 on, after which a chain had left the finite range; -1: none, (chains,).
-    """
-
-    state: Any
-    info: Info
-    steps: int
-    left: np.ndarray
-
-
-# (state, k, most, rng): from iteration k on, at most so many steps.
-Leap = Callable[[Any, int, int, Any], Landed]
-
-
 @cache
 def offers(module: Any, protocol: type) -> bool:
     """Whether the module of a kind has what a protocol names.
@@ -454,50 +273,6 @@ class Sharing(Protocol):
 
     def shares(self, params: Any) -> bool:
         """Tell whether they have: one job measures them, and does that part once."""
-
-
-@runtime_checkable
-class Sampler(Protocol):
-    """A module of ``concord.samplers``, which says more."""
-
-    Params: type
-    State: type
-
-    def check(self, problem: Problem | None, topology: Topology, params: Any) -> None:
-        """Refuse an unsuited combination; the problem is None where it is not built yet."""
-
-    def init(
-        self,
-        problem: Problem,
-        topology: Topology,
-        params: Any,
-        x0: np.ndarray,
-        rng: np.random.Generator,
-    ) -> tuple[Any, Step]:
-        """Return the state at x0, whose first field is x, and the step."""
-
-
-@runtime_checkable
-class ReadOut(Protocol):
-    """A sampler whose answer is not the x of its state, but something made of the state.
-
-    What is read stands for the agents' positions wherever they are shown: recorded draws and
-    averages, probes, metrics, figures. An ``affine`` would have to be of what is read.
-    """
-
-    def read(self, state: Any, params: Any) -> np.ndarray:
-        """Return the agents' answers, (chains, agents, dim), and leave the state as it is.
-
-        Asked for in iterations that are recorded, 0 among them; the array is not kept.
-        """
-
-
-@runtime_checkable
-class SizedSampler(Protocol):
-    """A sampler that sends something else than vectors of numbers."""
-
-    def size(self, params: Any, dim: int, itemsize: int) -> float:
-        """Return the bytes of what ``Info`` counts as a vector, on average."""
 
 
 @runtime_checkable

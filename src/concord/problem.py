@@ -47,7 +47,10 @@ class ChosenAgents(Problem, Protocol):
 
 @runtime_checkable
 class Proximal(Problem, Protocol):
-    """Minimizers of a potential plus a quadratic form."""
+    """Minimizers of a potential plus a quadratic form.
+
+    What depends on the curvature alone, such as an inverse, is kept for the last one.
+    """
 
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
@@ -56,6 +59,15 @@ class Proximal(Problem, Protocol):
 
         linear: b, (chains, agents, dim). curvature: c, (agents,). start: a guess, for solvers that
         iterate. The cost is in gradients of an agent: 1 of a closed form, else (chains, agents).
+        Where b is not finite, x is not a number.
+        """
+
+    def minimize_one(
+        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        """Return x and cost of one agent alone, (chains, dim) and 1 or (chains,).
+
+        linear, start: of this agent, (chains, dim). curvature: of all agents, as of ``minimize``.
         """
 
 
@@ -72,16 +84,21 @@ class Batched(Problem, Protocol):
         """Return gradients estimated from the points ``rows``, (chains, agents, batch).
 
         Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
-        the prior's is exact.
+        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too.
         """
 
 
 @runtime_checkable
 class WithPotential(Problem, Protocol):
-    """Values and curvatures of the potentials, for samplers that accept or reject."""
+    """Values of the potentials, for samplers that accept or reject."""
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i) up to a constant, (chains, agents)."""
+
+
+@runtime_checkable
+class WithHessians(Problem, Protocol):
+    """Products with the Hessians of the potentials."""
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""

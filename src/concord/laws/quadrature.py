@@ -20,7 +20,6 @@ LogDensity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # The box ends where the log density lies this far below its maximum: e^-32 is 1e-14.
 DROP = 32.0
 COARSE = 300
-FACTORS = 1000  # of at most 2 each, whose product is finite
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,24 +122,6 @@ class Grid(WithMoments):
         both = np.stack([np.interp(edges[1], self.edges[1], row) for row in along])
         mass = np.diff(np.diff(both, axis=0), axis=1)
         return np.maximum(mass, 0.0, out=mass)  # differences of equal numbers may round below 0
-
-
-def add_softplus(log: np.ndarray, count: int, odds: Callable[[int, np.ndarray], object]) -> None:
-    r"""Add :math:`\sum_j \log(1 + e^{z_j})` over ``count`` points to log, cell by cell.
-
-    ``odds(j, out)`` writes z_j. With :math:`1 + e^z = e^{\max(z, 0)} (1 + e^{-|z|})` a point takes
-    one exponential, and many one logarithm of what they multiply to.
-    """
-    z, factor, product = np.empty_like(log), np.empty_like(log), np.ones_like(log)
-    for j in range(count):
-        odds(j, z)
-        np.add(log, np.maximum(z, 0.0, out=factor), out=log)
-        np.negative(np.abs(z, out=z), out=z)
-        np.add(np.exp(z, out=z), 1.0, out=z)
-        np.multiply(product, z, out=product)
-        if (j + 1) % FACTORS == 0 or j + 1 == count:
-            np.add(log, np.log(product, out=product), out=log)
-            product.fill(1.0)
 
 
 def from_log_density(

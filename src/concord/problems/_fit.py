@@ -11,15 +11,15 @@ quadratic potentials are exact. Newton's method finds the mode, where the fit be
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem, Quadratic, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.sampling.gradients import batched_of
+from concord.problem import Batched, Quadratic
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -54,7 +54,7 @@ class Fit(NamedTuple):
         return Gaussian(self.mean, self.cov)
 
 
-def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
+def fit(problem: Any, start: np.ndarray | float = 0.0) -> Fit:
     """Return the Gaussian that fits a problem's posterior; the posterior itself if it is Gaussian.
 
     start: where the search for the mode begins, (dim,) or a number.
@@ -78,15 +78,14 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
 
-def field(problem: Problem) -> Field:
+def field(problem: Any) -> Field:
     """Return the gradients of a problem's potentials at any number of points."""
-    first, dtype = problem.from_chain(0), dtype_of(problem)
-    made = lru_cache(maxsize=8)(first.gradient)
+    dtype = dtype_of(problem)
 
     def at(x: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x, dtype=dtype)
         with np.errstate(all="ignore"):
-            return made(len(x))(x, np.empty_like(x)).astype(float, copy=False)
+            slopes: np.ndarray = problem.gradient(np.ascontiguousarray(x, dtype=dtype))
+        return slopes.astype(float, copy=False)
 
     return at
 
@@ -167,7 +166,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
 
 
-def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+def weighed(problem: Any, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variances of the posterior, both (dim,), by points weighed against it.
 
     They are drawn around the fit, wider; of the posterior's log density gradients give differences:
@@ -187,7 +186,7 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     return found.mean + center, weights @ (rays - center) ** 2
 
 
-def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
+def batch_errors(problem: Any, found: Fit, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
     Of points of an agent's own that are drawn independently, on average over the fit.
@@ -197,20 +196,24 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     ConcordError
         If the problem takes no mini-batches.
     """
-    batched, z = batched_of(problem.from_chain(0)), normals(POINTS, problem.dim)
-    counts, shape = batched.counts, (len(z), problem.agents, problem.dim)
+    if not isinstance(problem, Batched):
+        raise ConcordError(
+            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+        )
+    z = normals(POINTS, problem.dim)
+    counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
     x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
-    x, own = x.astype(dtype_of(problem)), batched.batch_gradient(len(z), 1)
+    x = x.astype(dtype_of(problem))
     mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
     for row in range(counts.max()):
         rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
-        g = own(x, rows, np.empty_like(x)) * ((row < counts) / np.sqrt(counts))[:, None]
+        g = problem.batch_gradient(x, rows) * ((row < counts) / np.sqrt(counts))[:, None]
         mean += g / np.sqrt(counts)[:, None]
         square += np.einsum("pad,pae->ade", g, g) / len(z)
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
+def doubts(problem: Any, found: Fit, positions: Moments | None = None) -> list[str]:
     """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
 
     Its variances may differ from those of ``weighed`` points, the mode be another from one of eight

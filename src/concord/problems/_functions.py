@@ -98,44 +98,14 @@ class Problem(OneDataSet):
         if potential is not None:
             self.potential = partial(_potential, potential)
         if hessian_product is not None:
-            self.hessian_product: Callable[[int], contracts.HessianProduct] = partial(
-                self._product, hessian_product
-            )
+            self.hessian_product = partial(_product, hessian_product)
         if prox is not None:
-            self.prox: Callable[[int, np.ndarray], contracts.Prox] = partial(self._solver, prox)
+            self.minimize = partial(_minimize, prox)
+            self.minimize_one = partial(_minimize_one, prox)
 
-    def gradient(self, chains: int) -> contracts.Gradient:
-        """Return ``g(x, out)``, for samplers: the gradient of f_i at x_i."""
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.copyto(out, _values("gradient", self._gradient, x.shape, x))
-            return out
-
-        return gradient
-
-    def _product(self, hessian_product: Function, chains: int) -> contracts.HessianProduct:
-        def product(x: np.ndarray, v: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.copyto(out, _values("hessian_product", hessian_product, x.shape, x, v))
-            return out
-
-        return product
-
-    def _solver(self, prox: Function, chains: int, curvature: np.ndarray) -> contracts.Prox:
-        """Return ``contracts.Proximal``'s solve: grad f_i(x) + c_i x = b is prox of b/c, 1/c."""
-        if not (curvature > 0).all():
-            raise ConcordError(
-                f"agent {int(np.argmin(curvature))} has no neighbors, and a proximal step needs "
-                "one; add edges"
-            )
-        everyone = np.zeros((chains, self.agents, self.dim))
-        scale, step = curvature[:, None], 1 / curvature
-
-        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.divide(linear, scale[agent], out=everyone[:, agent])
-            np.copyto(out, _values("prox", prox, everyone.shape, everyone, step)[:, agent])
-            return out
-
-        return solve
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        return _values("gradient", self._gradient, x.shape, x)
 
 
 def _reference(given: Any, dim: int) -> contracts.Reference:
@@ -157,6 +127,39 @@ def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
     return _values("potential", potential, x.shape[:2], x)
 
 
+def _product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return _values("hessian_product", hessian_product, x.shape, x, v)
+
+
+def _minimize(
+    prox: Function, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return the minimizers, and their cost (``problem.Proximal``).
+
+    The x with grad f_i(x) + c_i x = b is prox of v = b / c and the step 1 / c.
+    """
+    if not (curvature > 0).all():
+        raise ConcordError(
+            f"agent {int(np.argmin(curvature))} has no neighbors, and a proximal step needs one; "
+            "add edges"
+        )
+    centers = linear / curvature[:, None]
+    return _values("prox", prox, linear.shape, centers, 1 / curvature), 1
+
+
+def _minimize_one(
+    prox: Function,
+    agent: int,
+    linear: np.ndarray,
+    curvature: np.ndarray,
+    start: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """Return the minimizers of one agent; the function is asked for those of all."""
+    everyone = np.zeros((len(linear), len(curvature), linear.shape[-1]))
+    everyone[:, agent] = linear
+    return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1
+
+
 def _values(
     name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
@@ -171,7 +174,7 @@ def _values(
     held.flags.writeable = False
     made = function(held, *more)
     check_masks(made, name)
-    values = np.asarray(made)
+    values = np.array(made)  # a copy: the function may return x, or one array again and again
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")
     if values.shape != wanted:

@@ -86,12 +86,11 @@ def tilts(
 class Dialed(Tabled):
     """A posterior of any form, of which agents hold equal shares but for the dial.
 
-    A subclass has ``energy(x)``, its f(x), shape (...), and ``force(x, out)``, which writes the
-    gradient of f.
+    A subclass has ``energy(x)``, its f(x), shape (...), and ``force(x)``, the gradient of f.
     """
 
-    energy: Callable[..., np.ndarray]
-    force: Callable[..., np.ndarray]
+    energy: Callable[[np.ndarray], np.ndarray]
+    force: Callable[[np.ndarray], np.ndarray]
 
     def __init__(self, law: Known, agents: int, dial: Dial, rng: np.random.Generator) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
@@ -102,11 +101,6 @@ class Dialed(Tabled):
         slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
         return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
 
-    def slope(
-        self, x: np.ndarray, out: np.ndarray, linear: np.ndarray, quadratic: np.ndarray
-    ) -> np.ndarray:
-        """Write the gradients."""
-        self.force(x, out)
-        np.divide(out, self.agents, out=out)
-        np.add(out, linear, out=out)
-        return np.add(out, (quadratic @ x[..., None])[..., 0], out=out)
+    def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+        """Return the gradients."""
+        return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import BatchGradient, HessianProduct
 from concord.errors import ConcordError
 from concord.problems._models import Array, Model, Split, shards_of
 
@@ -102,48 +101,30 @@ class Compiled(Model):
             )
         return np.asarray(jax.vmap(self._split.unconstrain)({name: draws[name] for name in names}))
 
-    def hessian_product(self, chains: int) -> HessianProduct:
-        """Return ``h(x, v, out)``, the Hessian of f_i at x_i times v_i."""
-        return self._product(lambda x, v: self._pulled(self._products, x, v @ self.root.T), chains)
+    def hessian_product(self, x: Array, v: Array) -> Array:
+        """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""
+        return self._pulled(self._products, x, v @ self.root.T)
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``, as ``contracts.Batched`` says."""
+    def batch_gradient(self, x: Array, rows: Array) -> Array:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        return self._pulled(self._batches, x, rows)
 
-        def gradient(x: Array, rows: Array, out: Array) -> Array:
-            np.copyto(out, self._pulled(self._batches, x, rows))
-            return out
-
-        return gradient
-
-    def prox(self, chains: int, curvature: Array) -> _Proximal:
-        """Return ``solve(agent, linear, start, out)``, as ``contracts.Counting`` says."""
-        return _Proximal(self._minimize, (chains, self.agents, self.dim), curvature)
-
-
-class _Proximal:
-    """A model's proximal step (``contracts.Counting``).
-
-    ``minimize(x, b, c)`` returns minimizers and their prices, of x and b of a shape (chains,
-    agents, dim) and curvatures c of agents.
-    """
-
-    def __init__(
-        self, minimize: Callable[..., Any], shape: tuple[int, int, int], curvature: Array
-    ) -> None:
-        self._minimize, self._shape, self._curvature = minimize, shape, curvature
-        self.gradients = np.zeros(shape[:2], dtype=np.int64)
-
-    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
-        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
-        x, b = np.zeros(self._shape), np.zeros(self._shape)
-        x[:, agent], b[:, agent] = start, linear
-        lost = ~np.isfinite(x + b).all(axis=-1)
-        x[lost] = b[lost] = 0.0
-        x, spent = map(np.array, self._minimize(x, b, self._curvature))
+    def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
+        """Return minimizers by Newton's method, and the gradients it has taken (``Proximal``)."""
+        lost = ~np.isfinite(start + linear).all(axis=-1)
+        b, guess = (np.where(lost[..., None], 0.0, given) for given in (linear, start))
+        x, cost = map(np.array, self._minimize(guess, b, curvature))
         x[lost] = np.nan
-        self.gradients[:, agent] = spent[:, agent]
-        np.copyto(out, x[:, agent])
-        return out
+        return x, cost
+
+    def minimize_one(
+        self, agent: int, linear: Array, curvature: Array, start: Array
+    ) -> tuple[Array, Array]:
+        """Return minimizers of one agent and their cost; those of the others are found, too."""
+        everyone = np.zeros((2, len(linear), self.agents, self.dim))
+        everyone[:, :, agent] = linear, start
+        x, cost = self.minimize(everyone[0], curvature, everyone[1])
+        return x[:, agent], cost[:, agent]
 
 
 def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:

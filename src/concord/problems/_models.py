@@ -144,10 +144,9 @@ class Model(Problem):
         """Return the unconstrained positions of draws of the model's own parameters."""
         raise ConcordError("reference: parameters have no names here; give (draws, dim)")
 
-    def prior_gradient(self, x: Array, out: Array) -> Array:
-        """Write the gradient of what belongs to no row."""
-        np.copyto(out, self._pulled(self._prior, x))
-        return out
+    def prior_gradient(self, x: Array) -> Array:
+        """Return the gradient of what belongs to no row."""
+        return self._pulled(self._prior, x)
 
     def position(self, x: Array) -> Array:
         """Return the unconstrained positions."""

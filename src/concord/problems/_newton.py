@@ -30,49 +30,11 @@ HALVINGS = 60
 UNROLLED = 16  # dimensions up to which all problems are factorized at once, entry by entry
 
 
-class Solver:
-    """Minimizes each agent's objective.
-
-    features, targets: X, shape (agents, points, dim), and y in {0, 1}, shape (agents, points),
-    padded with zeros.
-    curvature: c of each agent, positive, shape (agents,).
-    chains: how many it solves for at once.
-    gradients: what each agent has paid for its last solution, (chains, agents).
-    """
-
-    def __init__(
-        self, features: np.ndarray, targets: np.ndarray, curvature: np.ndarray, chains: int
-    ) -> None:
-        # With labels folded into the features the objective is sum log(1 + exp(signed^T x)).
-        self._data = _Data.of(features * (1 - 2 * targets)[..., None])
-        self._curvature = curvature
-        self._spent = np.zeros((len(curvature), chains), dtype=np.int64)
-        self.gradients = self._spent.T
-
-    def __call__(
-        self, agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray
-    ) -> np.ndarray:
-        """Write the minimizers into ``out``.
-
-        ``agent`` is an index, with linear (b), start and out of shape (chains, dim), or
-        ``slice(None)``, with shape (chains, agents, dim). The gradient's norm at ``out`` is at most
-        ``TOLERANCE``, or what rounding leaves of it where the terms of the gradient are so large
-        that rounding leaves more. Where ``linear`` is not finite, ``out`` is nan (the chain has
-        diverged). A ConcordError if a gradient stays larger.
-        """
-        one = not isinstance(agent, slice)
-        block = slice(agent, agent + 1) if one else agent
-        b = linear[None] if one else np.ascontiguousarray(linear.swapaxes(0, 1))
-        x = start[None].copy() if one else np.ascontiguousarray(start.swapaxes(0, 1))
-        spent = self._spent[block]
-        with np.errstate(over="ignore"):
-            _minimize(self._data.part(block), self._curvature[block], b, x, spent)
-        np.copyto(out, x[0] if one else x.swapaxes(0, 1))
-        return out
-
-
-class _Data(NamedTuple):
+class Data(NamedTuple):
     """Signed features of A agents, and what every step needs of them.
+
+    With labels y in {0, 1} folded into the features, (1 - 2 y) X, the objective is the sum of
+    log(1 + exp(signed^T x)). Padding is zero.
 
     signed: (A, points, dim); transposed: (A, dim, points); products: the entries of X X^T on and
     below the diagonal, (A, points, dim (dim + 1) / 2).
@@ -83,12 +45,14 @@ class _Data(NamedTuple):
     products: np.ndarray
 
     @classmethod
-    def of(cls, signed: np.ndarray) -> _Data:
+    def of(cls, signed: np.ndarray) -> Data:
+        """Return what follows from signed features."""
         pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
 
-    def part(self, index: Any) -> _Data:
-        return _Data(*(array[index] for array in self))
+    def part(self, index: Any) -> Data:
+        """Return the data of some agents."""
+        return Data(*(array[index] for array in self))
 
 
 @cache
@@ -105,87 +69,85 @@ def _places(dim: int) -> np.ndarray:
     return places.ravel()
 
 
-def _minimize(
-    data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray, spent: np.ndarray
-) -> None:
-    """Minimize in place; curvature (A,), b and x (A, chains, dim); write spent (A, chains)."""
-    lost = ~np.isfinite(b).all(axis=-1)
-    if lost.any():
-        b = np.where(lost[..., None], 0.0, b)
-        x[lost] = 0.0
-    x[~np.isfinite(x).all(axis=-1)] = 0.0
-    few = x.shape[0] * x.shape[1] // 16
-    left = _newton(data, curvature, b, x, spent, 12, few)
-    far = np.count_nonzero(left) > few
-    for last in (False, True):
-        if not left.any():
-            break
-        # One problem each: (K, points, dim), (K,), (K, 1, dim).
-        agent, chain = np.nonzero(left)
-        own = data.part(agent), curvature[agent], b[agent, chain][:, None]
-        alone = np.zeros((len(agent), 1, x.shape[2])) if last or far else x[agent, chain][:, None]
-        more = np.empty((len(agent), 1), dtype=spent.dtype)
-        still = _newton(*own, alone, more, 300 if last else 25, to_rounding=last)
-        x[agent, chain] = alone[:, 0]
-        spent[agent, chain] += more[:, 0]
-        left[agent, chain] = still[:, 0]
+def minimize(
+    data: Data, curvature: np.ndarray, linear: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the minimizers of A agents, (A, chains, dim), and the gradients paid, (A, chains).
+
+    curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
+
+    The gradient's norm is at most ``TOLERANCE``, or what rounding leaves of it where the terms of
+    the gradient are so large that rounding leaves more. Where ``linear`` is not finite the
+    minimizer is nan (the chain has diverged). A ConcordError if a gradient stays larger.
+    """
+    lost = ~np.isfinite(linear).all(axis=-1)
+    b = np.where(lost[..., None], 0.0, linear)
+    guess = np.where(lost[..., None] | ~np.isfinite(start).all(axis=-1, keepdims=True), 0.0, start)
+    few = guess.shape[0] * guess.shape[1] // 16
+    with np.errstate(over="ignore"):
+        x, spent, left = _newton(data, curvature, b, guess, 12, few)
+        far = np.count_nonzero(left) > few
+        for last in (False, True):
+            if not left.any():
+                break
+            # One problem each: (K, points, dim), (K,), (K, 1, dim).
+            agent, chain = np.nonzero(left)
+            alone = x[agent, chain][:, None]
+            if last or far:
+                alone = np.zeros_like(alone)
+            problems = data.part(agent), curvature[agent], b[agent, chain][:, None], alone
+            alone, more, still = _newton(*problems, 300 if last else 25, to_rounding=last)
+            x[agent, chain] = alone[:, 0]
+            spent[agent, chain] += more[:, 0]
+            left[agent, chain] = still[:, 0]
     if left.any():
         raise ConcordError(
             f"the proximal step did not converge for {int(left.sum())} of {left.size} problems: "
             f"gradients stay above {TOLERANCE:g}; scale the features"
         )
     x[lost] = np.nan
+    return x, spent
 
 
 def _newton(
-    data: _Data,
+    data: Data,
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
-    spent: np.ndarray,
     steps: int,
     few: int = 0,
     to_rounding: bool = False,
-) -> np.ndarray:
-    """Improve x in place for at most ``steps`` steps; return which have not converged, (A, m).
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return x after at most ``steps`` steps, what it has cost, and which have not converged.
 
-    Stops early when no more than ``few`` are left. With ``to_rounding`` a gradient that rounding
-    does not let fall further, along a direction in which it must, counts as converged.
+    b and x are (A, m, dim), the others (A, m). Stops early when no more than ``few`` are left. With
+    ``to_rounding`` a gradient that rounding does not let fall further, along a direction in which
+    it must, counts as converged.
     """
     c = curvature[:, None, None]
-    signed, transposed, _ = data
-    shares = np.empty((*x.shape[:2], signed.shape[1]))
-    trial, trial_gradient = np.empty_like(x), np.empty_like(x)
 
-    def evaluate(at: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the gradient into out, leave sigmoid(z) in shares, and return the norms."""
-        np.matmul(at, transposed, out=shares)
-        np.negative(shares, out=shares)
-        np.exp(shares, out=shares)
-        np.add(shares, 1.0, out=shares)
+    def evaluate(at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sigmoid(z), the gradient, and its norm."""
+        shares = np.exp(-(at @ data.transposed))
+        shares += 1.0
         np.reciprocal(shares, out=shares)
-        np.matmul(shares, signed, out=out)
-        np.add(out, c * at, out=out)
-        np.subtract(out, b, out=out)
-        return np.sqrt(np.einsum("amd,amd->am", out, out))
+        gradient = shares @ data.signed + c * at - b
+        return shares, gradient, np.sqrt((gradient**2).sum(axis=-1))
 
-    gradient = np.empty_like(x)
-    norm = evaluate(x, gradient)
-    price, again = 1, np.zeros_like(spent)  # of all that went on so far; of what was halved
-    spent.fill(price)
-    active = norm > TOLERANCE
-    stuck = np.zeros_like(active)
+    shares, gradient, norm = evaluate(x)
+    price, again = 1, np.zeros(norm.shape, dtype=np.int64)  # of all so far; of what was halved
+    spent = np.ones_like(again)
+    active, stuck = norm > TOLERANCE, np.zeros(norm.shape, dtype=bool)
     for _ in range(steps):
         if np.count_nonzero(active) <= few:
             break
         move = _direction(data, shares, curvature, gradient)
         length = active.astype(float)
         price += 2 * x.shape[2] + 1  # a direction, and the first point tried along it
-        np.copyto(spent, price, where=active)
+        spent[active] = price
         for _ in range(HALVINGS):
-            np.multiply(move, length[..., None], out=trial)
-            np.subtract(x, trial, out=trial)
-            trial_norm = evaluate(trial, trial_gradient)
+            trial = x - move * length[..., None]
+            shares, gradient, trial_norm = evaluate(trial)
             worse = active & ~(trial_norm <= (1 - 1e-4 * length) * norm)
             if not worse.any():
                 break
@@ -194,30 +156,28 @@ def _newton(
         if worse.any():
             stuck |= worse
             trial[worse] = x[worse]
-            trial_norm = evaluate(trial, trial_gradient)
-        np.copyto(x, trial)
-        gradient, trial_gradient = trial_gradient, gradient
-        norm = trial_norm
+            shares, gradient, trial_norm = evaluate(trial)
+        x, norm = trial, trial_norm
         active = (norm > TOLERANCE) & ~stuck
-    spent += again
+    left = norm > TOLERANCE
     if to_rounding:
-        return active & (norm > _rounding(signed, shares, c, b, x))
-    return norm > TOLERANCE
+        left = active & (norm > _rounding(data.signed, shares, c, b, x))
+    return x, spent + again, left
 
 
 def _rounding(
     signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
     """Return what rounding of x and of the gradient's terms leaves of its norm, (A, m)."""
-    size = np.sqrt(np.einsum("apd,apd->ap", signed, signed))
-    length = np.sqrt(np.einsum("amd,amd->am", x, x))
+    size = np.sqrt((signed**2).sum(axis=-1))
+    length = np.sqrt((x**2).sum(axis=-1))
     terms = np.matmul(shares, size[..., None])[..., 0]
     moved = np.matmul(shares * (1 - shares), (size**2)[..., None])[..., 0] * length
     return ROUNDING * (terms + moved + c[..., 0] * length + np.sqrt((b**2).sum(axis=-1)))
 
 
 def _direction(
-    data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
+    data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the Newton direction: by Cholesky, dimensions unrolled, all problems at once.
 

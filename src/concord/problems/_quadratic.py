@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from concord.compiled import Kernel, built, kernel
-from concord.contracts import Gradient, GradientAt, HessianProduct, Prox
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.problems._arithmetic import multiply
 from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
-
-FEW = 8  # dimensions, beyond which BLAS multiplies
-LITTLE = 1 << 16  # numbers, of which as many products are held
 
 
 class QuadraticProblem(OneDataSet):
@@ -30,6 +26,7 @@ class QuadraticProblem(OneDataSet):
     dim: int
     gram: np.ndarray
     shift: np.ndarray
+    _inverted: tuple[np.ndarray, np.ndarray] | None = None  # curvature, inverses
 
     def __init__(self, gram: np.ndarray, shift: np.ndarray) -> None:
         self.gram, self.shift = gram, shift
@@ -46,17 +43,39 @@ class QuadraticProblem(OneDataSet):
         """The law proportional to exp(-sum_i f_i), which is the posterior."""
         return self.posterior
 
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
-        return _product(self.gram, chains, self.shift)
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return gram_i x_i - shift_i, (chains, agents, dim)."""
+        return multiply(x, self._transposed) - self.shift
 
-    def hessian_product(self, chains: int) -> HessianProduct:
-        """Return ``h(x, v, out)`` writing gram_i v_i, whatever x."""
-        product = _product(self.gram, chains)
-        return lambda x, v, out: product(v, out)
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        slopes = self.gram.take(agents, axis=0) @ x[..., None]
+        return slopes[..., 0] - self.shift.take(agents, axis=0)
 
-    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
-        """Return ``solve(agent, linear, start, out)``, in closed form, inverted once."""
+    @cached_property
+    def _transposed(self) -> np.ndarray:
+        return np.ascontiguousarray(self.gram.swapaxes(1, 2))
+
+    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return gram_i v_i, (chains, agents, dim), whatever x."""
+        return multiply(v, self._transposed)
+
+    def minimize(
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Return the minimizers in closed form, and their cost, a gradient (``Proximal``)."""
+        return multiply(linear + self.shift, self._inverse(curvature)), 1
+
+    def minimize_one(
+        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Return the minimizers of one agent, (chains, dim), and their cost, a gradient."""
+        return (linear + self.shift[agent]) @ self._inverse(curvature)[agent], 1
+
+    def _inverse(self, curvature: np.ndarray) -> np.ndarray:
+        """Return the inverses of gram_i + c_i I, which are kept for the last curvature."""
+        if self._inverted is not None and np.array_equal(self._inverted[0], curvature):
+            return self._inverted[1]
         matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
         values = np.linalg.eigvalsh(matrices)
         flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
@@ -65,42 +84,12 @@ class QuadraticProblem(OneDataSet):
                 f"agent {flat[0]} has no unique minimizer: too few points or too little curvature, "
                 "no prior and no neighbors; give it a share of the prior"
             )
-        inverse = np.linalg.inv(matrices)
-        product = _product(inverse, chains)
-
-        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(linear, self.shift[agent], out=linear)
-            if not isinstance(agent, slice):
-                return np.matmul(linear, inverse[agent], out=out)
-            return product(linear, out)
-
-        return solve
-
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        gram = np.empty((chains, width, self.dim, self.dim))
-        shift = np.empty((chains, width, self.dim))
-
-        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            self.gram.take(agents, 0, gram, "clip")
-            self.shift.take(agents, 0, shift, "clip")
-            np.matmul(gram, x[..., None], out=out[..., None])
-            return np.subtract(out, shift, out=out)
-
-        return gradient
-
-    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
-        """Return the compiled gradient of chosen agents, in two dimensions, and its tables."""
-        if width is None or self.dim != 2 or (gradient := built(_chosen)) is None:
-            return None
-        shape, nothing = (self.agents, 4), np.empty((0, 0))
-        gram, shift = map(np.ascontiguousarray, (self.gram.reshape(shape), self.shift))
-        return gradient, (gram, shift, *[nothing] * 6)
+        self._inverted = curvature.copy(), np.linalg.inv(matrices)
+        return self._inverted[1]
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
-        quadratic = 0.5 * np.einsum("cad,ade,cae->ca", x, self.gram, x)
-        return quadratic - np.einsum("cad,ad->ca", x, self.shift)
+        return (x * (0.5 * multiply(x, self._transposed) - self.shift)).sum(axis=-1)
 
 
 def quadratic(H: Any, b: Any) -> QuadraticProblem:
@@ -150,54 +139,3 @@ def quadratic(H: Any, b: Any) -> QuadraticProblem:
             "precision to H"
         )
     return QuadraticProblem(gram, shift)
-
-
-def _chosen() -> Kernel | None:
-    from concord.problems._compiled_quadratic import as_blas, chosen  # of an extra
-
-    return chosen if as_blas() else None
-
-
-def _product(matrices: np.ndarray, chains: int, less: np.ndarray | None = None) -> Gradient:
-    """Return ``multiply(x, out)``: symmetric ``matrices`` (agents, dim, dim) times x, less a shift.
-
-    Up to ``FEW`` dimensions columns are added up in their order, as the compiled kernel does.
-    """
-    agents, dim, _ = matrices.shape
-    shift = np.zeros((agents, dim)) if less is None else np.ascontiguousarray(less)
-    if dim > FEW:
-
-        def by_agent(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.matmul(x.swapaxes(0, 1), matrices, out=out.swapaxes(0, 1))
-            return out if less is None else np.subtract(out, shift, out=out)
-
-        return by_agent
-    # A few multiplications over all chains and agents beat as many tiny products: of all columns at
-    # once, if that is not much.
-    columns = np.ascontiguousarray(matrices.transpose(2, 0, 1))
-    every, at_once = columns.reshape(-1), chains * agents * dim * dim <= LITTLE
-    places = (np.arange(agents) * dim + np.arange(dim)[:, None]).repeat(dim, axis=1).reshape(-1)
-    product = np.empty((chains, dim if at_once else 1, agents, dim))
-    wide, compiled = product.reshape(chains, -1), kernel("multiply", dim)
-    transposed = np.ascontiguousarray(matrices.swapaxes(1, 2))
-
-    def multiply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        if compiled is not None:
-            try:
-                compiled(x, transposed, shift, out)
-            except TypeError:  # parts of arrays
-                pass
-            else:
-                return out
-        if at_once:
-            x.reshape(chains, -1).take(places, 1, wide, "clip")
-            np.multiply(wide, every, out=wide)
-            np.add.reduce(product, axis=1, out=out)
-        else:
-            np.multiply(x[..., :1], columns[0], out=out)
-            for j in range(1, dim):
-                np.multiply(x[..., j : j + 1], columns[j], out=product[:, 0])
-                np.add(out, product[:, 0], out=out)
-        return out if less is None else np.subtract(out, shift, out=out)
-
-    return multiply

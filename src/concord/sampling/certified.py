@@ -51,11 +51,10 @@ class Recipe(Options):
 def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray:
     """Return draws of a problem of one agent with a potential, (chains, draws, dim)."""
     chains, dim = recipe.chains, problem.dim
-    one, many = problem.gradient(1), problem.gradient(chains)
-    out, slope = np.empty((1, 1, dim)), np.empty((chains, 1, dim))
 
     def force(x: np.ndarray) -> np.ndarray:
-        return one(x[None, None], out)[0, 0].copy()
+        slope: np.ndarray = problem.gradient(x[None, None])
+        return slope[0, 0]
 
     def hessian(x: np.ndarray) -> np.ndarray:
         columns = [force(x + h) - force(x - h) for h in 1e-4 * np.eye(dim)]
@@ -70,7 +69,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return energy(x[:, None])[:, 0], many(x[:, None], slope)[:, 0] @ root
+        return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)
     for k in each(range(-recipe.warm_up, kept.shape[1] * recipe.thin), "steps"):

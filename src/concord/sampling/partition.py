@@ -101,6 +101,24 @@ class AgentData:
         """One for a row, zero for padding; shape (agents, n_max), float."""
         return (np.arange(self.targets.shape[1]) < self.counts[:, None]).astype(float)
 
+    def points_at(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (..., agents, batch, d) and targets of rows (..., agents, batch).
+
+        Rows are numbers of an agent's own.
+        """
+        places = rows + self._first
+        return self._table.take(places, axis=0), self.targets.reshape(-1).take(places)
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """Where each agent's rows begin in tables of all rows, (agents, 1)."""
+        agents, most = self.targets.shape
+        return (np.arange(agents) * most)[:, None]
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return self.features.reshape(self.targets.size, *self.features.shape[2:])
+
     def pooled(self) -> tuple[np.ndarray, np.ndarray]:
         """Return features (rows, d) and targets (rows,) of all agents, in agent order."""
         held = self.mask.astype(bool)

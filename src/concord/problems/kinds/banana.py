@@ -71,9 +71,8 @@ class Banana(Dialed):
         off = second - self._bend * (first**2 - self._square)
         return 0.5 * (self._precision * first**2 + off**2)
 
-    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the gradient of f."""
+    def force(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of f, (..., 2)."""
         first, second = x[..., 0], x[..., 1]
-        off = np.subtract(second, self._bend * (first**2 - self._square), out=out[..., 1])
-        np.multiply(first, self._precision - 2 * self._bend * off, out=out[..., 0])
-        return out
+        off = second - self._bend * (first**2 - self._square)
+        return np.stack([first * (self._precision - 2 * self._bend * off), off], axis=-1)

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
+from concord.contracts import Stream
 from concord.datasets import readers
 from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet, check_agents
@@ -90,43 +90,35 @@ class Digits(OneDataSet):
         scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         return units, scores
 
-    def _slope(
-        self, w: np.ndarray, images: np.ndarray, wanted: np.ndarray, scale: Any, out: np.ndarray
+    def _slopes(
+        self, w: np.ndarray, images: np.ndarray, wanted: np.ndarray, scale: Any = 1.0
     ) -> np.ndarray:
-        """Write the gradient over images (..., n, pixels); ``wanted``: labels as unit vectors."""
+        """Return gradients over images (..., n, pixels); ``wanted``: labels as unit vectors."""
         units, log = self._forward(w, images)
-        error = np.exp(log, out=log)
-        error *= wanted.sum(axis=-1, keepdims=True)
-        error -= wanted
-        first, shift, second, bias = self._parts(out)
-        back = error @ self._parts(w)[2].swapaxes(-1, -2)
-        np.matmul(units.swapaxes(-1, -2), error, out=second)
-        error.sum(axis=-2, keepdims=True, out=bias)
-        np.multiply(units, units, out=units)
-        np.subtract(1, units, out=units)
-        back *= units
-        np.matmul(images.swapaxes(-1, -2), back, out=first)
-        back.sum(axis=-2, keepdims=True, out=shift)
-        np.multiply(out, scale, out=out)
-        return np.add(out, self._decay * w, out=out)
-
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
-        return lambda x, out: self._slope(x, self.data.features, self._wanted, 1.0, out)
-
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        features, wanted = self.data.features, self._wanted
-        return lambda x, who, out: self._slope(x, features[who], wanted[who], 1.0, out)
-
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        agents = np.arange(self.agents)[:, None]
-        scale = (self.counts / batch_size)[:, None]
-        features, wanted = self.data.features, self._wanted
-        return lambda x, rows, out: self._slope(
-            x, features[agents, rows], wanted[agents, rows], scale, out
+        error = np.exp(log) * wanted.sum(axis=-1, keepdims=True) - wanted
+        back = (error @ self._parts(w)[2].swapaxes(-1, -2)) * (1 - units**2)
+        parts = (
+            images.swapaxes(-1, -2) @ back,
+            back.sum(axis=-2),
+            units.swapaxes(-1, -2) @ error,
+            error.sum(axis=-2),
         )
+        flat = [part.reshape(*w.shape[:-1], -1) for part in parts]
+        return np.concatenate(flat, axis=-1) * scale + self._decay * w
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        return self._slopes(x, self.data.features, self._wanted)
+
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        return self._slopes(x, self.data.features[agents], self._wanted[agents])
+
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        images, labels = self.data.points_at(rows)
+        scale = (self.counts / rows.shape[2])[:, None]
+        return self._slopes(x, images, np.eye(CLASSES)[labels.astype(int)], scale)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""

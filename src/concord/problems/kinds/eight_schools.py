@@ -115,18 +115,16 @@ class Schools(Tabled):
         variance = squares + np.exp(2 * log_tau)
         return _misfit(mu, variance, effects) + _prior(mu, log_tau) / self.agents
 
-    def slope(
-        self, x: np.ndarray, out: np.ndarray, effects: np.ndarray, squares: np.ndarray
-    ) -> np.ndarray:
-        """Write the gradients."""
+    def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Return the gradients."""
         mu, log_tau = x[..., 0], x[..., 1]
         between = np.exp(2 * log_tau)
         variance = squares + between
         error = (mu - effects) / variance
         share = np.tanh(log_tau - np.log(SPREAD))  # 2 tau^2 / (25 + tau^2) - 1
-        np.add(error, mu / (SPREAD**2 * self.agents), out=out[..., 0])
-        np.add(between * (1 / variance - error**2), share / self.agents, out=out[..., 1])
-        return out
+        along_mu = error + mu / (SPREAD**2 * self.agents)
+        along_log_tau = between * (1 / variance - error**2) + share / self.agents
+        return np.stack([along_mu, along_log_tau], axis=-1)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at (mu, log tau), up to a constant."""

@@ -74,13 +74,9 @@ class Funnel(Dialed):
         squares = (x[..., 1:] ** 2).sum(axis=-1)
         return 0.5 * (self._precision * v**2 + np.exp(-v) * squares) + self._half * v
 
-    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the gradient of f."""
-        v, rest = x[..., 0], x[..., 1:]
-        np.multiply(rest, np.exp(-v)[..., None], out=out[..., 1:])
-        np.subtract(
-            self._precision * v + self._half,
-            (rest * out[..., 1:]).sum(axis=-1) / 2,
-            out=out[..., 0],
-        )
-        return out
+    def force(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of f, (..., dim)."""
+        v, rest = x[..., :1], x[..., 1:]
+        slopes = rest * np.exp(-v)
+        first = self._precision * v + self._half - (rest * slopes).sum(axis=-1, keepdims=True) / 2
+        return np.concatenate([first, slopes], axis=-1)

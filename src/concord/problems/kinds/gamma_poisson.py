@@ -123,13 +123,9 @@ class GammaPoisson(Tabled):
         """Return the potentials."""
         return (exposures * np.exp(x) - counts * x).sum(axis=-1)
 
-    def slope(
-        self, x: np.ndarray, out: np.ndarray, exposures: np.ndarray, counts: np.ndarray
-    ) -> np.ndarray:
-        """Write the gradients."""
-        np.exp(x, out=out)
-        np.multiply(out, exposures, out=out)
-        return np.subtract(out, counts, out=out)
+    def slopes(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the gradients."""
+        return exposures * np.exp(x) - counts
 
     @cached_property
     def reference(self) -> Known:

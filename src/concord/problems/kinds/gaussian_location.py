@@ -17,7 +17,7 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import BatchGradient, Stream
+from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
 from concord.problems._data import Table, check_agents, points_of, table_read
@@ -91,22 +91,15 @@ class GaussianLocation(QuadraticProblem):
         gram = self.counts[:, None, None] * self.precision + self.prior
         super().__init__(gram, data.features.sum(axis=1) @ self.precision)
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``: n_i Sigma^-1 (x - mean of the rows), and the prior's part."""
-        agent = np.arange(self.agents)[:, None]
-        scale = self.counts[:, None].astype(float)
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return n_i Sigma^-1 (x - mean of the rows), and the prior's part."""
+        points, _ = self.data.points_at(rows)
+        away = self.counts[:, None] * (x - points.mean(axis=2))
+        return away @ self.precision + self.prior_gradient(x)
 
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.subtract(x, self.data.features[agent, rows].mean(axis=2), out=out)
-            np.multiply(out, scale, out=out)
-            out[:] = out @ self.precision + x @ self.prior
-            return out
-
-        return gradient
-
-    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the prior's part of the gradients at x; out is not x."""
-        return np.matmul(x, self.prior, out=out)
+    def prior_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the prior's part of the gradients at x."""
+        return x @ self.prior
 
 
 def _precision(covariance: Covariance, dim: int) -> np.ndarray:

@@ -19,9 +19,10 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
-from concord.contracts import BatchGradient, Stream
+from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._data import (
     LegacySeed,
@@ -32,8 +33,7 @@ from concord.problems._data import (
 )
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
-from concord.problems._regression import PriorShare, batch_gradient, prior_share
-from concord.sampling.gradients import stands_for
+from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.sampling.partition import AgentData, Partition, enough
 
 
@@ -221,15 +221,10 @@ class LinearRegression(QuadraticProblem):
         cov = np.linalg.inv(information + prior_precision * np.eye(self.dim))
         return Gaussian(cov @ shift, cov)
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        prior = np.empty((chains, self.agents, self.dim))
-
-        def add_prior(x: np.ndarray, out: np.ndarray) -> None:
-            self.prior_gradient(x, prior)
-            np.add(out, prior, out=out)
-
-        return batch_gradient(self.data, chains, batch_size, None, self._precision, add_prior)
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z)
+        return slopes + self.prior_gradient(x)
 
     def held_out(self, x: np.ndarray) -> np.ndarray:
         """Return log N(y; x^T X, sigma^2) of the test rows, (..., rows)."""
@@ -242,9 +237,9 @@ class LinearRegression(QuadraticProblem):
         square = (mean @ features.T - targets) ** 2 / variance
         return -0.5 * (square + np.log(2 * np.pi * variance))
 
-    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the prior's part of the gradients at x; out may be x."""
-        return np.multiply(x, self.prior_precision, out=out)
+    def prior_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the prior's part of the gradients at x."""
+        return x * self.prior_precision
 
     def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
         """Return gram (agents, dim, dim) and shift (agents, dim) of the mini-batches' mean.
@@ -266,8 +261,9 @@ class LinearRegression(QuadraticProblem):
             features, targets = features * drawn[..., None], targets * drawn
             gram = self._precision * features.swapaxes(1, 2) @ features
             shift = self._precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
-        stands = self.counts if scale == "data" else stands_for(batch_size, scale)
-        factor = stands / counts
+        batches: Any = {"batch_size": batch_size, "batch_scale": scale}
+        points = Batches(**batches).points_stood_for
+        factor = (self.counts if points is None else points) / counts
         return features, targets, factor, gram, shift
 
     def batch_noise_covariance(

@@ -20,13 +20,14 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import BatchGradient, Gradient, GradientAt, HessianProduct, Prox, Stream
+from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.laws.known import Draws
-from concord.laws.quadrature import Grid, add_softplus, from_log_density
+from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
+from concord.problems._arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems._data import (
     LegacySeed,
     OneDataSet,
@@ -37,7 +38,7 @@ from concord.problems._data import (
     table_read,
 )
 from concord.problems._own import own_data
-from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
+from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -294,47 +295,43 @@ class LogisticRegression(OneDataSet):
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
 
-    def gradient(self, chains: int) -> Gradient:
-        r"""Return ``g(x, out)`` writing sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i)."""
-        agents, points, _ = self.data.features.shape
-        residual = np.empty((agents, chains, points))
-        transposed = np.ascontiguousarray(self.data.features.swapaxes(1, 2))
-        targets = self.data.targets[:, None, :]
+    @cached_property
+    def _transposed(self) -> np.ndarray:
+        return np.ascontiguousarray(self.data.features.swapaxes(1, 2))
 
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.matmul(x.swapaxes(0, 1), transposed, out=residual)
-            sigmoid(residual, out=residual)
-            np.subtract(residual, targets, out=residual)
-            # Padded rows have zero features, so their residual does not count.
-            np.matmul(residual, self.data.features, out=out.swapaxes(0, 1))
-            return self._add_prior(x, out)
+    @cached_property
+    def _signed(self) -> np.ndarray:
+        """Features whose labels are folded in, transposed: losses are log(1 + exp(x^T signed))."""
+        return self._transposed * (1 - 2 * self.data.targets)[:, None]
 
-        return gradient
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Return sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i), (chains, agents, dim)."""
+        residual = sigmoid(x.swapaxes(0, 1) @ self._transposed)  # (agents, chains, points)
+        residual -= self.data.targets[:, None]
+        # Padded rows have zero features, so their residual does not count.
+        slopes = multiply(residual.swapaxes(0, 1), self.data.features)
+        return slopes + self.prior_gradient(x)
 
-    def hessian_product(self, chains: int) -> HessianProduct:
-        r"""Return ``h(x, v, out)`` writing sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b."""
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        features = self.data.features.take(agents, axis=0)
+        residual = sigmoid((features @ x[..., None])[..., 0])
+        residual -= self.data.targets.take(agents, axis=0)
+        return (residual[..., None, :] @ features)[..., 0, :] + self.prior_gradient(x)
+
+    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        r"""Return sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b, (chains, agents, dim)."""
         if self.prior != "gaussian" or self.prior_gradient_at is not None:
             raise ConcordError(
                 "the potentials have Hessians with a Gaussian prior alone, whose gradient is taken "
                 "at the iterate; use prior: gaussian, prior_gradient_at: iterate"
             )
-        agents, points, _ = self.data.features.shape
-        share, along = np.empty((agents, chains, points)), np.empty((agents, chains, points))
-        prior = np.empty((chains, agents, self.dim))
-        transposed = np.ascontiguousarray(self.data.features.swapaxes(1, 2))
-
-        def product(x: np.ndarray, v: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.matmul(x.swapaxes(0, 1), transposed, out=share)
-            np.matmul(v.swapaxes(0, 1), transposed, out=along)
-            sigmoid(share, out=share)
-            np.multiply(along, share, out=along)
-            np.subtract(1.0, share, out=share)
-            np.multiply(along, share, out=along)
-            np.matmul(along, self.data.features, out=out.swapaxes(0, 1))
-            np.multiply(v, self.share / self.prior_scale, out=prior)
-            return np.add(out, prior, out=out)
-
-        return product
+        chances = sigmoid(x.swapaxes(0, 1) @ self._transposed)
+        along = v.swapaxes(0, 1) @ self._transposed
+        along *= chances
+        along *= np.subtract(1.0, chances, out=chances)
+        product = multiply(along.swapaxes(0, 1), self.data.features)
+        return product + v * (self.share / self.prior_scale)
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the prior's Hessian, and that at x = 0, where points weigh a fourth, the most.
@@ -349,41 +346,49 @@ class LogisticRegression(OneDataSet):
         features = self.data.features
         return least, least + features.swapaxes(1, 2) @ features / 4
 
-    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
-        """Return ``solve(agent, linear, start, out)``, by Newton to 1e-10 in the gradient."""
+    def minimize(
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the minimizers by Newton's method, and the gradients it has taken (``Proximal``).
+
+        The gradient there is at most 1e-10.
+        """
+        precision = self._precision(curvature)
+        first = linear.swapaxes(0, 1), start.swapaxes(0, 1)
+        x, cost = _newton.minimize(self._solver, precision, *first)
+        return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
+
+    def minimize_one(
+        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the minimizers of one agent, (chains, dim), and their cost, (chains,)."""
+        one, precision = slice(agent, agent + 1), self._precision(curvature)
+        x, cost = _newton.minimize(
+            self._solver.part(one), precision[one], linear[None], start[None]
+        )
+        return x[0], cost[0]
+
+    @cached_property
+    def _solver(self) -> _newton.Data:
+        return _newton.Data.of(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
+
+    def _precision(self, curvature: np.ndarray) -> np.ndarray:
+        """Return c_i and the prior's curvature; a ConcordError if there is no minimizer."""
         if self.prior != "gaussian":
             raise ConcordError(
                 f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"
             )
-        total = np.asarray(curvature, dtype=float) + self.share / self.prior_scale
+        total: np.ndarray = np.asarray(curvature, dtype=float) + self.share / self.prior_scale
         if not (total > 0).all():
             raise ConcordError(
                 f"agent {int(np.argmin(total))} has no prior and no neighbors, so its potential "
                 "may have no minimizer; give it a share of the prior"
             )
-        return _newton.Solver(self.data.features, self.data.targets, total, chains)
+        return total
 
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        rows = [slice(0, count) for count in self.counts]
-        held = list(zip(self.data.features, self.data.targets, rows, strict=True))
-
-        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            # Agent by agent, so that rows are read once for all chains, and padding not at all.
-            for agent, (features, targets, own) in enumerate(held):
-                chosen = agents == agent
-                if chosen.any():
-                    residual = x[chosen] @ features[own].T
-                    sigmoid(residual, out=residual)
-                    residual -= targets[own]
-                    out[chosen] = residual @ features[own]
-            return self._add_prior(x, out)
-
-        return gradient
-
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        return batch_gradient(self.data, chains, batch_size, sigmoid, 1.0, self._add_prior)
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        return batch_slopes(self.data, x, rows, sigmoid) + self.prior_gradient(x)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density of two parameters, up to a constant."""
@@ -393,11 +398,7 @@ class LogisticRegression(OneDataSet):
         prior = (size(first) + size(second)) / width
         signed = features * (1 - 2 * labels)[:, None]
 
-        def odds(j: int, out: np.ndarray) -> None:
-            np.add(signed[j, 0] * first, signed[j, 1] * second, out=out)
-
-        losses = np.zeros_like(prior)
-        add_softplus(losses, len(signed), odds)
+        losses: np.ndarray = sum_softplus(a * first + b * second for a, b in signed)
         return -prior - losses
 
     @cached_property
@@ -425,9 +426,9 @@ class LogisticRegression(OneDataSet):
         """
         features, labels = self.data.pooled()
         signed, mode = features * (1 - 2 * labels)[:, None], np.zeros((1, self.dim))
-        _newton.Solver(features[None], labels[None], np.array([1 / self.prior_scale]), 1)(
-            0, np.zeros_like(mode), mode.copy(), mode
-        )
+        precision = np.array([1 / self.prior_scale])
+        mode = _newton.minimize(_newton.Data.of(signed[None]), precision, mode[None], mode[None])[0]
+        mode = mode[0]
         at = signed @ mode[0]
         slope = sigmoid(at) @ signed
         rng, kept, least = np.random.default_rng(DRAWN), mode[:0], np.logaddexp(0, at).sum()
@@ -445,27 +446,24 @@ class LogisticRegression(OneDataSet):
         features, labels = cast("Rows", self.test)
         return -np.logaddexp(0, (1 - 2 * labels) * (x @ features.T))
 
-    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the prior's part of the gradients at x; out may be x."""
-        if self.prior == "gaussian":
-            point = x if self.prior_gradient_at is None else self.prior_gradient_at
-            return np.multiply(point, self.share / self.prior_scale, out=out)
-        return np.multiply(np.sign(x), self.share / self.prior_scale, out=out)
-
-    def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        if self.share == 0:
-            return out
-        return np.add(out, self.prior_gradient(x, np.empty_like(x)), out=out)
+    def prior_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the prior's part of the gradients at x."""
+        if self.prior != "gaussian":
+            return np.sign(x) * (self.share / self.prior_scale)
+        point = x if self.prior_gradient_at is None else self.prior_gradient_at
+        return np.broadcast_to(point * (self.share / self.prior_scale), x.shape)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
-        z = np.einsum("cad,and->can", x, self.data.features)
-        likelihood = (np.logaddexp(0, z) - self.data.targets * z) * self.data.mask
+        z = multiply(x, self._signed)
+        # Padded points have z = 0.
+        padding = z.shape[-1] - self.counts
+        losses = sum_softplus(np.moveaxis(z, -1, 0)) - padding * np.log(2)
         if self.prior == "gaussian":
             prior = (x**2).sum(axis=-1) / (2 * self.prior_scale)
         else:
             prior = np.abs(x).sum(axis=-1) / self.prior_scale
-        return likelihood.sum(axis=-1) + self.share * prior
+        return losses + self.share * prior
 
     def misclassified(self, x: np.ndarray) -> np.ndarray:
         """Return how many points of all agents each x_i classifies wrongly, (chains, agents).

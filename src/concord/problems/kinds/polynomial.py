@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import BatchGradient, Stream
+from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.libraries import special
@@ -104,13 +104,9 @@ class Polynomial(Tabled):
         """Return the potentials."""
         return share * np.polyval(self._powers, x[..., 0])
 
-    def slope(self, x: np.ndarray, out: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Write the gradients."""
-        out[...] = self._slopes[0]
-        for coefficient in self._slopes[1:]:
-            np.multiply(out, x, out=out)
-            np.add(out, coefficient, out=out)
-        return np.multiply(out, share[..., None], out=out)
+    def slopes(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return the gradients."""
+        return share[..., None] * np.polyval(self._slopes, x)
 
     def softened(self, smoothing: float) -> OnLine:
         """Return the law whose density off the interval is f's times exp(-d^2 / 2 smoothing).
@@ -137,13 +133,6 @@ class Polynomial(Tabled):
             inverse,
         )
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``: the gradients, each with the mean error of its mini-batch."""
-        errors = np.empty((chains, self.agents, batch_size))
-
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.take(self._errors, rows, out=errors, mode="clip")
-            self.slope(x, out, *self.tables)
-            return np.add(out, errors.mean(axis=2, keepdims=True), out=out)
-
-        return gradient
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the gradients, each with the mean error of its mini-batch."""
+        return self.gradient(x) + self._errors[rows].mean(axis=2, keepdims=True)

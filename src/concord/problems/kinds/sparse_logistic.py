@@ -23,12 +23,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import BatchGradient, Gradient, Stream
+from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.libraries import sparse
 from concord.options import Options, Positive
-from concord.problems._regression import sigmoid
+from concord.problems._arithmetic import sigmoid
 from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}
@@ -143,73 +143,38 @@ class SparseLogistic:
             self._splits[chains] = parts, np.array([test for test, _ in drawn])
         return self._splits[chains]
 
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)`` with the full gradients, one sparse product per chain and agent."""
-        parts, _ = self.splits(chains)
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the full gradients, chain by chain: all rows of all chains are many."""
+        parts, _ = self.splits(len(x))
+        held = np.arange(parts.shape[2]) < self.counts[:, None]
+        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], held) for c in range(len(x))]
+        return np.concatenate(slopes) + self.prior_gradient(x)
 
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            for chain in range(chains):
-                for agent, count in enumerate(self.counts):
-                    rows = parts[chain, agent, :count]
-                    features = self.features[rows]
-                    residual = sigmoid(features @ x[chain, agent]) - self.labels[rows]
-                    out[chain, agent] = features.T @ residual
-            return self._add_prior(x, out)
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        chosen = np.take_along_axis(self.splits(len(x))[0], rows, axis=2)
+        scale = (self.counts / rows.shape[2])[:, None]
+        return self._slopes(x, chosen, scale) + self.prior_gradient(x)
 
-        return gradient
+    def _slopes(self, x: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the likelihood's part at x of rows of the table, (chains, agents, rows), weighted.
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent.
-
-        All points of a step are the rows of one sparse matrix over the parameters of all chains
-        and agents, each with a column more for the padding of short rows; its column numbers are
-        overwritten in place.
+        Non-zero columns are places in the flat x of all chains and agents, each of which has one
+        coordinate more, for the padding of short rows.
         """
-        parts, _ = self.splits(chains)
-        table = self._columns
-        shape, width = (chains, self.agents, batch_size), self.dim + 1
-        points, vectors = chains * self.agents * batch_size, chains * self.agents
-        indices = np.empty((*shape, table.shape[1]), dtype=np.int32)
-        wide = np.zeros((chains, self.agents, width))
-        matrix = sparse().csr_array(
-            (
-                np.ones(indices.size),
-                indices.reshape(-1),
-                np.arange(0, indices.size + 1, table.shape[1], dtype=np.int32),
-            ),
-            shape=(points, vectors * width),
-        )
-        transposed = matrix.T
-        rows_offset = np.arange(vectors).reshape(chains, self.agents, 1) * parts.shape[2]
-        columns_offset = (np.arange(vectors) * width).reshape(chains, self.agents, 1, 1)
-        columns_offset = columns_offset.astype(np.int32)
-        flat, chosen = np.empty(shape, dtype=np.intp), np.empty(shape, dtype=np.int32)
-        targets = np.empty(points)
-        scale = (self.counts / batch_size)[:, None]
+        wide = np.zeros((*x.shape[:2], self.dim + 1))
+        wide[..., : self.dim] = x
+        first = np.arange(wide[..., 0].size).reshape(*x.shape[:2], 1, 1) * (self.dim + 1)
+        places = self._columns.take(rows, axis=0) + first
+        logits = wide.reshape(-1).take(places).sum(axis=-1)
+        residual = weight * (sigmoid(logits) - self.labels.take(rows))
+        each = np.repeat(residual.reshape(-1), places.shape[-1])
+        slopes = np.bincount(places.reshape(-1), each, wide.size).reshape(wide.shape)
+        return slopes[..., : self.dim]
 
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows, rows_offset, out=flat)
-            np.take(parts.reshape(-1), flat, out=chosen, mode="clip")
-            np.take(table, chosen, axis=0, out=indices, mode="clip")
-            np.add(indices, columns_offset, out=indices)
-            np.take(self.labels, chosen.reshape(-1), out=targets, mode="clip")
-            wide[..., : self.dim] = x
-            residual = matrix @ wide.reshape(-1)
-            sigmoid(residual, out=residual)
-            np.subtract(residual, targets, out=residual)
-            product = (transposed @ residual).reshape(wide.shape)
-            np.multiply(product[..., : self.dim], scale, out=out)
-            return self._add_prior(x, out)
-
-        return gradient
-
-    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the prior's part of the gradients, s sign(x) / (N b); out may be x."""
-        np.sign(x, out=out)
-        return np.multiply(out, self._prior_slope, out=out)
-
-    def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        return np.add(out, self.prior_gradient(x, np.empty_like(x)), out=out)
+    def prior_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the prior's part of the gradients, s sign(x) / (N b)."""
+        return np.sign(x) * self._prior_slope
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""

@@ -15,7 +15,6 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,21 +22,18 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.compiled import Kernel, built
-from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
+from concord.contracts import Stream
 from concord.errors import ConcordError
-from concord.laws.quadrature import Grid, add_softplus, from_log_density
+from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
+from concord.problems._arithmetic import sum_softplus
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data
-from concord.problems._shares import LOG2_E, shares_of
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
 ATTEMPTS, POINTS = 50, 3000
-# A mask, and a scale, where all points are there and count once.
-NO_MASK, NO_SCALE = np.empty((0, 0)), np.empty(0)
 
 SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
 MEANS = choices(SecondMean)
@@ -178,10 +174,10 @@ def from_arrays(
 class TiedMixture(OneDataSet):
     r"""The mixture split over agents.
 
-    With :math:`r_j = 1 / (1 + e^{w (q - x_j)})` the probability that point j is of the second
-    component, where :math:`w = (m - \theta_1) / s` and :math:`q = (\theta_1 + m) / 2`, gradients
-    need the points through :math:`\sum_j r_j` and :math:`\sum_j r_j x_j` only: one exponential for
-    each point.
+    With :math:`t_j = \tanh(w (x_j - q) / 2)`, where :math:`w = (m - \theta_1) / s` and :math:`q =
+    (\theta_1 + m) / 2`, point j is of the second component with the probability :math:`(1 + t_j) /
+    2`, so that gradients need the points through :math:`\sum_j t_j` and :math:`\sum_j t_j x_j`
+    only: one exponential for each point.
 
     points: shape (agents, n_max), padded with zeros. reference: the exact posterior, a ``Grid``.
     """
@@ -194,57 +190,51 @@ class TiedMixture(OneDataSet):
         self.points = data.targets
         self.agents = len(data.counts)
         self.params = params
-        self._mask = data.mask
+        self._data, self._mask = data, data.mask
 
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
-        return _gradient([self] * chains)
+    @cached_property
+    def _table(self) -> np.ndarray:
+        """One and x_j of every point, (agents, n_max, 2); zero where there is none."""
+        return np.stack([self._mask, self.points], axis=-1)
 
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        tables = self.points.T.copy(), self._mask.T.copy()
-        size = chains * width
-        points, mask = (np.empty((len(table), size)) for table in tables)
-        totals, own = _totals(self.params, *tables), np.empty((2, size))
-        padded = not self._mask.all()
-        differentiate = _differentiate(self, points.shape)
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        """Number and sum of the agents' points, (agents, 2)."""
+        return self._table.sum(axis=1)
 
-        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            chosen = agents.reshape(-1)
-            tables[0].take(chosen, 1, points, "clip")
-            totals.take(chosen, 1, own, "clip")
-            if padded:
-                tables[1].take(chosen, 1, mask, "clip")
-            return differentiate(x, points, own, out, mask if padded else NO_MASK)
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
+        tilts = _tilts(self.params, x.swapaxes(0, 1), self.points[:, None])
+        sums = (tilts @ self._table).swapaxes(0, 1)
+        return self._slopes(x, sums, self._totals)
 
-        return gradient
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, 2)."""
+        tilts = _tilts(self.params, x, self.points.take(agents, axis=0))
+        sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
+        return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
 
-    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
-        """Return the compiled gradient and its tables, of all agents or of chosen ones."""
-        if width is None:
-            return _compiled_gradient([self] * chains)
-        return _compiled_gradient([self], chains * width)
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        _, points = self._data.points_at(rows)
+        tilts, count = _tilts(self.params, x, points), rows.shape[-1]
+        sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
+        totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
+        scale = (self.counts / count)[:, None]
+        return self._slopes(x, scale * sums, scale * totals)
 
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        size = chains * self.agents
-        points, totals = np.empty((batch_size, size)), np.empty((2, size))
-        places = np.empty(points.shape, dtype=np.intp)
-        offset = np.tile(np.arange(self.agents) * self.points.shape[1], chains)
-        column = self.points.reshape(-1)
-        scale, variance = np.tile(self.counts / batch_size, chains), self.params.variance
-        over_variance = scale / variance
-        totals[0] = np.tile(self.counts / variance, chains)
-        differentiate = _differentiate(self, points.shape)
-
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows.reshape(size, batch_size).T, offset, out=places)
-            np.take(column, places, out=points, mode="clip")
-            _column_sums(points, totals[1])
-            np.multiply(totals[1], over_variance, out=totals[1])
-            return differentiate(x, points, totals, out, scale=scale)
-
-        return gradient
+    def _slopes(self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        """Return gradients from sums over t_j and t_j x_j, and over 1 and x_j, (..., agents, 2)."""
+        first, mean = _means(self.params, x)
+        scale = 0.5 / self.params.variance
+        ones, moments = scale * (totals - sums), scale * (totals + sums)
+        # sum_j (1 - r_j) (theta_1 - x_j) / s and sum_j r_j (m - x_j) / s
+        pull = first * ones[..., 0] - ones[..., 1]
+        second_pull = mean * moments[..., 0] - moments[..., 1]
+        if _tied(self.params):
+            pull = pull + second_pull
+        prior = _prior_precision(self.params) / self.agents
+        return np.stack([pull, second_pull], axis=-1) + prior * x
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return no bounds, (agents, 2, 2): there are none.
@@ -257,12 +247,16 @@ class TiedMixture(OneDataSet):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
-        first, second = x[..., 0, None], x[..., 1, None]
-        means = first, first + second if _tied(self.params) else second
-        scale = 2 * self.params.variance
-        each = np.logaddexp(*(-((self.points - mean) ** 2) / scale for mean in means))
-        likelihood = (each * self._mask).sum(axis=-1)
-        return 0.5 * (x**2 @ _prior_precision(self.params)) / self.agents - likelihood
+        # As in ``_log_posterior``: the first component's part, and the log odds of the second's.
+        first, mean = _means(self.params, x)
+        weight, middle = (mean - first) / self.params.variance, (first + mean) / 2
+        odds = weight[..., None] * (self.points - middle[..., None])
+        odds[:, self._mask == 0] = -np.inf
+        alone = (((first[..., None] - self.points) ** 2) * self._mask).sum(axis=-1)
+        prior = 0.5 * (x**2 @ _prior_precision(self.params)) / self.agents
+        likelihood = sum_softplus(np.moveaxis(odds, -1, 0)) - alone / (2 * self.params.variance)
+        potential: np.ndarray = prior - likelihood
+        return potential
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at (theta_1, theta_2), up to a constant; arrays broadcast."""
@@ -301,6 +295,7 @@ class TiedMixtures:
     def __init__(self, sets: list[TiedMixture], stream: Stream) -> None:
         self.sets, self._stream = sets, stream
         self.counts, self.agents = sets[0].counts, sets[0].agents
+        self._kept = np.empty(0), np.empty(0)
         if any((one.counts != self.counts).any() for one in sets):
             raise ConcordError(
                 "partition: data sets must divide their points in the same numbers; "
@@ -323,15 +318,20 @@ class TiedMixtures:
         start = first % len(self.sets)
         return TiedMixtures(self.sets[start:] + self.sets[:start], self._stream)
 
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
-        return _gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
+        points, totals = self._points(len(x))
+        one = self.sets[0]
+        tilts = _tilts(one.params, x, points)
+        sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
+        return one._slopes(x, sums, totals)
 
-    def compiled_gradient(self, chains: int, width: int | None = None) -> tuple[Any, Any] | None:
-        """Return the compiled gradient and its tables, of all agents together."""
-        if width is not None:
-            return None
-        return _compiled_gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
+    def _points(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and totals of so many chains, which are kept for the next call."""
+        if len(self._kept[0]) != chains:
+            sets = [self.sets[chain % len(self.sets)] for chain in range(chains)]
+            self._kept = np.stack([s.points for s in sets]), np.stack([s._totals for s in sets])
+        return self._kept
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
@@ -356,11 +356,7 @@ def _log_posterior(
     alone = len(points) * first**2 - 2 * points.sum() * first
     log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
 
-    def odds(j: int, out: np.ndarray) -> None:
-        np.subtract(points[j], middle, out=out)
-        np.multiply(out, weight, out=out)
-
-    add_softplus(log, len(points), odds)
+    log += sum_softplus((point - middle) * weight for point in points)
     return log
 
 
@@ -380,142 +376,16 @@ def _prior_precision(params: Params) -> np.ndarray:
     return 1 / np.array(params.prior_variances)
 
 
-def _totals(params: Params, points: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return the number of points and their sum, (2, columns), over s."""
-    totals = np.empty((2, points.shape[1]))
-    _column_sums(mask, totals[0])
-    _column_sums(points, totals[1])
-    return totals / params.variance
+def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the components' means, theta_1 and m, at x (..., 2)."""
+    first, second = x[..., 0], x[..., 1]
+    return first, first + second if _tied(params) else second
 
 
-def _column_sums(table: np.ndarray, out: np.ndarray) -> None:
-    """Add rows to zero one after another, so that a column's sum depends on nothing beside it."""
-    if table.shape[1] == 1:
-        out[0] = 0.0 + table.cumsum()[-1]  # a sum would go by pairs
-    else:
-        np.add.reduce(table, axis=0, out=out, initial=0.0)
-
-
-def _gradient(sets: list[TiedMixture]) -> Gradient:
-    """Return ``g(x, out)``, the gradient of every f_i at x_i; chain c belongs to ``sets[c]``."""
-    points, totals, padding = _columns(sets)
-    differentiate = _differentiate(sets[0], points.shape)
-    return lambda x, out: differentiate(x, points, totals, out, padding)
-
-
-def _columns(sets: list[TiedMixture]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points, totals and mask, as ``_differentiate`` takes them, of all agents of sets."""
-    points, mask = (
-        np.ascontiguousarray(np.concatenate(arrays).T)
-        for arrays in ([one.points for one in sets], [one._mask for one in sets])
-    )
-    totals = _totals(sets[0].params, points, mask)
-    return points, totals, NO_MASK if mask.all() else mask
-
-
-def _compiled_gradient(
-    sets: list[TiedMixture], chosen: int | None = None
-) -> tuple[Any, Any] | None:
-    """Return the compiled gradient of all columns, or of so many chosen ones, and its tables."""
-    kernels = built(_kernels)
-    if kernels is None:
-        return None
-    points, totals, mask = _columns(sets)
-    settings = np.array([(_tied(sets[0].params), 1 / sets[0].params.variance), _own_prior(sets[0])])
-    if chosen is None:
-        buffer, own = np.empty((5, points.shape[1])), [NO_MASK] * 3
-    else:
-        buffer, own = np.empty((5, chosen)), [np.empty((len(t), chosen)) for t in (points, totals)]
-        own.append(np.empty((len(mask), chosen if mask.size else 0)))
-    tables = settings.astype(float), points, totals, mask, buffer, *own
-    return kernels[0 if chosen is None else 1], tables
-
-
-def _own_prior(problem: TiedMixture) -> np.ndarray:
-    """Return the precision of an agent's share of the prior, (2,)."""
-    return _prior_precision(problem.params) / problem.agents
-
-
-def _kernels() -> tuple[Kernel, Kernel, Kernel]:
-    from concord.problems._compiled import chosen, everyone, tied_mixture  # of an extra
-
-    return everyone, chosen, tied_mixture
-
-
-def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
-    """Return ``differentiate(x, points, totals, out, mask, scale)`` for points of this shape.
-
-    A column of ``points``, (n, m), belongs to a row of x and out, which have m in all; ``totals``
-    (2, m) are as ``_totals`` returns them. ``mask``, (n, m), is zero where there is no point, and
-    ``scale``, (m,), how much a point counts; ``NO_MASK`` and ``NO_SCALE``: all are there, and count
-    once.
-
-    ``_compiled.tied_mixture`` does the same operations in the same order, none of which leaves a
-    bit to the library or the processor, so that its gradients have the same bytes.
-    """
-    tied, precision = _tied(problem.params), 1 / problem.params.variance
-    prior = _own_prior(problem)
-    if (kernels := built(_kernels)) is not None:
-        compiled = kernels[2]
-        kernel = partial(compiled, tied, precision, prior, np.empty((5, shape[1])))
-
-        def call(
-            x: np.ndarray,
-            points: np.ndarray,
-            totals: np.ndarray,
-            out: np.ndarray,
-            mask: np.ndarray = NO_MASK,
-            scale: np.ndarray = NO_SCALE,
-        ) -> np.ndarray:
-            rows = out.reshape(-1, 2, copy=False)
-            kernel(x.reshape(-1, 2), points, totals, rows, mask, scale)
-            return out
-
-        return call
-    prior, per_share = prior[:, None], precision * LOG2_E
-    shares, shared = shares_of(shape)
-    weight, middle, mean = (np.empty(shape[1]) for _ in range(3))
-    sums, pulls = np.empty((2, shape[1])), np.empty((2, shape[1]))
-    (number, total), (pull, second_pull) = sums, pulls
-
-    def differentiate(
-        x: np.ndarray,
-        points: np.ndarray,
-        totals: np.ndarray,
-        out: np.ndarray,
-        mask: np.ndarray = NO_MASK,
-        scale: np.ndarray = NO_SCALE,
-    ) -> np.ndarray:
-        theta = x.reshape(-1, 2).T
-        first, second = theta
-        if tied:
-            np.add(first, second, out=mean)
-            np.multiply(second, per_share, out=weight)
-        else:
-            np.copyto(mean, second)
-            np.subtract(second, first, out=weight)
-            np.multiply(weight, per_share, out=weight)
-        np.add(first, mean, out=middle)
-        np.multiply(middle, 0.5, out=middle)
-        shares(middle, points, weight)
-        if mask.size:
-            np.multiply(shared, mask, out=shared)
-        _column_sums(shared, number)
-        np.multiply(shared, points, out=shared)
-        _column_sums(shared, total)
-        np.multiply(sums, precision, out=sums)
-        if scale.size:
-            np.multiply(sums, scale, out=sums)
-        # sum_j r_j (m - x_j) / s and sum_j (1 - r_j) (theta_1 - x_j) / s
-        np.multiply(mean, number, out=second_pull)
-        np.subtract(second_pull, total, out=second_pull)
-        np.subtract(totals, sums, out=sums)
-        np.multiply(first, number, out=pull)
-        np.subtract(pull, total, out=pull)
-        if tied:
-            np.add(pull, second_pull, out=pull)
-        np.multiply(theta, prior, out=sums)
-        np.add(pulls, sums, out=out.reshape(-1, 2, copy=False).T)
-        return out
-
-    return differentiate
+def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return t_j of points (..., n) at x (..., 2): the second component's share less the first's."""
+    first, mean = _means(params, x)
+    half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2
+    tilts: np.ndarray = points - middle[..., None]
+    tilts *= half_weight[..., None]
+    return np.tanh(tilts, out=tilts)

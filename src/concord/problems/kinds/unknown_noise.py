@@ -140,18 +140,14 @@ class UnknownNoise(Tabled):
         fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
         return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
 
-    def slope(self, x: np.ndarray, out: np.ndarray, *tables: np.ndarray) -> np.ndarray:
-        """Write the gradients."""
+    def slopes(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
+        """Return the gradients."""
         gram, cross, square, weight = tables
-        beta, eta = x[..., :-1], x[..., -1]
-        precision = np.exp(-eta)
-        slope = out[..., :-1]
-        np.matmul(gram, beta[..., None], out=slope[..., None])
-        np.subtract(slope, cross, out=slope)
-        rest = (beta * slope).sum(axis=-1) - (beta * cross).sum(axis=-1) + square
-        np.multiply(slope, precision[..., None], out=slope)
-        np.subtract(weight, precision / 2 * rest, out=out[..., -1])
-        return out
+        beta, precision = x[..., :-1], np.exp(-x[..., -1:])
+        slopes = (gram @ beta[..., None])[..., 0] - cross
+        rest = (beta * (slopes - cross)).sum(axis=-1, keepdims=True) + square[..., None]
+        last = weight[..., None] - precision / 2 * rest
+        return np.concatenate([slopes * precision, last], axis=-1)
 
     @cached_property
     def reference(self) -> Known:

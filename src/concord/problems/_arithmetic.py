@@ -1,0 +1,47 @@
+"""Arithmetic that problems share: products by agent, the logistic function and its integral."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+FACTORS = 1000  # of at most 2 each, whose product is finite
+
+
+def multiply(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Return the products x_i^T M_i, (chains, agents, m), of x (chains, agents, n) and M.
+
+    matrices: M_i, (agents, n, m). One product of matrices for each agent; the result is contiguous,
+    which all that is done with it later gains from.
+    """
+    products = np.empty((*x.shape[:2], matrices.shape[2]))
+    np.matmul(x.swapaxes(0, 1), matrices, out=products.swapaxes(0, 1))
+    return products
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
+    share = np.multiply(z, 0.5)  # one array: large ones are slow to get
+    np.tanh(share, out=share)
+    share += 1.0
+    share *= 0.5
+    return share
+
+
+def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
+    r"""Return :math:`\sum_j \log(1 + e^{z_j})` of arrays z_j of one shape.
+
+    With :math:`1 + e^z = e^{\max(z, 0)} (1 + e^{-|z|})` a term takes one exponential, and many one
+    logarithm of what they multiply to.
+    """
+    total, product = np.zeros(()), np.ones(())
+    for number, z in enumerate(terms, 1):
+        size = np.abs(z)
+        total = total + np.maximum(z, 0.0)
+        np.negative(size, out=size)
+        np.exp(size, out=size)
+        size += 1.0
+        product = product * size
+        if number % FACTORS == 0:
+            total, product = total + np.log(product), np.ones(())
+    whole: np.ndarray = total + np.log(product)
+    return whole
