@@ -440,3 +440,28 @@ def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
         StepReader(chosen, far, network).at(0).updates[0].matrix,
         StepReader(chosen, problem, network).at(0).updates[0].matrix,
     )
+
+
+def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost() -> None:
+    problem, lossy = drawn(5, 2), concord.network("ring", 5, loss=LOSS)
+    with pytest.raises(NoLaw, match="does not send in every iteration"):
+        StepReader(Alternating(period=2), problem, lossy).at(0)
+
+
+class Adapt(Sampler):
+    """A user's sampler: agents move, and average then."""
+
+    step_size: float
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        x = x - self.step_size * problem.gradient(x) + langevin_noise(rng, self.step_size, x)
+        return Positions(network.mix("metropolis", x))
+
+
+def test_a_users_own_sampler_has_a_law() -> None:
+    problem = drawn(5, 2)
+    own = concord.law(Adapt(0.02), problem, "star", iterations=30)
+    same_law = concord.law("local_sgld", problem, "star", iterations=30, step_size=0.02)
+    same(own.cov, same_law.cov)
+    same(own.mean, same_law.mean)
