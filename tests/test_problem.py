@@ -35,4 +35,4 @@ def test_minimizers_of_one_agent_are_charged_to_it():
         np.testing.assert_allclose(one, x[:, 2], rtol=1e-9)
         expected = np.zeros((3, 4))
         expected[:, 2] = alone
-        np.testing.assert_array_equal(counted.take(), expected)
+        np.testing.assert_array_equal(np.broadcast_to(counted.take(), (3, 4)), expected)
