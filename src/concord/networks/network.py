@@ -310,7 +310,7 @@ class Network(Summarized):
         counted = self._once if senders is None else self._once * senders
         self._add(counted, counted, size or self._vector_size(x))
         share = np.full(self.agents, 1 / self.agents) if shares is None else shares
-        return (share @ x)[:, None]
+        return (share.astype(x.dtype, copy=False) @ x)[:, None]
 
     def announce(self, agents: np.ndarray) -> None:
         """Count that these agents, a mask (agents,), tell all neighbors where they are."""
@@ -416,11 +416,12 @@ class Network(Summarized):
         if self.on_loss == "sender_keeps" and self.traffic is not None:
             lost = np.where(self.traffic.arrived, 0.0, values[:, None])
             mixed = mixed + graph.add_up_sent(lost).T[..., None] * x
-        return mixed
+        return mixed.astype(x.dtype, copy=False)
 
 
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
-    r"""Return :math:`\sum_j M_{ij} x_j` for x of shape (chains, agents, dim)."""
+    r"""Return :math:`\sum_j M_{ij} x_j`, of x's type, for x of shape (chains, agents, dim)."""
+    matrix = matrix.astype(x.dtype, copy=False)
     if isinstance(matrix, np.ndarray):
         total: np.ndarray = matrix @ x
         return total
