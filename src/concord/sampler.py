@@ -93,6 +93,26 @@ class ReadOut(Protocol):
         """Return the agents' answers, (chains, agents, dim)."""
 
 
+class Coefficients(NamedTuple):
+    """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
+
+    matrix: M, of what all agents send; None: the identity, and nothing is sent. Of several steps
+    gain and sd have their axis, (steps,), and so has M where it changes, (steps, agents, agents).
+    """
+
+    matrix: Any
+    gain: Any
+    sd: Any
+
+
+@runtime_checkable
+class Langevin(Protocol):
+    """A sampler whose step is that of ``Coefficients``, of which many can be compiled (``fast``)."""
+
+    def coefficients(self, k: Any, network: Network) -> Coefficients:
+        """Return those of step k, or of several, (steps,)."""
+
+
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sqrt{2 \eta}\, w` with w ~ N(0, I), of the shape and type of an array."""
     return sqrt(2 * step_size) * rng.standard_normal(like.shape, dtype=like.dtype.type)

@@ -10,8 +10,6 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network on which everything arrives.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from concord.networks.graph import Graph
@@ -30,17 +28,16 @@ class DULAInTurn(DULA):
         super().check(problem, network)
         check_lossless(network, "d_ula_in_turn takes all neighbors' vectors one by one")
 
-    def fuse(self, x: np.ndarray, beta: float, move: np.ndarray, network: Network) -> np.ndarray:
-        """Return x after the moves towards all neighbors, plus a move."""
-        return network.mix(in_turn_weights(network.graph, beta), x, plus=move)
+    def fusion_matrix(self, beta: float | np.ndarray, network: Network) -> np.ndarray:
+        """Return the matrix of the moves towards all neighbors, of one beta or several."""
+        return in_turn_weights(network.graph, np.asarray(beta))
 
 
-@lru_cache(maxsize=4)
-def in_turn_weights(graph: Graph, beta: float) -> np.ndarray:
-    """Return the matrix of neighbors in turn, (agents, agents), whose rows sum to one."""
-    weights = np.eye(graph.agents)
+def in_turn_weights(graph: Graph, beta: np.ndarray) -> np.ndarray:
+    """Return the matrices of neighbors in turn, (..., agents, agents), whose rows sum to one."""
+    weights = np.tile(np.eye(graph.agents), (*beta.shape, 1, 1))
     for agent, neighbors in enumerate(graph.neighbors):
         for neighbor in neighbors:
-            weights[agent] *= 1 - beta
-            weights[agent, neighbor] += beta
+            weights[..., agent, :] *= 1 - beta[..., None]
+            weights[..., agent, neighbor] += beta
     return weights
