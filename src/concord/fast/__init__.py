@@ -7,21 +7,28 @@ wraps the sampler; nobody else imports this folder, nor numba.
 import sys
 from functools import cache
 from importlib.util import find_spec
+from math import prod
 from typing import Any
 
 from concord.sampler import ReadOut
+from concord.sampling.streams import CHAINS_PER_BLOCK
 
-# Numbers that a run moves from which on it pays to import numba, and what a step costs besides.
+# Numbers that a run moves from which on it pays to import numba, and those that a step counts for.
 WORTH, CALLS = 100_000_000, 1000
 
 
-def compile_steps(sampler: Any, steps: int, numbers: int) -> Any:
+def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) -> Any:
     """Return a sampler of the same chains that takes several steps at once where that is compiled.
 
-    It is the sampler itself where its steps are too few, which each move so many numbers, or
-    without a numba that works.
+    It is the sampler itself where a run of this shape, (chains, agents, dim), is short, or without
+    a numba that works.
     """
-    if steps * (numbers + CALLS) < WORTH or isinstance(sampler, ReadOut) or not _works():
+    blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
+    if (
+        iterations * (numbers + blocks * CALLS) < WORTH
+        or isinstance(sampler, ReadOut)
+        or not _works()
+    ):
         return sampler
     from concord.fast.steps import CompiledSampler
 

@@ -76,11 +76,10 @@ def share(middle, point, weight):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def differentiate_mixture(x, points, mask, totals, model, sums, out):  # type: ignore
+def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
     """Write the tied mixture's gradients at x, (m, 2), into out.
 
-    points: (n, m). mask: zero where there is none, or empty. totals: their numbers and sums,
-    (2, m). model: whether the second mean is theta_1 + theta_2, the precision of a component, and
+    points: (n, m), the last of a column may be none. totals: their numbers and sums, (2, m). model: whether the second mean is theta_1 + theta_2, the precision of a component, and
     those of an agent's share of the prior. sums: room for five rows, (5, m).
     """
     tied, precision = model[0], model[1]
@@ -92,17 +91,10 @@ def differentiate_mixture(x, points, mask, totals, model, sums, out):  # type: i
         number[m] = total[m] = 0.0
     for j in range(len(points)):
         point = points[j]
-        if len(mask):
-            present = mask[j]
-            for m in range(len(x)):
-                part = share(middle[m], point[m], weight[m]) * present[m]
-                number[m] += part
-                total[m] += part * point[m]
-        else:
-            for m in range(len(x)):
-                part = share(middle[m], point[m], weight[m])
-                number[m] += part
-                total[m] += part * point[m]
+        for m in range(len(x)):
+            part = share(middle[m], point[m], weight[m]) * (j < totals[0, m])
+            number[m] += part
+            total[m] += part * point[m]
     for m in range(len(x)):
         second = (mean[m] * number[m] - total[m]) * precision
         first = x[m, 0] * (totals[0, m] - number[m]) - (totals[1, m] - total[m])
@@ -126,8 +118,8 @@ def take_langevin_steps(x, rng, rows, values, gain, sd, quadratic, mixture, dims
         if quadratic is not None:
             differentiate_quadratic(flat, places, quadratic, dims, slopes)
         if mixture is not None:
-            points, mask, totals, model = mixture
-            differentiate_mixture(flat, points, mask, totals, model, sums, slopes)
+            points, totals, model = mixture
+            differentiate_mixture(flat, points, totals, model, sums, slopes)
         fill_normals(rng, w.reshape(-1))
         entries, left = values[step % len(values)], False
         for c in range(chains):
@@ -171,9 +163,8 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
     places, sums = np.empty(many, np.int64), np.empty((5, many))
     w, hats, g = np.empty((many, dim)), np.empty((many, dim)), np.empty((many, dim))
     if mixture is not None:
-        points, mask, totals, model = mixture
-        own_points, own_mask = np.empty((len(points), many)), np.empty((len(mask), many))
-        own_totals = np.empty((2, many))
+        points, totals, model = mixture
+        own_points, own_totals = np.empty((len(points), many)), np.empty((2, many))
     for tick in range(len(pairs)):
         for m in range(many):
             c, i = m // 2, pairs[tick, m // 2, m % 2]
@@ -198,12 +189,9 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
             for j in range(len(points)):
                 for m in range(many):
                     own_points[j, m] = points[j, places[m]]
-            for j in range(len(mask)):
-                for m in range(many):
-                    own_mask[j, m] = mask[j, places[m]]
             for m in range(many):
                 own_totals[0, m], own_totals[1, m] = totals[0, places[m]], totals[1, places[m]]
-            differentiate_mixture(w, own_points, own_mask, own_totals, model, sums, g)
+            differentiate_mixture(w, own_points, own_totals, model, sums, g)
         left = False
         for m in range(many):
             c, i = m // 2, pairs[tick, m // 2, m % 2]

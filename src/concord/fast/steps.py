@@ -7,6 +7,7 @@ where every vector arrives at once.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +17,11 @@ from concord.fast import kernels
 from concord.networks.graph import DENSE_AGENTS
 from concord.networks.network import Network
 from concord.problem import CountedProblem
-from concord.problems._quadratic import QuadraticProblem
-from concord.problems.kinds.tied_mixture import MEANS, TiedMixture, TiedMixtures
 from concord.record import FINITE_RANGE
 from concord.sampler import Langevin, Positions
-from concord.samplers.gossip_ula import GossipULA
 
 # Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
-SMALL, UNROLLED = 1 << 13, 4
+SMALL, UNROLLED = 1 << 13, 8
 # Steps from which on a call pays, those that it takes at most, and entries of their matrices.
 FEWEST, MOST, ENTRIES = 4, 1000, 1 << 18
 
@@ -53,18 +51,12 @@ class CompiledSampler:
         if quiet and few and tables is not None and isinstance(rng, np.random.Generator):
             if _is_langevin(self.sampler):
                 self._several = _Langevin(self.sampler, tables)
-            elif type(self.sampler).step is GossipULA.step and self.sampler.local_steps is None:
+            elif _is_gossip(self.sampler):
                 self._several = _Gossip(self.sampler, tables)
         return self.sampler.init(x0, problem, network, rng)
 
     def multi_step(
-        self,
-        state: Any,
-        k: int,
-        most: int,
-        problem: CountedProblem,
-        network: Network,
-        rng: np.random.Generator,
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
         """Return the state after some steps from k on, and how many: at most ``most``, or none.
 
@@ -87,24 +79,37 @@ def _is_langevin(sampler: Any) -> bool:
     return False
 
 
+def _is_gossip(sampler: Any) -> bool:
+    """Tell whether a sampler's step is gossip ULA's, without local steps."""
+    known = _is_method_of("samplers.gossip_ula", "GossipULA", "step", sampler)
+    return known and sampler.local_steps is None
+
+
+def _is_method_of(module: str, kind: str, name: str, one: Any) -> bool:
+    """Tell whether an object's method is that of a class of this package.
+
+    The module is imported if it is: an import here would count it as code of every run.
+    """
+    found = sys.modules.get(f"concord.{module}")
+    return found is not None and getattr(type(one), name, None) is getattr(
+        getattr(found, kind), name
+    )
+
+
 def tables_of(problem: Any, chains: int) -> Tables | None:
     """Return what kernels compute a problem's gradients from; None where there is no kernel."""
-    if getattr(type(problem), "gradient", None) is QuadraticProblem.gradient:
+    if _is_method_of("problems._quadratic", "QuadraticProblem", "gradient", problem):
         return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None
-    if not isinstance(problem, TiedMixture | TiedMixtures):
+    sets = getattr(problem, "sets", [problem])
+    if not _is_method_of("problems.kinds.tied_mixture", "TiedMixture", "gradient", sets[0]):
         return None
-    sets = problem.sets if isinstance(problem, TiedMixtures) else [problem]
     each = [sets[chain % len(sets)] for chain in range(chains)]
-    points, present = (
-        np.concatenate(rows).T.copy()
-        for rows in zip(*((one.points, one._mask) for one in each), strict=True)
-    )
+    points = np.concatenate([one.points for one in each]).T.copy()
     totals = np.concatenate([one._totals for one in each]).T.copy()
     params = sets[0].params
     prior = 1 / np.array(params.prior_variances) / problem.agents
-    model = np.array([params.second_mean == MEANS[0], 1 / params.variance, *prior])
-    mask = present[:0].copy() if present.all() else present.astype(float)
-    return None, (points, mask, totals, model)
+    model = np.array([params.second_mean != "theta_2", 1 / params.variance, *prior])
+    return None, (points, totals, model)
 
 
 def _dims(dim: int) -> Any:
@@ -120,14 +125,8 @@ class _Langevin:
         self._rows: tuple[Any, Any] = (None, None)  # of the last matrix
 
     def __call__(
-        self,
-        state: Positions,
-        k: int,
-        most: int,
-        problem: CountedProblem,
-        network: Network,
-        rng: np.random.Generator,
-    ) -> tuple[Positions, int]:
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+    ) -> tuple[Any, int]:
         many = min(most, ENTRIES // network.agents**2)
         matrix, gain, sd = self._sampler.coefficients(np.arange(k, k + many), network)
         if self._rows[0] is None or self._rows[0] is not matrix:
@@ -156,17 +155,11 @@ def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.nd
 class _Gossip:
     """Takes several ticks of gossip ULA."""
 
-    def __init__(self, sampler: GossipULA, tables: Tables) -> None:
+    def __init__(self, sampler: Any, tables: Tables) -> None:
         self._sampler, self._tables, self._levels = sampler, tables, np.empty(0)
 
     def __call__(
-        self,
-        state: Any,
-        k: int,
-        most: int,
-        problem: CountedProblem,
-        network: Network,
-        rng: np.random.Generator,
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
         sampler, graph = self._sampler, network.graph
         state, tick = sampler.draw_ticks(state, k, network, _Normals(rng))
@@ -203,7 +196,6 @@ class _Gossip:
     def _reach(self, times: int) -> None:
         """Have levels of the trigger for agents that are active so many times."""
         if len(self._levels) <= times:
-            assert self._sampler.threshold is not None and self._sampler.decay is not None
             numbers = np.arange(2.0 * times + 1).clip(1)
             self._levels = self._sampler.threshold * numbers**-self._sampler.decay
 
