@@ -103,7 +103,8 @@ def sample_chains(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )
                 callbacks = [recorder, _Bar(advance)]
-                run(sampler, counted, running, block, iterations, noise, callbacks, recorder.next_due)
+                due = recorder.next_due
+                run(sampler, counted, running, block, iterations, noise, callbacks, due)
                 traces.append(recorder.trace())
     except KeyboardInterrupt:
         if not traces and recorder is not None:

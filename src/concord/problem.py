@@ -67,7 +67,10 @@ class ChosenAgents(Protocol):
     """Gradients of a few agents, for samplers that move few at a time."""
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim).
+
+        agents: of each chain, or (few,), the same ones of all chains.
+        """
 
 
 @runtime_checkable
@@ -109,7 +112,8 @@ class Batched(Protocol):
         """Return gradients estimated from the points ``rows``, (chains, agents, batch).
 
         Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
-        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too.
+        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too. One that
+        has ``batch_gradient_of(agents, x, rows)`` estimates those of a few agents alone.
         """
 
 
@@ -156,9 +160,12 @@ class CountedProblem:
         return gradient
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of some agents, (chains, few, dim), and count one of each."""
-        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
-        counted[self._chain, agents] = 1
+        """Return the gradients of some agents, (chains, few, dim), and count one of each.
+
+        agents: of each chain, (chains, few), or of all chains, (few,).
+        """
+        counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
+        np.put_along_axis(counted, agents, 1, axis=-1)
         self.gradients = self.gradients + counted
         if self._chooses:
             chosen: np.ndarray = self.problem.gradient_of(agents, x)
@@ -198,8 +205,8 @@ class CountedProblem:
     ) -> tuple[np.ndarray, Any]:
         """Return what the problem's own ``minimize_one`` does, and count it."""
         x, cost = self.problem.minimize_one(agent, linear, curvature, start)
-        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
-        counted[:, agent] = cost
+        counted = np.zeros((*np.shape(cost), self.problem.agents), dtype=np.int64)
+        counted[..., agent] = cost
         self.gradients = self.gradients + counted
         return x, cost
 

@@ -107,7 +107,7 @@ class Coefficients(NamedTuple):
 
 @runtime_checkable
 class Langevin(Protocol):
-    """A sampler whose step is that of ``Coefficients``, of which many can be compiled (``fast``)."""
+    """A sampler whose step is that of ``Coefficients``; several of it can be compiled (``fast``)."""
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
         """Return those of step k, or of several, (steps,)."""

@@ -222,7 +222,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
         ({"sweep": {"a": {"key": 3, "values": [1]}}}, "sweep.a.key: 3 is not a key of a run"),
         ({"sweep": {"a": {"key": "agents", "values": 3}}}, "sweep.a.values: 3 is not a list of"),
         ({"problem": {"name": ["linear"]}}, "problem.name: ['linear'] is not a text"),
-        ({"agents": 10**9}, "agents: 1000000000 is above 100000000; give 100000000 or less"),
+        ({"agents": 10**9}, "agents: 1000000000 is above 1000000; give 1000000 or less"),
         ({"agents": 2001, "topology": "complete"}, "topology: 2001 agents are too many for kind"),
         ({"iterations": 10**18}, "iterations: 1000000000000000000 is above 1000000000"),
         ({"record": {"agents": []}}, "record.agents: it names no agent; leave it out"),

@@ -18,7 +18,8 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
-from concord.metrics import _laws
+from concord.laws.law import mean_step
+from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
@@ -67,9 +68,9 @@ def stable(
     """
     try:
         return exact.stable_limit(
-            lambda step: _laws.contraction(sampler_of(step), problem, network), value, 1e-3
+            lambda step: mean_step(sampler_of(step), problem, network), value, 1e-3
         )
-    except _laws.NoLaw:
+    except NoLaw:
         return np.inf
 
 

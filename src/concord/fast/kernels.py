@@ -79,8 +79,9 @@ def share(middle, point, weight):  # type: ignore[no-untyped-def]
 def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
     """Write the tied mixture's gradients at x, (m, 2), into out.
 
-    points: (n, m), the last of a column may be none. totals: their numbers and sums, (2, m). model: whether the second mean is theta_1 + theta_2, the precision of a component, and
-    those of an agent's share of the prior. sums: room for five rows, (5, m).
+    points: (n, m), the last of a column may be none. totals: their numbers and sums, (2, m).
+    model: whether the second mean is theta_1 + theta_2, the precision of a component, and those of
+    an agent's share of the prior. sums: room for five rows, (5, m).
     """
     tied, precision = model[0], model[1]
     weight, middle, mean, number, total = sums[0], sums[1], sums[2], sums[3], sums[4]

@@ -14,11 +14,13 @@ import numpy as np
 
 import concord
 from concord import contracts
+from concord.arena import linearized
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError, short
 from concord.laws import exact
+from concord.laws.law import LARGEST, law_of_run
 from concord.library.distances import divergence, warn_of
-from concord.metrics import Measurement, _laws, _linearized, stable_step
+from concord.metrics import Measurement, stable_step
 from concord.networks.conditions import network_under
 from concord.networks.network import Network
 from concord.networks.own import network as network_of
@@ -200,9 +202,9 @@ def law(
     own.sampler.params.check(problem, own.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
         if approximate and not isinstance(problem, Quadratic):
-            found = _linearized.law_of(measurement)
+            found = linearized.law_of_run(measurement)
         else:
-            found = _laws.law_of(measurement, _laws.LARGEST)
+            found = law_of_run(measurement, LARGEST)
     if said := divergence(found):
         warn_of(own.sampler.kind, said, _smaller_step(measurement))
     return found

@@ -23,6 +23,7 @@ from concord.contracts import Curved, Label
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
+from concord.laws.read_off import StepReader
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
@@ -158,8 +159,7 @@ def _linear(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = gossip_ula.choices(problem, m.network, plain)
-    assert choices is not None
+    choices = StepReader(plain, problem, m.network).choices()
     start = exact.initial(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
     squares = _Squares.of(problem, m, params)

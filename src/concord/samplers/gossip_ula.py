@@ -138,6 +138,11 @@ class GossipULA(Sampler):
                 "threshold, decay: a trigger needs both, and nothing else takes them; give both "
                 "with communication: triggered, or neither"
             )
+        if self.known == "start" and not triggered:
+            raise ConcordError(
+                f"known: communication: {self.communication} does not use start; remove it, or set "
+                "communication: triggered"
+            )
         if self.local_steps is not None and triggered:
             raise ConcordError(
                 "local_steps: a trigger compares samples of steps taken one by one; use "
@@ -157,7 +162,7 @@ class GossipULA(Sampler):
     def draw_ticks(
         self, state: State, k: int, network: Network, rng: np.random.Generator
     ) -> tuple[State, int]:
-        """Return the state with what is drawn of tick k, which it draws if need be, and its place."""
+        """Return the state with what is drawn of tick k, drawing it if need be, and its place."""
         (chains, _, dim), steps = state.x.shape, self.local_steps or 1
         ticks = count_steps_ahead(rng, 2 * chains * dim * steps, NORMALS_PER_DRAW)
         tick = k % ticks

@@ -5,6 +5,7 @@ hundred steps: what is right for small ones only is seen. Where a test is one of
 right sampler with a probability below ``LEVEL`` (see ``least_p``).
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from scipy import stats
 from concord.contracts import AffineSampler, ReadOut, declared
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.networks.topology import Topology
 from concord.problems._quadratic import QuadraticProblem
-from concord.sampling import spent
 from concord.sampling.schedules import Schedule
 from concord.testing import variants
 from concord.testing._outcome import ROUNDING, Inapplicable, expect
@@ -46,33 +47,49 @@ SHRINKS, CLOSE = 0.6, 1e-3
 ROUGH, SURE = 0.1, 6.5
 
 
-def pays_for_what_it_uses(module: Any) -> None:
-    """``Info`` counts the gradients that a step uses, and what agents learn of each other."""
-    late, seed = int(stream("late").integers(21, 120)), int(stream("spent").integers(1 << 30))
-    graphs = [*variants.drawn_networks(), *GRAPHS]
-    tried = 0
-    for number, params in enumerate(variants.variants(module)):
-        if spent.slips(module, params):
-            continue
-        fits = [Case(module, g, variants.problem(g.agents, 2 + number % 2), params) for g in graphs]
-        fits = [case for case in fits if case.allowed]
-        if not fits:
-            continue
-        # Each on the tree or on another, but the first on both.
-        other = fits[1 + number % (len(fits) - 1)] if len(fits) > 1 else fits[0]
-        chosen = [fits[0], other] if number < 4 else [fits[0] if number % 2 else other]
-        for case in chosen:
-            steps = (2, late) if not tried else (1 + (number + seed) % 5,)
-            tried += 1
-            why = spent.unpaid(module, params, case.prob, case.graph, seed, steps)
-            expect(not why, why, case)
-    expect(bool(tried), "it accepts none of the networks and options tried")
+# The members of a problem that a sampler of gradients asks for.
+ASKED = (
+    *("agents", "dim", "counts", "dtype", "prior_gradient", "potential", "gradient"),
+    *("batch_gradient", "hessian_product", "gradient_at", "prox"),
+)
+
+
+def a_step_hears_neighbors_alone(module: Any) -> None:
+    """On a tree an agent that is farther than vectors go in a step has no effect."""
+    tree, params = variants.drawn_networks()[0], constant(next(variants.variants(module)))
+    case = Case(module, tree, variants.problem(tree.agents, 2), params)
+    if not case.allowed:
+        raise Inapplicable("it takes no tree with its first options")
+    x0 = case.start(3, 0)
+    state, step = case.begin(x0.copy(), stream("heard"))
+    state, info = step(state, 0, stream("heard", "step"))
+    reach = int(np.max(info.broadcasts, initial=1)) * declared(module, "TURNS")
+    first = np.array(state.x)
+    for agent in range(tree.agents):
+        other = x0.copy()
+        other[:, agent] += 1.0
+        state, step = case.begin(other, stream("heard"))
+        state, _ = step(state, 0, stream("heard", "step"))
+        far = _farther(tree, agent, reach)
+        why = f"agent {agent} has an effect on others, to whom {reach} vectors of a step do not get"
+        expect(_alike(first[:, far], state.x[:, far]), why, case)
+
+
+def _farther(graph: Topology, agent: int, reach: int) -> list[int]:
+    """Return the agents to which more than so many edges lead from an agent."""
+    near = {agent}
+    for _ in range(reach):
+        near |= {int(other) for one in near for other in graph.neighbors[one]}
+    return sorted(set(range(graph.agents)) - near)
 
 
 def asks_for_gradients_alone(module: Any) -> None:
     """A sampler that runs on gradients alone ends there too where more is known of a problem."""
     for number, case in enumerate(drawn(module)):
-        alone = case._replace(prob=spent.watched(case.prob, None, spent.Tally(), whole=False))
+        plain = {name: getattr(case.prob, name) for name in ASKED if name in dir(case.prob)}
+        prob: Any = SimpleNamespace(**plain, posterior=None)
+        prob.from_chain = lambda first, prob=prob: prob
+        alone = case._replace(prob=prob)
         x0 = case.start(3, number)
         try:
             if not alone.allowed:
@@ -306,8 +323,6 @@ def stays_at_the_mode_without_noise(module: Any) -> None:
     if law := declared(module, "BIASED"):
         raise Inapplicable(f"it says that it samples another law: {law}")
     for case in drawn(module):
-        if spent.slips(module, case.params):
-            continue
         mode = stream("mode").standard_normal(case.prob.dim)
         there = case._replace(prob=Near(case.prob.agents, case.prob.dim, mode))
         x0 = np.tile(mode, (3, case.prob.agents, 1))
@@ -365,7 +380,7 @@ def _by_chains(case: Case) -> str:
 
 CHECKS = (
     stays_at_the_mode_without_noise,
-    pays_for_what_it_uses,
+    a_step_hears_neighbors_alone,
     asks_for_gradients_alone,
     a_step_is_a_function_of_its_state,
     noise_is_fresh,
