@@ -102,7 +102,7 @@ def sample_chains(
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )
-                callbacks = [recorder, _Bar(advance)]
+                callbacks: list[Any] = [recorder, _Bar(advance)]
                 due = recorder.next_due
                 run(sampler, counted, running, block, iterations, noise, callbacks, due)
                 traces.append(recorder.trace())

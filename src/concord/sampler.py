@@ -96,21 +96,16 @@ class ReadOut(Protocol):
 class Coefficients(NamedTuple):
     """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
 
-    matrix: M, of what all agents send; None: the identity, and nothing is sent. Of several steps
-    gain and sd have their axis, (steps,), and so has M where it changes, (steps, agents, agents).
+    A sampler of this step may have ``coefficients(k, network)``, from which ``fast`` compiles it.
+    There k may be several steps, (steps,), which gain and sd then have as an axis, and M where it
+    changes, (steps, agents, agents).
+
+    matrix: M, of what all agents send; None: the identity, and nothing is sent.
     """
 
     matrix: Any
     gain: Any
     sd: Any
-
-
-@runtime_checkable
-class Langevin(Protocol):
-    """A sampler whose step is that of ``Coefficients``; several of it can be compiled (``fast``)."""
-
-    def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return those of step k, or of several, (steps,)."""
 
 
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:

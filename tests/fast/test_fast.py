@@ -10,21 +10,24 @@ import pytest
 
 from concord import fast
 from concord.chains import Labels, sample_chains
-from concord.networks.conditions import network_under
+from concord.minibatches import Batches
+from concord.networks.network import Network
 from concord.networks.own import network as network_of
 from concord.options import build
 from concord.problems import _quadratic
 from concord.problems.kinds import tied_mixture
 from concord.record import Diverged, Record
 from concord.runs.run import ChosenSampler
+from concord.samplers import de_sgld, gossip_ula
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.streams import generator
 
-numba = pytest.mark.skipif(
-    importlib.util.find_spec("numba") is None, reason="numba is not installed"
-)
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+if HAS_NUMBA:
+    from concord.fast import kernels, steps
 ROOT = Path(__file__).parents[2]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
@@ -66,7 +69,7 @@ def traces(sampler, problem, chains=4, graph="ring", network=None, iterations=60
             labels=Labels(run="r"), **options,
         )  # fmt: skip
 
-    compiled = fast.compile_steps(sampler, 10**9, 1)
+    compiled = fast.compile_steps(sampler, 10**9, (1, 1, 1))
     assert compiled is not sampler
     plain = []
 
@@ -126,43 +129,155 @@ def test_chains_are_those_of_plain_steps(sampler: str, problem: str) -> None:
 @pytest.mark.parametrize("kind", ["de_sgld", "gossip_ula"])
 def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: str) -> None:
     record = Record(at=(0, 1, 9, 10, 30), probes=("consensus_error",))
-    found = traces(sampler_of(kind, **STEP), mixture(5, data_sets=3, points=20), 120, record=record)
+    problem = mixture(5, data_sets=3, points=20)
+    found = traces(sampler_of(kind, **STEP), problem, 120, record=record)
     check(*found[:2])
+    assert sorted(set(found[2])) == [0, 9]
 
 
 @numba
-@pytest.mark.parametrize("sampler", ["c_ula", "de_sgld", "d_ula", "gossip", "gossip triggered"])
+def test_ticks_that_are_drawn_together_end_where_those_of_plain_steps_do(monkeypatch) -> None:
+    monkeypatch.setattr(gossip_ula, "NORMALS_PER_DRAW", 16 * 25)  # every 25 ticks
+    problem, sampler = quadratic(5, 2), sampler_of("gossip_ula", **STEP)
+    check(*traces(sampler, problem, record=Record(every=40), iterations=120)[:2])
+
+
+GROWING = {
+    "c_ula": ("c_ula", {"step_size": 9.0}),
+    "de_sgld": ("de_sgld", {"step_size": 3.0}),
+    "d_ula": ("d_ula", {"step_size": 0.05, "fusion": 3.0}),
+    "gossip": ("gossip_ula", {"step_size": 2.0}),
+    "gossip triggered": ("gossip_ula", {"step_size": 2.0, **TRIGGER}),
+}
+
+
+@numba
+@pytest.mark.parametrize("sampler", GROWING)
 @pytest.mark.parametrize("problem", ["quadratic 2", "mixture"])
 def test_chains_diverge_at_the_iteration_of_plain_steps(sampler: str, problem: str) -> None:
-    kind, options = SAMPLERS[sampler]
-    growing = {"kind": "constant", "a": 5.0} if kind == "c_ula" else 3.0
-    own = sampler_of(kind, **{**options, "step_size": growing if kind != "c_ula" else 9.0})
-    posterior = PROBLEMS[problem](1 if kind == "c_ula" else 5)
-    expected, found, _ = traces(own, posterior, record=Record(every=50), iterations=300)
+    kind, options = GROWING[sampler]
+    own, posterior = sampler_of(kind, **options), PROBLEMS[problem](1 if kind == "c_ula" else 5)
+    options = {"record": Record(every=50), "iterations": 300}
+    expected, found, plain = traces(own, posterior, **options)
     np.testing.assert_array_equal(found["diverged_at"], expected["diverged_at"])
     assert (found["diverged_at"] % 50 > 0).any()
-    np.testing.assert_array_equal(found["unicasts"], expected["unicasts"])
+    for name in {"unicasts", "broadcasts", "gradients", "activations"} & found.variables.keys():
+        np.testing.assert_array_equal(found[name], expected[name])
+    assert len(plain) < 30
     with pytest.raises(Diverged):
-        traces(own, posterior, record=Record(every=50), iterations=300, strict=True)
+        traces(own, posterior, strict=True, **options)
 
 
-def slow(**conditions):
-    network = network_of("ring", 5, **conditions)
-    return network_under(network.graph, network.conditions, "network", "simultaneous")
+class Slower(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        return super().step(state, k // 2, problem, network, rng)
+
+
+def other(kind):
+    problem = quadratic(5, 2)
+    return kind(problem.gram, problem.shift)
+
+
+UNSUITED = {
+    "loss": {
+        "network": lambda: network_of(
+            "ring", 5, loss={"kind": "bernoulli", "rate": 0.3, "direction": "link"}
+        )
+    },
+    "a clock": {"network": lambda: network_of("ring", 5, link={"latency": 1.0})},
+    "one after another": {
+        "network": lambda: Network(network_of("ring", 5).graph, order="in_place")
+    },
+    "mini-batches": {"batches": lambda: Batches(batch_size=2)},
+    "large states": {"chains": lambda: 1000},
+    "little between recorded iterations": {"record": lambda: Record(every=3)},
+    "a step of its own": {"sampler": lambda: Slower(Schedule(0.01))},
+    "another problem": {"problem": lambda: other(Other)},
+    "local steps": {"sampler": lambda: sampler_of("gossip_ula", **STEP, local_steps=2)},
+    "a late prior": {
+        "sampler": lambda: sampler_of("d_ula", **FUSED, prior_gradient="after_mixing"),
+        "problem": lambda: other(WithPrior),
+    },
+}
+
+
+class Other(_quadratic.QuadraticProblem):
+    def gradient(self, x):
+        return 2 * super().gradient(x)
+
+
+class WithPrior(_quadratic.QuadraticProblem):
+    def prior_gradient(self, x):
+        return x
 
 
 @numba
-@pytest.mark.parametrize(
-    ("sampler", "options"),
-    [
-        ("de_sgld", {"network": lambda: network_of("ring", 5, loss=0.3)}),
-        ("de_sgld", {"network": lambda: in_place()}),
-        ("d_ula in_place", {"graph": "ring"}),
-    ],
-)
-def test_nothing_is_compiled_where_something_happens(sampler: str, options) -> None:
-    pass
+@pytest.mark.parametrize("what", UNSUITED)
+def test_steps_are_plain_where_they_are_not_compiled(what: str, monkeypatch) -> None:
+    options = {name: make() for name, make in UNSUITED[what].items()}
+    sampler = options.pop("sampler", None) or sampler_of("de_sgld", **STEP)
+    problem = options.pop("problem", None) or mixture(5)
+    monkeypatch.setattr(steps, "SMALL", 100)
+    expected, found, plain = traces(sampler, problem, iterations=21, **options)
+    assert plain == list(range(21)) * (len(plain) // 21) and plain
+    for name, (_, values) in expected.variables.items():
+        np.testing.assert_array_equal(found[name], values)
 
 
-def in_place():
-    pass
+@numba
+def test_kernels_are_kept_on_disk() -> None:
+    for kernel in (kernels.take_langevin_steps, kernels.take_gossip_ticks):
+        assert kernel._cache.cache_path.endswith("__pycache__")
+
+
+def test_short_runs_are_plain(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "_works", lambda: True)
+    sampler = sampler_of("de_sgld", **STEP)
+    assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
+    assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
+
+
+def test_samplers_with_a_read_out_are_plain(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "_works", lambda: True)
+    sampler = sampler_of("consensus_mc", step_size=0.1)
+    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+
+
+def test_all_goes_on_without_numba(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "find_spec", lambda name: None)
+    fast._works.cache_clear()
+    try:
+        sampler = sampler_of("de_sgld", **STEP)
+        assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+    finally:
+        fast._works.cache_clear()
+
+
+def test_a_broken_numba_is_reported_once(tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('it needs another NumPy')")
+    script = """
+from concord import fast
+from concord.samplers.de_sgld import DESGLD
+from concord.sampling.schedules import Schedule
+one = DESGLD(Schedule(0.1))
+for _ in range(2):
+    assert fast.compile_steps(one, 10**9, (1, 1, 1)) is one
+"""
+    path = f"{tmp_path}:{ROOT / 'src'}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "concord: numba is installed, but cannot be used (ImportError: it needs another NumPy); "
+        "runs take longer; install the version of envs/requirements.lock, or remove numba\n"
+    )
+
+
+def test_nobody_imports_numba_unasked() -> None:
+    script = "import sys; from concord import fast, chains; print('numba' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "False\n"

@@ -24,11 +24,8 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
     a numba that works.
     """
     blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
-    if (
-        iterations * (numbers + blocks * CALLS) < WORTH
-        or isinstance(sampler, ReadOut)
-        or not _works()
-    ):
+    short = iterations * (numbers + blocks * CALLS) < WORTH
+    if short or isinstance(sampler, ReadOut) or not _works():
         return sampler
     from concord.fast.steps import CompiledSampler
 

@@ -104,16 +104,17 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
 
 
 @compiled
-def take_langevin_steps(x, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore
-    """Take steps x' = M x - gain grad f(x) + sd w in x, (chains, agents, dim); return how many.
+def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore
+    """Take steps x' = M x - gain grad f(x) + sd w from x, (chains, agents, dim); return how many.
 
-    rows: where the entries of M begin by rows, and their columns. values: the entries, (1, entries)
-    or (steps, entries). gain, sd: (steps,). quadratic, mixture: tables of one, and None.
+    They lead to spare and x in turns. rows: where M's entries begin by rows, and their columns.
+    values: the entries, (1, entries) or (steps, entries). gain, sd: (steps,). quadratic, mixture:
+    tables of one, and None.
     """
     starts, columns = rows
     chains, agents, dim = x.shape
     inside, places = is_inside(x, most), np.arange(chains * agents)
-    old, new, g, w, sums = x, x.copy(), x.copy(), x.copy(), np.empty((5, chains * agents))
+    old, new, g, w, sums = x, spare, x.copy(), x.copy(), np.empty((5, chains * agents))
     for step in range(len(gain)):
         flat, slopes = old.reshape(-1, dim), g.reshape(-1, dim)
         if quadratic is not None:
@@ -132,19 +133,11 @@ def take_langevin_steps(x, rng, rows, values, gain, sd, quadratic, mixture, dims
                         new[c, i, k] += entries[e] * old[c, columns[e], k]
                 for k in range(len(dims)):
                     new[c, i, k] += sd[step] * w[c, i, k] - gain[step] * g[c, i, k]
-            if inside[c]:
-                for i in range(agents):
-                    for k in range(len(dims)):
-                        left |= not abs(new[c, i, k]) < most
-        old, new = new, old
-        if left or step == len(gain) - 1:
-            if step % 2 == 0:  # an assignment to all of it takes seconds to compile
-                for c in range(chains):
-                    for i in range(agents):
-                        for k in range(len(dims)):
-                            x[c, i, k] = old[c, i, k]
+                    left |= inside[c] and not abs(new[c, i, k]) < most
+        if left:
             return step + 1
-    return 0
+        old, new = new, old
+    return len(gain)
 
 
 @compiled

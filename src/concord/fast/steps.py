@@ -7,8 +7,6 @@ where every vector arrives at once.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,18 @@ from concord.networks.graph import DENSE_AGENTS
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.record import FINITE_RANGE
-from concord.sampler import Langevin, Positions
+from concord.sampler import Positions
 
 # Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
 SMALL, UNROLLED = 1 << 13, 8
 # Steps from which on a call pays, those that it takes at most, and entries of their matrices.
 FEWEST, MOST, ENTRIES = 4, 1000, 1 << 18
 
+GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
+QUADRATIC = "concord.problems._quadratic.QuadraticProblem.gradient"
+MIXTURE = "concord.problems.kinds.tied_mixture.TiedMixture.gradient"
+
 Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which one is None
-Several = Callable[..., tuple[Any, int]]
 
 
 class CompiledSampler:
@@ -34,7 +35,7 @@ class CompiledSampler:
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
-        self._several: Several | None = None
+        self._several: Any = None
 
     def __getattr__(self, name: str) -> Any:
         """Return what the sampler itself has."""
@@ -49,9 +50,9 @@ class CompiledSampler:
         few = x0.size <= SMALL and network.agents <= DENSE_AGENTS and x0.dtype == np.float64
         tables = tables_of(problem.problem, len(x0))
         if quiet and few and tables is not None and isinstance(rng, np.random.Generator):
-            if _is_langevin(self.sampler):
-                self._several = _Langevin(self.sampler, tables)
-            elif _is_gossip(self.sampler):
+            if _states_step(self.sampler):
+                self._several = _Langevin(self.sampler, network.agents, tables)
+            elif _method(self.sampler, "step") == GOSSIP and self.sampler.local_steps is None:
                 self._several = _Gossip(self.sampler, tables)
         return self.sampler.init(x0, problem, network, rng)
 
@@ -67,10 +68,8 @@ class CompiledSampler:
         return self._several(state, k, min(most, MOST), problem, network, rng)
 
 
-def _is_langevin(sampler: Any) -> bool:
+def _states_step(sampler: Any) -> bool:
     """Tell whether a sampler's step is the one that its coefficients state."""
-    if not isinstance(sampler, Langevin):
-        return False
     for kind in type(sampler).__mro__:
         if "coefficients" in vars(kind):
             return getattr(sampler, "prior_gradient", "with_likelihood") == "with_likelihood"
@@ -79,29 +78,18 @@ def _is_langevin(sampler: Any) -> bool:
     return False
 
 
-def _is_gossip(sampler: Any) -> bool:
-    """Tell whether a sampler's step is gossip ULA's, without local steps."""
-    known = _is_method_of("samplers.gossip_ula", "GossipULA", "step", sampler)
-    return known and sampler.local_steps is None
-
-
-def _is_method_of(module: str, kind: str, name: str, one: Any) -> bool:
-    """Tell whether an object's method is that of a class of this package.
-
-    The module is imported if it is: an import here would count it as code of every run.
-    """
-    found = sys.modules.get(f"concord.{module}")
-    return found is not None and getattr(type(one), name, None) is getattr(
-        getattr(found, kind), name
-    )
+def _method(one: Any, name: str) -> str:
+    """Return where a method is from, by name: what is imported here is code of every run."""
+    method = getattr(type(one), name, None)
+    return f"{getattr(method, '__module__', '')}.{getattr(method, '__qualname__', '')}"
 
 
 def tables_of(problem: Any, chains: int) -> Tables | None:
     """Return what kernels compute a problem's gradients from; None where there is no kernel."""
-    if _is_method_of("problems._quadratic", "QuadraticProblem", "gradient", problem):
+    if _method(problem, "gradient") == QUADRATIC:
         return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None
     sets = getattr(problem, "sets", [problem])
-    if not _is_method_of("problems.kinds.tied_mixture", "TiedMixture", "gradient", sets[0]):
+    if _method(sets[0], "gradient") != MIXTURE:
         return None
     each = [sets[chain % len(sets)] for chain in range(chains)]
     points = np.concatenate([one.points for one in each]).T.copy()
@@ -120,8 +108,8 @@ def _dims(dim: int) -> Any:
 class _Langevin:
     """Takes several steps x' = M x - gain grad f(x) + sd w."""
 
-    def __init__(self, sampler: Langevin, tables: Tables) -> None:
-        self._sampler, self._tables = sampler, tables
+    def __init__(self, sampler: Any, agents: int, tables: Tables) -> None:
+        self._sampler, self._tables, self._identity = sampler, tables, np.eye(agents)
         self._rows: tuple[Any, Any] = (None, None)  # of the last matrix
 
     def __call__(
@@ -129,19 +117,20 @@ class _Langevin:
     ) -> tuple[Any, int]:
         many = min(most, ENTRIES // network.agents**2)
         matrix, gain, sd = self._sampler.coefficients(np.arange(k, k + many), network)
-        if self._rows[0] is None or self._rows[0] is not matrix:
-            self._rows = matrix, _by_rows(np.eye(network.agents) if matrix is None else matrix)
+        weights = self._identity if matrix is None else matrix
+        if self._rows[0] is not weights:
+            self._rows = weights, _by_rows(weights)
         rows, values = self._rows[1]
-        x = state.x.copy()
+        x, spare = state.x.copy(), np.empty(state.x.shape)
         taken = kernels.take_langevin_steps(
-            *(x, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
+            *(x, spare, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
             network.count_mixes(taken, x)
         problem.pay(taken)
         problem.settle(None)
-        return Positions(x), taken
+        return Positions(spare if taken % 2 else x), taken
 
 
 def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -175,7 +164,9 @@ class _Gossip:
         known, times = x[:0], x[0, :0]
         if triggered:
             known, times = state.communicated.copy(), state.activations.copy()
-            self._reach(k + len(steps))
+            if len(self._levels) <= k + len(steps):  # the most that an agent has been active
+                numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
+                self._levels = sampler.threshold * numbers**-sampler.decay
         counts = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         taken = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks, 0]), amounts),
@@ -192,12 +183,6 @@ class _Gossip:
         if triggered:
             state = state._replace(communicated=known, activations=times)
         return state._replace(x=x), taken
-
-    def _reach(self, times: int) -> None:
-        """Have levels of the trigger for agents that are active so many times."""
-        if len(self._levels) <= times:
-            numbers = np.arange(2.0 * times + 1).clip(1)
-            self._levels = self._sampler.threshold * numbers**-self._sampler.decay
 
 
 class _Normals:
