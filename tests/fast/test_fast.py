@@ -10,6 +10,7 @@ import pytest
 
 from concord import fast
 from concord.chains import Labels, sample_chains
+from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.own import network as network_of
@@ -27,7 +28,7 @@ from concord.sampling.streams import generator
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 if HAS_NUMBA:
-    from concord.fast import kernels, steps
+    from concord.fast import kernels
 ROOT = Path(__file__).parents[2]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
@@ -189,7 +190,8 @@ UNSUITED = {
         "network": lambda: Network(network_of("ring", 5).graph, order="in_place")
     },
     "mini-batches": {"batches": lambda: Batches(batch_size=2)},
-    "large states": {"chains": lambda: 1000},
+    "many agents": {"problem": lambda: quadratic(65, 1)},
+    "large states": {"chains": lambda: 50, "problem": lambda: quadratic(60, 3)},
     "little between recorded iterations": {"record": lambda: Record(every=3)},
     "a step of its own": {"sampler": lambda: Slower(Schedule(0.01))},
     "another problem": {"problem": lambda: other(Other)},
@@ -213,15 +215,29 @@ class WithPrior(_quadratic.QuadraticProblem):
 
 @numba
 @pytest.mark.parametrize("what", UNSUITED)
-def test_steps_are_plain_where_they_are_not_compiled(what: str, monkeypatch) -> None:
+def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
     options = {name: make() for name, make in UNSUITED[what].items()}
     sampler = options.pop("sampler", None) or sampler_of("de_sgld", **STEP)
     problem = options.pop("problem", None) or mixture(5)
-    monkeypatch.setattr(steps, "SMALL", 100)
     expected, found, plain = traces(sampler, problem, iterations=21, **options)
     assert plain == list(range(21)) * (len(plain) // 21) and plain
     for name, (_, values) in expected.variables.items():
         np.testing.assert_array_equal(found[name], values)
+
+
+@numba
+@pytest.mark.parametrize("sampler", ["c_ula", "de_sgld", "gossip", "gossip triggered"])
+def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
+    kind, options = SAMPLERS[sampler]
+    problem = quadratic(1 if kind == "c_ula" else 5, 2)
+    one, sent = sampler_of(kind, **options), []
+    for own in (one, fast.compile_steps(one, 10**9, (1, 1, 1))):
+        x0 = np.ones((3, problem.agents, 2))
+        network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
+        network = network.start(x0)
+        run(own, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
+        sent.append(network.copied_bytes)
+    np.testing.assert_array_equal(*sent)
 
 
 @numba
