@@ -244,8 +244,10 @@ class Network(Summarized):
         assert self.clock is not None and self._rng is not None
         if k == 0:
             ticks = self.clock.ticks_under_way(self._vector_bytes)
-            delay = happenings.Delay(ticks)
-            self._postponed = delay.start(self.graph, self.chains, self._rng) if ticks else None
+            self._postponed = None
+            if ticks:
+                delay = happenings.Delay(ticks)
+                self._postponed = delay.start(self.graph, self.chains, self._rng)
         if self._postponed is not None:
             self._postponed(k, traffic)
 
