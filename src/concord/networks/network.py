@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,11 +22,19 @@ from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
 from concord.networks.lanes import Lane
 from concord.networks.weights import mixing_matrix
-from concord.options import plain
+from concord.options import Options, plain
 from concord.summary import Summarized
 
 OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
+
+
+class Ordered(Options):
+    """In which order agents move."""
+
+    update_order: Annotated[
+        Order, "agents move all at once, or one after another seeing neighbors that have moved"
+    ] = "simultaneous"
 
 
 class Network(Summarized):
