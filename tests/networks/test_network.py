@@ -206,7 +206,6 @@ def test_a_server_averages():
     [
         (network("complete", 5), 20, 5),  # to each neighbor, or on the air
         (network("server", 5), 10, 10),  # up and down
-        (network("server", 5, average_by="ring_all_reduce"), 8, 8),  # along a ring 2 (N - 1)
     ],
 )
 def test_averages_of_all_are_the_same_and_their_prices_are_not(net, unicasts, broadcasts):

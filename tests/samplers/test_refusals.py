@@ -262,7 +262,7 @@ def test_what_samplers_refuse(sampler, problem, net, options, message):
         ("admm", KEPT, {}),
         ("gossip_ula", LOSSY, {}),
         ("gossip_ula", "ring", TRIGGER),
-        ("dg_lmc", {"kind": "server", "average_by": "ring_all_reduce"}, {}),
+        ("dg_lmc", "server", {}),
         ("dg_lmc", "server", {"coupling": [[[1.0, 0.0], [0.0, 1.0]]] * 4}),
         ("d_ula", "ring", {"prior_gradient": "after_mixing"}),
     ],
