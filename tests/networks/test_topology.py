@@ -415,7 +415,10 @@ def test_ways_links_and_sums_over_them(graph):
     for way, back in enumerate(graph.way_back):
         assert (graph.links == graph.links[way]).nonzero()[0].tolist() == sorted({way, int(back)})
     values = np.arange(2.0 * len(ways)).reshape(-1, 2)
-    sent = [sum((values[w] for w, (_, j) in enumerate(ways) if j == a), np.zeros(2)) for a in range(graph.agents)]
+    sent = [
+        sum((values[w] for w, (_, j) in enumerate(ways) if j == a), np.zeros(2))
+        for a in range(graph.agents)
+    ]
     np.testing.assert_array_equal(graph.add_up_sent(values), np.reshape(sent, (-1, 2)))
     if ways:
         most = [max(values[w, 0] for w, other in enumerate(ways) if other[0] == i) for i, _ in ways]

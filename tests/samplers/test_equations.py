@@ -116,9 +116,7 @@ def test_de_sghmc(net):
 def test_de_sghmc_starts_with_normal_velocities():
     problem = Regression(4, 2)
     state = steps_of(DESGHMC(0.1, 1.0, initial_velocity_sd=2.0), problem, STAR, 0).states[0]
-    np.testing.assert_array_equal(
-        state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2))
-    )
+    np.testing.assert_array_equal(state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2)))
 
 
 @pytest.mark.parametrize("taken", ["with_likelihood", "after_mixing"])

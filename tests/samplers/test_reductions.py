@@ -45,7 +45,9 @@ def close(one, other, **given):
     np.testing.assert_allclose(one, other, **{"rtol": 1e-11, "atol": 1e-12, **given})
 
 
-@pytest.mark.parametrize("batches", [{}, {"batch_size": 3}, {"batch_size": 2, "batch_order": "epochs"}])
+@pytest.mark.parametrize(
+    "batches", [{}, {"batch_size": 3}, {"batch_size": 2, "batch_order": "epochs"}]
+)
 @pytest.mark.parametrize(
     "sampler",
     [
@@ -198,7 +200,11 @@ def test_mini_batches_are_tracked_as_they_were_drawn():
 
 @pytest.mark.parametrize(
     "kind",
-    [{"kind": "qsgd", "bits": 3}, {"kind": "top_k", "share": 0.5}, {"kind": "rand_k", "share": 0.5}],
+    [
+        {"kind": "qsgd", "bits": 3},
+        {"kind": "top_k", "share": 0.5},
+        {"kind": "rand_k", "share": 0.5},
+    ],
     ids=lambda each: each["kind"],
 )
 def test_the_average_of_choco_does_not_depend_on_its_compression(kind):

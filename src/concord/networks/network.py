@@ -65,12 +65,7 @@ class Network(Summarized):
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
         self.on_loss, self.order, self.barrier = on_loss, order, barrier
         self.compute, self.link = compute, link
-        if order == "in_place" and graph.server_messages is not None:
-            raise ConcordError(
-                f"update_order: in_place has no meaning on {graph.name}, which averages at once; "
-                "use simultaneous, or topology complete"
-            )
-        if order == "in_place" and not self.is_lossless:
+        if order == "in_place" and not (self.is_lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place has no meaning where not every agent hears each neighbor's "
                 "vector; use simultaneous, or a topology without a server and without network"
