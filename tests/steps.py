@@ -59,7 +59,7 @@ class Quadratic(Bare):
         return self.hessian_product(x, x) - self.shift
 
     def gradient_of(self, agents, x):
-        return np.einsum("cade,cae->cad", self.gram[agents], x) - self.shift[agents]
+        return (self.gram[agents] @ x[..., None])[..., 0] - self.shift[agents]
 
     def hessian_product(self, x, v):
         return np.einsum("ade,cae->cad", self.gram, v)
@@ -70,6 +70,10 @@ class Quadratic(Bare):
     def minimize(self, linear, curvature, start):
         precision = self.gram + curvature[:, None, None] * np.eye(self.dim)
         return np.linalg.solve(precision, (linear + self.shift)[..., None])[..., 0], 1
+
+    def minimize_one(self, agent, linear, curvature, start):
+        precision = self.gram[agent] + curvature[agent] * np.eye(self.dim)
+        return np.linalg.solve(precision, (linear + self.shift[agent]).T).T, 1
 
 
 class Regression(Quadratic):

@@ -1,6 +1,7 @@
 """A run's chains: the loop that all advance in, blocks, spans, and the streams they draw from."""
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_what_runs_share():
 
 def test_problems_of_each_block_and_what_is_asked_of_them():
     class Each(Regression):
-        asked = []
+        asked: ClassVar[list[int]] = []
 
         def from_chain(self, first):
             Each.asked.append(first)
@@ -152,7 +153,7 @@ def test_starts_are_not_charged_and_each_step_is():
 
 
 def test_a_counted_problem_counts_what_is_asked():
-    """A product with a Hessian is worth two, a minimum what its solver says, few agents one each."""
+    """A product with a Hessian is worth two, a minimum what its solver says, one each of a few."""
     problem, x = Regression(4, 2), start(Regression(4, 2))
     counted, few = CountedProblem(problem, 3), np.array([[0, 1], [2, 3], [0, 2]])
     np.testing.assert_array_equal(counted.gradient(x), problem.gradient(x))

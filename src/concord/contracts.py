@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
-    from concord.laws.switching import Choices
-    from concord.problem import Problem, Quadratic
+    from concord.problem import Problem
 
 Stream = Callable[[str], np.random.Generator]
 
@@ -271,24 +269,6 @@ class Sharing(Protocol):
 
     def shares(self, params: Any) -> bool:
         """Tell whether they have: one job measures them, and does that part once."""
-
-
-@runtime_checkable
-class AffineSampler(Protocol):
-    """A sampler whose law on quadratic problems is known (see ``concord.laws.exact``)."""
-
-    def affine(self, problem: Quadratic, network: Any, params: Any) -> Update | None:
-        """Return the law's update; None where these options have none."""
-
-
-@runtime_checkable
-class SwitchingSampler(Protocol):
-    """A sampler whose update is affine once a random choice is known (``laws.switching``)."""
-
-    def choices(
-        self, problem: Quadratic, network: Any, params: Any
-    ) -> Callable[[int], Choices] | None:
-        """Return what iteration k chooses from; None where these options have no such law."""
 
 
 @runtime_checkable

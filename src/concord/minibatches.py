@@ -104,7 +104,7 @@ class MiniBatches:
         return self._estimate(x, self._draw(self._rng))
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the estimates of these agents, (chains, few), at x, (chains, few, dim).
+        """Return the estimates of these agents, (chains, few) or (few,), at x, (chains, few, dim).
 
         Points are drawn for all agents, as ``gradient`` draws them.
         """

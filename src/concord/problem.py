@@ -67,7 +67,10 @@ class ChosenAgents(Protocol):
     """Gradients of a few agents, for samplers that move few at a time."""
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim).
+
+        agents: of each chain, or (few,), the same ones of all chains.
+        """
 
 
 @runtime_checkable
@@ -159,9 +162,12 @@ class CountedProblem:
         return gradient
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of some agents, (chains, few, dim), and count one of each."""
-        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
-        counted[self._chain, agents] = 1
+        """Return the gradients of some agents, (chains, few, dim), and count one of each.
+
+        agents: of each chain, (chains, few), or of all chains, (few,).
+        """
+        counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
+        np.put_along_axis(counted, agents, 1, axis=-1)
         self.gradients = self.gradients + counted
         if self._chooses:
             chosen: np.ndarray = self.problem.gradient_of(agents, x)
@@ -201,8 +207,8 @@ class CountedProblem:
     ) -> tuple[np.ndarray, Any]:
         """Return what the problem's own ``minimize_one`` does, and count it."""
         x, cost = self.problem.minimize_one(agent, linear, curvature, start)
-        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
-        counted[:, agent] = cost
+        counted = np.zeros((*np.shape(cost), self.problem.agents), dtype=np.int64)
+        counted[..., agent] = cost
         self.gradients = self.gradients + counted
         return x, cost
 

@@ -53,8 +53,7 @@ class TwoSteps(EXTRASGLD):
         for agent, row in enumerate(weights):
             average = row @ new
             y = h * x[:, agent] + (1 - h) * average + first[:, agent]
-            which = np.full((len(x), 1), agent)
-            gradient = problem.gradient_of(which, y[:, None])[:, 0]
+            gradient = problem.gradient_of(np.array([agent]), y[:, None])[:, 0]
             mixed = average + row[agent] * (y - x[:, agent])
             new[:, agent] = mixed - eta * gradient + second[:, agent]
         network.announce(np.ones(network.agents, dtype=np.int64))

@@ -45,8 +45,9 @@ class ADMMInPlace(ADMM):
         if self.noise:
             w = rng.standard_normal(x.shape, dtype=x.dtype.type)
             push = push - np.sqrt(2) * degrees[:, None] * w
-        new, curvature = x.copy(), 2 * rho * degrees
+        moved, curvature = x.swapaxes(0, 1).copy(), 2 * rho * degrees  # agents first: fast sums
         for agent, degree in enumerate(degrees):
-            linear = rho * new[:, :degree].sum(axis=1) + push[:, agent]
-            new[:, agent] = problem.minimize_one(agent, linear, curvature, x[:, agent])[0]
+            linear = rho * moved[:degree].sum(axis=0) + push[:, agent]
+            moved[agent] = problem.minimize_one(agent, linear, curvature, x[:, agent])[0]
+        new = np.ascontiguousarray(moved.swapaxes(0, 1))
         return State(new, u + network.mix(network.laplacian(), new))
