@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types wheel test-lowest crate metadata clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability golden bench lint types wheel test-lowest crate metadata clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -24,8 +24,9 @@ help: ## list the targets
 
 setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
 
-reproduce: $(READY) ## every figure and table that needs no download, into results/
+reproduce: $(READY) ## every figure and table that needs no download, into results/; no verdicts
 	$(SNAKEMAKE) $(ARGUMENTS)
+	@echo "Figures and tables are made. Next: '$(SNAKEMAKE) ledger' makes the verdicts and the runs that only they read, 'make site' shows what has been made."
 
 arena: $(READY) ## every sampler on the same tasks, at the same price, into results/arena
 	$(SNAKEMAKE) arena $(ARGUMENTS)
@@ -78,6 +79,18 @@ schema: $(READY) ## config/study.schema.json, by which editors complete and expl
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
 
+# Each part is compared whatever the others say. The workflow comes before the runs at paper scale,
+# for the data that it fetches.
+GOLDEN := $(BIN)/python tests/golden/compare.py
+RECORDED = $(if $(RECORD),--record)
+golden: $(READY) ## are all numbers those that were recorded? RECORD=1 records them
+	@failed=0; \
+	$(GOLDEN) $(RECORDED) || failed=1; \
+	$(SNAKEMAKE) reproduce networks samplers ledger $(ARGUMENTS) --config scale=smoke results=build/golden || exit 1; \
+	$(GOLDEN) build/golden/smoke --scale smoke $(RECORDED) || failed=1; \
+	$(GOLDEN) build/golden/paper --scale paper --make $(RECORDED) || failed=1; \
+	exit $$failed
+
 bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results
 	$(BIN)/python tests/bench/bench.py -o results/bench.csv
@@ -96,7 +109,7 @@ types: $(READY) ## static types of src/
 
 clean: ## delete results/ (but its README), Snakemake's records and all caches; keep .venv and downloads
 	find results/. -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
-	rm -rf .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build/golden .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests workflow -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY):

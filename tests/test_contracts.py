@@ -77,7 +77,7 @@ CLASSES = [
 
 
 def members(protocol):
-    names = {name for cls in protocol.__mro__ for name in vars(cls).get("__annotations__", {})}
+    names = {name for cls in protocol.__mro__ for name in inspect.get_annotations(cls)}
     properties = {n for n, m in vars(protocol).items() if isinstance(m, property)}
     return {n for n in names if not n.startswith("_")} | properties | set(methods(protocol))
 

@@ -73,7 +73,6 @@ def test_languages_of_blocks_are_those_that_are_tried():
 
 
 def test_the_tutorial_on_ones_own_data(capsys):
-    pytest.importorskip("arviz")
     names = run(page("your-data.md"))
     assert names["table"].r_hat.max() < 1.05
     assert set(names["table"].index) >= {"x[3, 0]", "x_average[0]"}

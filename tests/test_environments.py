@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import importlib.util
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -21,8 +22,11 @@ ROOT = Path(__file__).resolve().parents[1]
 INDEX_NAMES = {"matplotlib-base": "matplotlib", "pytorch": "torch"}
 
 
-def read_lock() -> dict[str, Requirement]:
-    """Return {canonical name: exact requirement}; fail where one is not exact or has no hash."""
+def read_lock(python: str) -> dict[str, Requirement]:
+    """Return {canonical name: exact requirement} of all that this Python, or any system, needs.
+
+    Fail where one is not exact or has no hash.
+    """
     pins: dict[str, Requirement] = {}
     text = (ROOT / "envs/requirements.lock").read_text().replace("\\\n", "")
     for line in text.splitlines():
@@ -34,6 +38,9 @@ def read_lock() -> dict[str, Requirement]:
         (specifier,) = requirement.specifier
         assert specifier.operator == "==" and "*" not in specifier.version, line
         assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", hash) for hash in hashes), line
+        of_pythons = "python_full_version" in str(requirement.marker)
+        if of_pythons and not requirement.marker.evaluate({"python_full_version": python}):
+            continue
         assert name not in pins, f"envs/requirements.lock: {name} is pinned twice"
         pins[name] = requirement
     return pins
@@ -46,8 +53,12 @@ def read_conda(name: str) -> dict[str, list[str]]:
     return {INDEX_NAMES.get(package, package): rest for package, *rest in pins}
 
 
-PINS = read_lock()
-LOCK = {name: next(iter(pin.specifier)).version for name, pin in PINS.items()}
+def versions(python: str) -> dict[str, str]:
+    return {name: next(iter(pin.specifier)).version for name, pin in read_lock(python).items()}
+
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+LOCK = versions("3.12.0")  # conda's Python
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 RUN_TIME = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
@@ -59,9 +70,10 @@ DIRECT = RUN_TIME + [
 ]
 
 
+@pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("requirement", DIRECT, ids=lambda requirement: requirement.name)
-def test_lock_meets_pyproject(requirement: Requirement) -> None:
-    assert LOCK[canonicalize_name(requirement.name)] in requirement.specifier
+def test_lock_meets_pyproject(requirement: Requirement, python: str) -> None:
+    assert versions(f"{python}.0")[canonicalize_name(requirement.name)] in requirement.specifier
 
 
 @pytest.mark.parametrize(
@@ -108,10 +120,21 @@ def test_conda_models_is_concord_plus_its_libraries() -> None:
     pins, own = read_conda("models.yaml"), [*EXTRAS["pymc"], *EXTRAS["numpyro"]]
     for name in ("jax", "numpyro", "pymc"):
         assert f"{name}=={pins.pop(name)[0]}" in own
-    (numba,) = pins.pop("numba")  # that PyTensor takes
-    assert numba.startswith("0.65.") and pins == {
-        name: pin for name, pin in read_conda("concord.yaml").items() if name != "numba"
-    }
+    assert pins == read_conda("concord.yaml")
+
+
+@pytest.mark.thorough
+def test_the_extra_pymc_takes_the_versions_of_the_lock() -> None:
+    """What makes it and the extra `fast` one environment: PyTensor has a bound for numba."""
+    for name in ("pymc", "pytensor"):
+        try:
+            needs = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            pytest.skip("the extra is not installed: .venv/bin/python -m pip install -e '.[pymc]'")
+        for need in map(Requirement, needs):
+            pinned = LOCK.get(canonicalize_name(need.name))
+            if pinned is not None and need.marker is None:
+                assert pinned in need.specifier, need
 
 
 def test_conda_site_is_concord_plus_what_makes_pages() -> None:
@@ -292,5 +315,10 @@ def test_environment_holds_the_locked_versions() -> None:
         canonicalize_name(distribution.name): distribution.version
         for distribution in importlib.metadata.distributions()
     }
-    here = {name for name, pin in PINS.items() if pin.marker is None or pin.marker.evaluate()}
-    assert {name: installed.get(name) for name in here} == {name: LOCK[name] for name in here}
+    pins = read_lock(platform.python_version()).items()
+    locked = {
+        name: next(iter(pin.specifier)).version
+        for name, pin in pins
+        if pin.marker is None or pin.marker.evaluate()
+    }
+    assert {name: installed.get(name) for name in locked} == locked

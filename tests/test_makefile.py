@@ -35,6 +35,13 @@ def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
     assert not list((project / "src").iterdir())
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_reproduce_says_at_its_end_what_makes_verdicts():
+    done = subprocess.run(["make", "-n", "reproduce"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ledger' makes the verdicts" in done.stdout.splitlines()[-1]
+
+
 def test_marks_of_thorough_tests_stand_in_the_files_by_which_ci_finds_them():
     files = (path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_"))
     assert [path for path in files if "thorough" in path.read_text()] == []

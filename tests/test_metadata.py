@@ -1,12 +1,16 @@
 """What archives and catalogs read of the project."""
 
+import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
 
 import concord
+from concord.pages.site import build
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,6 +25,15 @@ def test_the_citation_has_the_version():
     stated = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert stated["version"] == concord.__version__
     assert stated["cff-version"] == "1.2.0" and stated["authors"] and stated["title"]
+
+
+def test_the_site_and_the_documents_are_of_this_version():
+    assert build.SETTINGS["version"] == concord.__version__
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "version" in project["dynamic"]  # one place states it
+    texts = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    stated = re.findall(r"(?:of |\()version (\d+\.\d+\.\d+)", texts)
+    assert max(stated, key=Version) == concord.__version__
 
 
 def test_authors_are_written_as_zenodo_has_them():

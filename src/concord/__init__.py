@@ -9,7 +9,7 @@ them at work.
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Where each name lives. As text, imported when asked for: importing the package stays fast, and
 # results do not depend on the code of what they do not use (``provenance.code`` follows imports).

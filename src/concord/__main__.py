@@ -217,7 +217,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
-    sub = command("ledger", "join studies' verdicts (.csv .md)", pages)
+    sub = command("ledger", "join studies' verdicts (.csv .md)", pages, expected)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
@@ -377,7 +377,7 @@ COMMANDS: dict[str, Command] = {
     "tabulate": _calls("stages.draw:tabulate", "study name results output"),
     "judge": _calls("stages.judge:judge", "study results output"),
     "survey": _calls("stages.survey:survey", "study results output figures"),
-    "ledger": _calls("stages.judge:ledger", "tables output"),
+    "ledger": _calls("stages.judge:ledger", "tables output expected"),
     "expect": _calls("claims.ledger:expect", "ledger expected page"),
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),

@@ -1,9 +1,7 @@
-"""The protocols: what samplers, problems, metrics and the loop offer each other.
+"""The protocols of plug-ins, and of what metrics ask of problems; samplers': ``concord.problem``.
 
-Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i. What a
-problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks
-``isinstance(problem, Quadratic)`` where it prepares, never within a step, and refuses in one
-sentence. ``isinstance`` sees whether the members exist, not what they are.
+Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i.
+``isinstance`` sees whether the members exist, not what they are.
 """
 
 from __future__ import annotations
@@ -21,10 +19,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
-    from concord.laws.switching import Choices
-    from concord.networks.topology import Topology
+    from concord.problem import Problem
 
 Stream = Callable[[str], np.random.Generator]
 
@@ -45,7 +41,7 @@ class BatchNoise(Protocol):
     """Moments of a quadratic problem's mini-batch gradients, by scale and pool of the batches.
 
     The error xi_i is that from the mean, which is the full gradient unless scale or pool make the
-    estimate biased (``concord.sampling.gradients``).
+    estimate biased (``concord.minibatches``).
     """
 
     def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
@@ -273,24 +269,6 @@ class Sharing(Protocol):
 
     def shares(self, params: Any) -> bool:
         """Tell whether they have: one job measures them, and does that part once."""
-
-
-@runtime_checkable
-class AffineSampler(Protocol):
-    """A sampler whose law on quadratic problems is known (see ``concord.laws.exact``)."""
-
-    def affine(self, problem: Quadratic, topology: Topology, params: Any) -> Update | None:
-        """Return the law's update; None where these options have none."""
-
-
-@runtime_checkable
-class SwitchingSampler(Protocol):
-    """A sampler whose update is affine once a random choice is known (``laws.switching``)."""
-
-    def choices(
-        self, problem: Quadratic, topology: Topology, params: Any
-    ) -> Callable[[int], Choices] | None:
-        """Return what iteration k chooses from; None where these options have no such law."""
 
 
 @runtime_checkable

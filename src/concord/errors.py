@@ -49,8 +49,8 @@ def short(value: object) -> str:
 
 
 _NEEDED = (
-    *("arviz", "h5netcdf", "jinja2", "matplotlib", "msgspec", "networkx", "numpy", "ot", "pandas"),
-    *("pooch", "scipy", "sklearn", "tqdm", "xarray", "yaml"),
+    *("arviz_stats", "h5netcdf", "jinja2", "matplotlib", "msgspec", "networkx", "numpy", "ot"),
+    *("pandas", "pooch", "scipy", "sklearn", "tqdm", "xarray", "yaml"),
 )
 
 

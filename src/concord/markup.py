@@ -18,6 +18,11 @@ def line(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in joined)
 
 
+def sentence(text: str) -> str:
+    """Return a title with a full stop, unless it ends with a mark of its own."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def rst(text: str) -> str:
     """Return a text for a paragraph of reStructuredText.
 

@@ -101,6 +101,20 @@ class MiniBatches:
         """Return gradients estimated from new mini-batches, (chains, agents, dim)."""
         return self._estimate(x, self._draw(self._rng))
 
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the estimates of these agents, (chains, few) or (few,), at x, (chains, few, dim).
+
+        Points are drawn for all agents, as ``gradient`` draws them.
+        """
+        rows, chain = self._draw(self._rng), np.arange(len(x))[:, None]
+        if hasattr(self.problem, "batch_gradient_of"):
+            estimate = self.problem.batch_gradient_of(agents, x, rows[chain, agents])
+        else:
+            everyone = np.zeros((len(x), self.problem.agents, self.problem.dim))
+            everyone[chain, agents] = x
+            estimate = self.problem.batch_gradient(everyone, rows)[chain, agents]
+        return self._scale(estimate, x, agents)
+
     def full_gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradients of all points."""
         gradient: np.ndarray = self.problem.gradient(x)
@@ -118,11 +132,14 @@ class MiniBatches:
         return self._estimate(x, rows) - self._estimate(reference, rows)
 
     def _estimate(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        estimate: np.ndarray = self.problem.batch_gradient(x, rows)
+        return self._scale(self.problem.batch_gradient(x, rows), x)
+
+    def _scale(self, estimate: np.ndarray, x: np.ndarray, agents: Any = slice(None)) -> np.ndarray:
+        """Return estimates whose likelihood stands for as many points as it is to."""
         if self._share is None:
             return estimate
         prior: np.ndarray = self.problem.prior_gradient(x)
-        return (estimate - prior) * self._share + prior
+        return (estimate - prior) * self._share[agents] + prior
 
 
 def _draw_independently(counts: np.ndarray, shape: tuple[int, int, int]) -> Draw:

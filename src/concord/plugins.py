@@ -269,20 +269,25 @@ def package_of(path: Path) -> str:
     """
     tree = parsed(path)
     names: set[str] = set()
+    samplers: set[str] = set()
     for node in tree.body:
         match node:
             case ast.FunctionDef(name=name):
                 names.add(name)
-            case ast.ClassDef(name=name, body=body):
+            case ast.ClassDef(name=name, body=body, bases=bases):
                 names.add(name)
-                if any(isinstance(n, ast.FunctionDef) and n.name == "step" for n in body):
+                written = any(isinstance(n, ast.FunctionDef) and n.name == "step" for n in body)
+                if written or any(isinstance(b, ast.Name) and b.id in samplers for b in bases):
                     names.add("step")
             case ast.Assign(targets=targets):
                 names |= {target.id for target in targets if isinstance(target, ast.Name)}
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
-            case ast.ImportFrom(names=aliases):
-                names |= {alias.asname or alias.name for alias in aliases}
+            case ast.ImportFrom(module=module, names=aliases):
+                imported = {alias.asname or alias.name for alias in aliases}
+                names |= imported
+                if (module or "").startswith("concord.samplers."):  # whose classes have a step
+                    samplers |= imported
     found = [p for p, package in PACKAGES.items() if names.issuperset(package.defines)]
     if len(found) == 1:
         return found[0]

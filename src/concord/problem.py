@@ -3,6 +3,10 @@ r"""Problems: posteriors that are split over agents.
 Agent i holds the potential :math:`f_i`, its data's negative log likelihood and its share of the
 prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim),
 and agent i is evaluated at its own :math:`x_i`.
+
+What a problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks
+``isinstance(problem, Quadratic)`` where it prepares, never within a step, and refuses in one
+sentence. ``isinstance`` sees whether the members exist, not what they are.
 """
 
 from __future__ import annotations
@@ -17,36 +21,60 @@ class Problem(Protocol):
     """A posterior split over agents.
 
     agents, dim: how many agents there are, and how many coordinates each x_i has.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> problem = concord.problems.gaussian(agents=4, dim=3)
+    >>> x = np.zeros((100, 4, 3))
+    >>> problem.gradient(x).shape
+    (100, 4, 3)
     """
 
     agents: int
     dim: int
+
+    @property
+    def posterior(self) -> Any:
+        """The exact posterior where it is Gaussian (``laws.gaussian.Gaussian``), else None."""
+
+    def from_chain(self, first: int) -> Problem:
+        """Return the problem whose chain 0 is this one's chain ``first``.
+
+        Chains are sampled in blocks, of which each sees its own problem; one whose chains have the
+        same data returns itself.
+        """
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradients of f_i at x_i, (chains, agents, dim)."""
 
 
 @runtime_checkable
-class Quadratic(Problem, Protocol):
+class Quadratic(Protocol):
     r"""Potentials :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`: affine samplers have laws.
 
     gram, shift: H_i, (agents, dim, dim), and b_i, (agents, dim).
     """
 
+    agents: int
+    dim: int
     gram: np.ndarray
     shift: np.ndarray
 
 
 @runtime_checkable
-class ChosenAgents(Problem, Protocol):
+class ChosenAgents(Protocol):
     """Gradients of a few agents, for samplers that move few at a time."""
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim).
+
+        agents: of each chain, or (few,), the same ones of all chains.
+        """
 
 
 @runtime_checkable
-class Proximal(Problem, Protocol):
+class Proximal(Protocol):
     """Minimizers of a potential plus a quadratic form.
 
     What depends on the curvature alone, such as an inverse, is kept for the last one.
@@ -72,7 +100,7 @@ class Proximal(Problem, Protocol):
 
 
 @runtime_checkable
-class Batched(Problem, Protocol):
+class Batched(Protocol):
     """Potentials that are sums over points, of which mini-batches can be drawn.
 
     counts: how many points each agent has, (agents,).
@@ -84,12 +112,13 @@ class Batched(Problem, Protocol):
         """Return gradients estimated from the points ``rows``, (chains, agents, batch).
 
         Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
-        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too.
+        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too. One that
+        has ``batch_gradient_of(agents, x, rows)`` estimates those of a few agents alone.
         """
 
 
 @runtime_checkable
-class WithPotential(Problem, Protocol):
+class WithPotential(Protocol):
     """Values of the potentials, for samplers that accept or reject."""
 
     def potential(self, x: np.ndarray) -> np.ndarray:
@@ -97,7 +126,7 @@ class WithPotential(Problem, Protocol):
 
 
 @runtime_checkable
-class WithHessians(Problem, Protocol):
+class WithHessians(Protocol):
     """Products with the Hessians of the potentials."""
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -117,6 +146,8 @@ class CountedProblem:
         self.gradients: Any = 0
         self.total: Any = np.zeros(problem.agents, dtype=np.int64)
         self._chain = np.arange(chains)[:, None]
+        # Of the class: mini-batches hand on what their problem has, but not its full gradients.
+        self._chooses = hasattr(type(problem), "gradient_of")
 
     def __getattr__(self, name: str) -> Any:
         """Return what the problem itself offers."""
@@ -129,12 +160,16 @@ class CountedProblem:
         return gradient
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of some agents, (chains, few, dim), and count one of each."""
-        counted = np.zeros((len(x), self.problem.agents), dtype=np.int64)
-        counted[self._chain, agents] = 1
+        """Return the gradients of some agents, (chains, few, dim), and count one of each.
+
+        agents: of each chain, (chains, few), or of all chains, (few,).
+        """
+        counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
+        np.put_along_axis(counted, agents, 1, axis=-1)
         self.gradients = self.gradients + counted
-        if isinstance(self.problem, ChosenAgents):
-            return self.problem.gradient_of(agents, x)
+        if self._chooses:
+            chosen: np.ndarray = self.problem.gradient_of(agents, x)
+            return chosen
         everyone = np.zeros((len(x), self.problem.agents, self.problem.dim))
         everyone[self._chain, agents] = x
         gradient: np.ndarray = self.problem.gradient(everyone)[self._chain, agents]
@@ -163,6 +198,16 @@ class CountedProblem:
         """Return what the problem's own ``minimize`` does, and count it."""
         x, cost = self.problem.minimize(linear, curvature, start)
         self.gradients = self.gradients + cost
+        return x, cost
+
+    def minimize_one(
+        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        """Return what the problem's own ``minimize_one`` does, and count it."""
+        x, cost = self.problem.minimize_one(agent, linear, curvature, start)
+        counted = np.zeros((*np.shape(cost), self.problem.agents), dtype=np.int64)
+        counted[..., agent] = cost
+        self.gradients = self.gradients + counted
         return x, cost
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Random choices of samplers: drawn by a generator, or enumerated where laws are read off a step."""
+"""Random choices of samplers: drawn, or enumerated where laws are read off a step."""
 
 from __future__ import annotations
 

@@ -9,21 +9,33 @@ from concord import metrics
 from concord.contracts import PRICES
 from concord.plugins import PACKAGES, display_name, executed, exists, plugin
 
-# Words of captions that a stranger does not know.
-TERMS = {
+# Words of figures and tables that a stranger does not know: their meaning, and the metrics, or
+# patterns of them, that show what they are about.
+TERMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exact law": (
-        "mean and covariance of an agent's draws, computed from the update equations without chance"
+        "mean and covariance of an agent's draws, computed from the update equations without "
+        "chance",
+        ("w2_exact*", "exact_*", "law_sd", "consensus_exact", "kl_average", "stationary_*"),
     ),
     "floor": (
-        "what as many independent exact draws of the posterior would show; nothing estimated from "
-        "so many chains can be seen to be nearer"
+        "the distance that the same number of exact posterior draws would show; anything smaller "
+        "cannot be detected",
+        ("*w[12]*_floor", "*w1_marginal_floor", "sinkhorn_floor"),
     ),
     "point at the posterior's mean": (
-        "a law without any width at the right place; a sampler that ends farther than that tells "
-        "less of the posterior than its mean does"
+        "a point mass at the posterior mean; a sampler above this line is farther from the "
+        "posterior than its mean alone",
+        ("*_point",),
     ),
-    "consensus error": "how far the agents are apart, squared, per agent",
-    "stationary law": "the law that an agent's draws settle to if the sampler runs for ever",
+    "consensus error": (
+        "how far the agents are apart, squared, per agent",
+        ("consensus_*", "gossip_added", "gossip_consensus", "gossip_floor"),
+    ),
+    "plateau": (
+        "the consensus error at which a sampler settles",
+        ("consensus_floor", "gossip_floor"),
+    ),
+    "stationary law": ("the stationary distribution of an agent's draws", ("*stationary_*",)),
 }
 
 
@@ -171,8 +183,12 @@ def called(kind: str, names: Mapping[str, str] | None = None) -> str:
 
 
 def either(texts: Iterable[str]) -> str:
-    """Return "a, b or c"; what occurs twice is named once."""
+    """Return "a, b or c", or "1 to 5"; what occurs twice is named once."""
     *first, last = dict.fromkeys(texts) or [""]
+    if len(first) > 3 and all(text.isdigit() for text in (*first, last)):
+        numbers = [*map(int, first), int(last)]
+        if numbers == list(range(numbers[0], numbers[-1] + 1)):
+            return f"{first[0]} to {last}"
     return f"{', '.join(first)} or {last}" if first else last
 
 

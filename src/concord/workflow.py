@@ -53,6 +53,7 @@ Wildcards = Any  # of Snakemake: an attribute for each
 Inputs = Callable[[Wildcards], list[str]]
 
 RESOURCES = Path("resources")
+EXPECTED = Path("config/expected_verdicts.yaml")
 PLANNED = "CONCORD_PLANNED"  # the process that has planned the jobs of this one
 
 # What a job takes at most. Measured at paper scale (max_rss and s in results/benchmarks): sampling
@@ -608,13 +609,13 @@ class Workflow:
             "judge": (self.table("{paper}", "claims"), judged),
             "survey": (self.table("{paper}", "multiverse"), surveyed),
             "board": (self.table("{paper}", "scores"), scored),
-            "join": (f"{self.results}/claims.csv", lambda w: judge.joined(tables)),
+            "join": (f"{self.results}/claims.csv", lambda w: judge.joined(tables, EXPECTED)),
         }
 
     @property
     def expected(self) -> list[str]:
         """Return the files of committed verdicts, which a study of one's own may not have."""
-        files = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
+        files = [str(EXPECTED), str(EXPECTED.with_name("expected_multiverse.yaml"))]
         return [self.local(file) for file in files if os.path.exists(file)]
 
     @told

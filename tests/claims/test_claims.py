@@ -254,7 +254,8 @@ def test_a_claim_has_the_verdict_of_its_worst_case():
     assert verdicts.of_cases([HOLDS, TIE, TOO_FEW]) == TOO_FEW
     assert verdicts.of_cases([HOLDS, NOT_RUN]) == NOT_RUN
     assert verdicts.of_cases([INSIDE, OUTSIDE]) == OUTSIDE
-    assert verdicts.counted([HOLDS, FAILS, FAILS]) == "2 of 3 cases"
+    assert verdicts.counted([HOLDS, FAILS, FAILS]) == "fails in 2 of 3 cases"
+    assert verdicts.counted([HOLDS, TIE]) == "a tie in 1 of 2 cases"
     assert verdicts.counted([HOLDS, HOLDS]) == ""
 
 
@@ -752,11 +753,41 @@ def test_one_chain_decides_nothing(check, made):
 
 
 def test_a_verdict_that_other_chains_could_turn_is_no_change(tmp_path):
-    def changed(now, before):
-        path = tmp_path / "expected.yaml"
-        path.write_text(dump_yaml({"p": {"c": {"published": before}}}))
-        key = {"paper": "p", "claim": "c", "reading": "published", "verdict": now}
-        return ledger.compare([dict.fromkeys(ledger.COLUMNS, "") | key], path).changed
+    assert compared(tmp_path, OTHER, HOLDS).changed == ()
+    assert compared(tmp_path, FAILS, OTHER).changed == ()
+    changed = compared(tmp_path, FAILS, HOLDS).changed
+    assert changed == ("p c published: holds -> does not hold",)
 
-    assert changed(OTHER, HOLDS) == changed(FAILS, OTHER) == ()
-    assert changed(FAILS, HOLDS) == ("p c published: holds -> does not hold",)
+
+def compared(folder, now, before, **row):
+    """Return one verdict beside the committed one."""
+    path = folder / "expected_verdicts.yaml"
+    path.write_text(dump_yaml({"p": {"c": {"published": before}}}))
+    key = {"paper": "p", "claim": "c", "reading": "published", "verdict": now, **row}
+    return ledger.compare([dict.fromkeys(ledger.COLUMNS, "") | key], path)
+
+
+@pytest.mark.parametrize("now", [HOLDS, FAILS])
+def test_a_verdict_with_one_seed_is_not_like_one_that_depends_on_the_seed(tmp_path, now):
+    found = compared(tmp_path, now, verdicts.SEED)
+    assert (found.changed, found.compared) == ((), 0)
+    assert found.seeds == (f"p c published: {verdicts.SEED} -> {now}, with one seed",)
+    assert "1 not compared, since seeds were not varied" in found.text
+    assert found.seeds[0] in found.lines
+    varied = compared(tmp_path, now, verdicts.SEED, multiverse="robust: holds in 2 of 2 universes")
+    assert (varied.changed, varied.seeds) == ((f"p c published: {verdicts.SEED} -> {now}",), ())
+
+
+def test_what_was_not_varied_is_said_with_what_is_known_to_need_it(tmp_path):
+    path, row = tmp_path / "expected_verdicts.yaml", dict.fromkeys(ledger.COLUMNS, "")
+    path.write_text(dump_yaml({"p": {"c": {"published": verdicts.SEED}}}))
+    alone = row | {"paper": "p", "claim": "c", "reading": "published", "verdict": HOLDS}
+    text = "Seeds were not varied; 1 of these verdicts depends on data or seed (committed)."
+    assert ledger.unvaried([alone], path) == text
+    assert ledger.unvaried([alone | {"claim": "d"}], path) == "Seeds were not varied."
+    varied = alone | {"multiverse": "robust: holds in 2 of 2 universes"}
+    assert ledger.unvaried([varied, alone | {"claim": "d"}], path) == ""
+    of = ledger.unvaried([varied | {"paper": "q"}, alone | {"claim": "d"}], path)
+    assert of == "Seeds of p were not varied."
+    assert ledger.unvaried([alone | {"source": ledger.OURS}], path) == ""
+    assert ledger.unvaried([alone | {"scale": "smoke"}], path) == ""

@@ -149,6 +149,14 @@ def test_the_truth_passes_in_the_middle_and_is_not_refuted_at_the_edge(key, name
         assert judged(case, "wrong", 0.0) == FAILS
 
 
+@pytest.mark.parametrize(("key", "name", "label", "reading"), CASES)
+def test_no_tolerance_is_as_large_as_the_printed_number(key, name, label, reading):
+    """What a wide tolerance of ours would decide is a measurement."""
+    check = papers()[key].cases[name, label, reading].check
+    if isinstance(check, checks.Value) and check.printed and not check.at_most:
+        assert check.tolerance <= abs(check.printed) / 4
+
+
 def test_both_sides_of_an_order_are_different_numbers():
     """What is compared with itself can neither be nearer nor farther."""
     for key, name, label, reading in CASES:

@@ -144,7 +144,10 @@ def c_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
     p, alpha = Pieces(problem, network), s.step_size(k)
     return Law(
         Affine(
-            p.identity - alpha * p.gram, alpha * p.shift, 2 * alpha * p.identity, -alpha * p.identity
+            p.identity - alpha * p.gram,
+            alpha * p.shift,
+            2 * alpha * p.identity,
+            -alpha * p.identity,
         )
     )
 
@@ -187,9 +190,7 @@ def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.concatenate([solve @ p.shift, p.rest]),
         np.block([[kick @ kick.T, p.zero], [p.zero, p.zero]]),
     )
-    dual = linear(
-        np.block([[p.identity, p.zero], [p.wide(dense(graph.laplacian())), p.identity]])
-    )
+    dual = linear(np.block([[p.identity, p.zero], [p.wide(dense(graph.laplacian())), p.identity]]))
     inbox = p.inbox(dense(graph.adjacency()))
     pulled = np.concatenate([rho * solve @ inbox, np.zeros_like(inbox)])
     size = len(p.shift)
@@ -261,7 +262,9 @@ def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
         for color in greedy_colors(graph):
             own = np.repeat(color, p.dim)[:, None]
             stages.append(
-                Affine(np.where(own, matrix, np.eye(size)), own[:, 0] * offset, noise * (own & own.T))
+                Affine(
+                    np.where(own, matrix, np.eye(size)), own[:, 0] * offset, noise * (own & own.T)
+                )
             )
         return compose(*stages)
 

@@ -263,7 +263,12 @@ def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
 @pytest.mark.parametrize(
     ("kind", "options", "topology", "why"),
     [
-        ("d_mala", {"step_size": 0.1, "drift": "half"}, "star", "other than normal ones"),
+        (
+            "d_mala",
+            {"step_size": 0.1, "drift": "half", "correction": "mala"},
+            "star",
+            "other than normal ones",
+        ),
         (
             "gossip_ula",
             {"step_size": 0.1, "communication": "triggered", "threshold": 1.0, "decay": 0.5},

@@ -24,7 +24,7 @@ from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured
 # What does not depend on positions: counts, what exact draws alone show, and what others recorded.
 APART = re.compile(
     "(uni|broad)cast.*|activation.*|trigger.*|gradients|seconds|waiting|ended|waited"
-    "|(?!consensus_).*_floor|log_predictive_posterior|.*_recorded"
+    "|(?!consensus_).*_floor|.*_recorded"
 )
 # Order statistics of chains, of which a diverged one is the worst.
 ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")

@@ -2,12 +2,92 @@
 
 import pytest
 
-import concord
 from concord.errors import ConcordError
-from concord.networks import topology
-from concord.networks.conditions import Conditions
-from concord.networks.network import under
-from concord.samplers import gossip_ula
+from concord.networks.clock import ComputeTime, LinkTime
+from concord.networks.compressions import Compression
+from concord.networks.conditions import Conditions, hears_one_at_most, network_under
+from concord.networks.effects import (
+    BurstLoss,
+    Compress,
+    Delay,
+    GraphsInTurn,
+    Loss,
+    Matchings,
+    Noise,
+    OnePeer,
+    RandomLinks,
+    RandomPair,
+    Sleep,
+)
+from concord.networks.own import network
+from concord.networks.privacy import Privacy
+from concord.networks.topology import build_graph
+from concord.options import build, plain
+
+RING = build_graph("ring", 4)
+WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
+DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+QSGD = {"kind": "qsgd", "bits": 4}
+LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "link"}
+BURSTS = {"kind": "gilbert_elliott", "rate": 0.9, "to_bad": 0.1, "to_good": 0.3}
+TURNS = {"kind": "in_turn", "graphs": [[[0, 1]], [[2, 1]]]}
+
+
+@pytest.mark.parametrize(
+    ("happens", "effects"),
+    [
+        ({}, []),
+        ({"on_loss": "skip"}, []),
+        ({"schedule": {"kind": "static"}}, []),
+        ({"schedule": {"kind": "kept", "probability": 0.5}}, [RandomLinks(0.5)]),
+        ({"schedule": {"kind": "matchings"}}, [Matchings()]),
+        ({"schedule": {"kind": "pair"}}, [RandomPair()]),
+        ({"schedule": {"kind": "one_peer"}}, [OnePeer()]),
+        ({"schedule": TURNS}, [GraphsInTurn((((0, 1),), ((2, 1),)))]),
+        ({"loss": LOSS}, [Loss(0.3, "link")]),
+        ({"loss": BURSTS | {"direction": "one_way"}}, [BurstLoss(0.9, 0.1, 0.3, "one_way")]),
+        ({"delay": {"kind": "fixed", "iterations": 2}}, [Delay(2)]),
+        ({"awake": 0.5}, [Sleep(0.5)]),
+        ({"compression": QSGD}, [Compress(Compression(**QSGD))]),
+        ({"compression": QSGD, "error_feedback": True}, [Compress(Compression(**QSGD), True)]),
+        ({"noise": 0.5}, [Noise(0.5)]),
+        ({"privacy": {"clip": 1.0, "sigma": 2.0}}, [Privacy(1.0, 2.0)]),
+        ({"noise": 1.0, "awake": 0.5, "loss": LOSS}, [Loss(0.3, "link"), Sleep(0.5), Noise(1.0)]),
+    ],
+    ids=str,
+)
+def test_options_are_the_effects_they_say(happens, effects):
+    net = network("ring", 4, **happens)
+    assert net.effects == effects and net.is_lossless == (not effects)
+    assert net.on_loss == happens.get("on_loss", "keep_own_weight") and not net.keeps_time
+    assert net.conditions.perfect == (not effects)
+    stated = plain(net.conditions)
+    assert build(Conditions, stated, "x") == net.conditions  # as files state them
+
+
+def test_a_clock_is_no_effect_but_takes_time():
+    timed = network("ring", 4, compute={"seconds": 2.0}, link={"latency": 1.0, "bandwidth": 8.0})
+    assert timed.is_lossless and timed.keeps_time and timed.conditions.eventful
+    assert (timed.compute, timed.link) == (ComputeTime(2.0), LinkTime(1.0, 8.0))
+    assert timed.link.seconds(16) == 3.0
+    free = network("ring", 4, compute={"seconds": 2.0}, barrier=False, on_loss="reuse_last")
+    assert not free.is_lossless and not free.barrier and free.conditions.late == "barrier"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({"kind": "static"}, False),
+        ({"kind": "matchings"}, True),
+        ({"kind": "pair"}, True),
+        ({"kind": "kept", "probability": 0.5}, False),
+        (TURNS, True),
+        ({"kind": "in_turn", "graphs": [[[0, 1], [1, 2]]]}, False),
+    ],
+    ids=lambda each: str(each),
+)
+def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
+    assert hears_one_at_most(network("ring", 4, schedule=schedule)) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,7 +133,7 @@ from concord.samplers import gossip_ula
 )
 def test_a_mistake_names_its_key(happens, said):
     with pytest.raises(ConcordError, match=said):
-        concord.network("ring", 5, **happens)
+        network("ring", 5, **happens)
 
 
 @pytest.mark.parametrize(
@@ -65,26 +145,47 @@ def test_a_mistake_names_its_key(happens, said):
 )
 def test_without_edges_nothing_is_sent(happens):
     with pytest.raises(ConcordError, match=r"^x.network: no_edges of 3 has no edges, so nothing"):
-        under(topology.build("no_edges", 3), Conditions(**happens), "x.network")
+        network_under(build_graph("no_edges", 3), build(Conditions, happens, "x"), "x.network")
 
 
-def test_where_nothing_happens_the_topology_is_as_it_was():
-    ring = topology.build("ring", 4)
-    assert under(ring, Conditions(), "x") is under(ring, None, "x") is ring
+def test_where_nothing_happens_the_network_is_lossless():
+    for happens in (None, Conditions()):
+        net = network_under(RING, happens)
+        assert net.is_lossless and net.graph is RING and net.conditions == Conditions()
+
+
+def test_a_server_hears_all():
+    said = "server averages over all agents at once, and what happens .*; remove it, or use topol"
+    for happens in ({"loss": LOSS}, {"awake": 0.5}, {"on_loss": "skip"}):
+        with pytest.raises(ConcordError, match=said):
+            network("server", 5, **happens)
+    assert network("server", 5, awake=1.0).is_lossless
 
 
 @pytest.mark.parametrize(
-    "happens",
+    ("graph", "happens", "message"),
     [
-        {"compression": {"kind": "qsgd", "bits": 4}},
-        {"noise": 1.0},
-        {"privacy": {"clip": 1.0, "sigma": 1.0}},
-        {"awake": 0.5},
-        {"delay": {"kind": "uniform", "most": 1}},
-        {"compute": {"seconds": 1.0}, "barrier": False, "on_loss": "reuse_last"},
+        (WHEEL, {"schedule": {"kind": "one_peer"}}, "those of edge_list have 1 to 3"),
+        (DIRECTED, {"schedule": {"kind": "pair"}}, "edges of directed_ring have a direction"),
+        (DIRECTED, {"schedule": {"kind": "matchings"}}, "edges of directed_ring have a direction"),
+        (
+            DIRECTED,
+            {"schedule": {"kind": "in_turn", "graphs": [[[1, 0]]]}},
+            r"graphs\[0\]\[0\]: \[1, 0\] is no edge of the topology",
+        ),
+        (
+            RING,
+            {"schedule": {"kind": "in_turn", "graphs": [[[0, 1], [0, 2]]]}},
+            r"^x.schedule.graphs\[0\]\[1\]: \[0, 2\] is no edge of",
+        ),
+        (
+            RING,
+            {"on_loss": "sender_keeps", "delay": {"kind": "fixed", "iterations": 1}},
+            "on_loss: sender_keeps would count what is still on its way twice",
+        ),
     ],
+    ids=["degrees", "pair", "matchings", "against", "no edge", "late"],
 )
-def test_gossip_takes_loss_alone(happens):
-    network = concord.network("ring", 5, **happens)
-    with pytest.raises(ConcordError, match=r"^network: gossip ULA wakes pairs .* give loss alone"):
-        gossip_ula.check(None, network, gossip_ula.Params(step_size=0.1))
+def test_what_does_not_suit_the_graph(graph, happens, message):
+    with pytest.raises(ConcordError, match=message):
+        network_under(graph, build(Conditions, happens, "x"), "x")

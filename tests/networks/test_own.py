@@ -6,7 +6,10 @@ import pandas
 import pytest
 import scipy.sparse
 
-import concord
+from concord.errors import ConcordError
+from concord.networks.own import network as own
+from concord.samplers.de_sgld import DESGLD
+from steps import Quadratic, Still, chain
 
 PATH = [(3, 0), (0, 2), (2, 1)]  # nodes are inserted as 3, 0, 2, 1
 GIVEN = {
@@ -23,48 +26,47 @@ GIVEN = {
 
 def pattern(matrix):
     """Return the pairs that a matrix joins."""
-    dense = matrix.dense()
-    return {(int(i), int(j)) for i, j in np.argwhere(dense) if i < j}
+    return {(int(i), int(j)) for i, j in np.argwhere(matrix) if i < j}
 
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_nodes_of_numbers_are_the_agents_of_these_numbers(name):
-    network = concord.network(GIVEN[name], 4)
-    assert pattern(network.metropolis()) == {(0, 3), (0, 2), (1, 2)}
+    network = own(GIVEN[name], 4)
+    assert pattern(network.graph.metropolis()) == {(0, 3), (0, 2), (1, 2)}
     assert network.names == (0, 1, 2, 3)
 
 
 def test_directions_stay_with_their_agents():
-    network = concord.network(nx.DiGraph([(3, 0), (0, 2), (2, 1), (1, 3)]))
-    heard = {(int(j), int(i)) for i, j in np.argwhere(network.adjacency().dense())}
-    assert network.directed and heard == {(3, 0), (0, 2), (2, 1), (1, 3)}
+    network = own(nx.DiGraph([(3, 0), (0, 2), (2, 1), (1, 3)]))
+    heard = {(int(j), int(i)) for i, j in np.argwhere(network.adjacency())}
+    assert network.graph.directed and heard == {(3, 0), (0, 2), (2, 1), (1, 3)}
 
 
 @pytest.mark.parametrize("nodes", [["hospital", "clinic", "lab"], [3, 1, 2], [(1, 0), (0, 0), 5]])
 def test_other_nodes_are_agents_in_order_of_insertion_and_keep_their_names(nodes):
-    network = concord.network(nx.path_graph(nodes))
+    network = own(nx.path_graph(nodes))
     assert network.names == tuple(nodes) and network.edges == ((0, 1), (1, 2))
     table = nx.to_pandas_adjacency(nx.path_graph(nodes), dtype=int)
-    assert concord.network(table).names == tuple(nodes)
-    assert concord.network(table).edges == ((0, 1), (1, 2))
+    assert own(table).names == tuple(nodes)
+    assert own(table).edges == ((0, 1), (1, 2))
 
 
 def test_weights_stay_with_their_agents():
-    weights = concord.network(nx.Graph(PATH)).metropolis().dense()
-    network = concord.network(weights)
-    np.testing.assert_array_equal(network.weights.dense(), weights)
-    assert pattern(network.weights) == set(network.edges) == {(0, 3), (0, 2), (1, 2)}
+    weights = own(nx.Graph(PATH)).graph.metropolis()
+    network = own(weights)
+    np.testing.assert_array_equal(network.graph.weights, weights)
+    assert pattern(network.graph.weights) == set(network.edges) == {(0, 3), (0, 2), (1, 2)}
     for given in (
         pandas.DataFrame(weights).loc[[3, 0, 2, 1], [3, 0, 2, 1]],
         pandas.DataFrame(weights).loc[[3, 0, 2, 1], [1, 2, 0, 3]],
         scipy.sparse.csr_array(weights),
     ):
-        np.testing.assert_array_equal(concord.network(given).weights.dense(), weights)
+        np.testing.assert_array_equal(own(given).graph.weights, weights)
 
 
 def test_a_table_without_names_of_its_rows_is_a_matrix():
     table = pandas.DataFrame(nx.to_numpy_array(nx.path_graph(3)), columns=["a", "b", "c"])
-    network = concord.network(table)
+    network = own(table)
     assert network.edges == ((0, 1), (1, 2)) and network.names == (0, 1, 2)
 
 
@@ -72,24 +74,53 @@ def test_what_happens_on_edges_and_to_agents_names_their_numbers():
     turns = {"kind": "in_turn", "graphs": [[[3, 0]], [[0, 2], [2, 1]]]}
     late = {"seconds": 1.0, "slowest": 2.0, "slow_agents": [3]}
     for graph in (nx.Graph(PATH), nx.DiGraph([*PATH, (1, 3)])):
-        network = concord.network(graph, schedule=turns, compute=late)
+        network = own(graph, schedule=turns, compute=late)
         assert network.conditions.compute.slow_agents == (3,)
         for edge in ((0, 3), (3, 1)) if graph.is_directed() else ((3, 2),):
             wrong = {"kind": "in_turn", "graphs": [[edge]]}
-            with pytest.raises(concord.ConcordError, match="is no edge of the topology"):
-                concord.network(graph, schedule=wrong)
+            with pytest.raises(ConcordError, match="is no edge of the topology"):
+                own(graph, schedule=wrong)
 
 
 def test_agents_sample_from_their_own_potentials():
-    shift = np.array([[0.0], [10.0], [20.0], [30.0]])
-    problem = concord.problems.quadratic(H=np.ones((4, 1, 1)), b=shift)
-    laws = [
-        concord.law("de_sgld", problem, graph, step_size=0.1, iterations=30)
+    problem = Quadratic(np.ones((4, 1, 1)), [[0.0], [10.0], [20.0], [30.0]])
+    one, other = (
+        chain(DESGLD(0.1), problem, own(graph, 4), rng=Still())
         for graph in (nx.Graph(PATH), {"kind": "edge_list", "edges": PATH})
-    ]
-    np.testing.assert_array_equal(laws[0].mean, laws[1].mean)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_own_weights_are_those_that_samplers_ask_for():
+    weights = [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]
+    network, x = own(weights), np.arange(6.0).reshape(1, 3, 2)
+    np.testing.assert_allclose(network.start(x).mix("metropolis", x), weights @ x)
+    half = network.start(x).mix("lazy_metropolis", x)
+    np.testing.assert_allclose(half, (np.eye(3) + weights) / 2 @ x)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        ([[0.5, 0.5], [0.4, 0.6]], {}, "no adjacency, and as weights it is not symmetric"),
+        ([[0.5, 0.4], [0.4, 0.5]], {}, "neither an adjacency .* nor doubly stochastic"),
+        ([[1.5, -0.5], [-0.5, 1.5]], {}, "neither an adjacency .* nor doubly stochastic"),
+        ([[0, 1, 1], [1, 0, 0]], {}, "is no network; give the name of a kind"),
+        ([["a"]], {}, "is no network; give the name of a kind"),
+        (nx.Graph(), {}, "it has no agents"),
+        (nx.Graph([(0, 0), (0, 1)]), {}, "an edge joins agent 0 to itself"),
+        (nx.path_graph(3), {"agents": 4}, "it has 3 agents, and the problem 4; make them equal"),
+        (nx.path_graph(3), {"rows": 4}, "rows is an option of a kind; remove it"),
+        ("ring", {}, "has no size; give agents"),
+        ("ring", {"agents": 4, "los": None}, r"network.los: unknown key; did you mean 'loss'"),
+        ("wheel", {"agents": 4}, "there is no topology 'wheel'"),
+    ],
+)
+def test_what_is_no_network_is_refused(graph, options, message):
+    with pytest.raises(ConcordError, match=message):
+        own(graph, **options)
 
 
 def test_networks_of_kinds_have_numbers_for_names():
-    assert concord.network("ring", 4).names == (0, 1, 2, 3)
-    assert concord.network("ring", 4, awake=0.5).names == (0, 1, 2, 3)
+    assert own("ring", 4).names == (0, 1, 2, 3)
+    assert own("ring", 4, awake=0.5).names == (0, 1, 2, 3)

@@ -6,6 +6,8 @@ import jinja2
 import pytest
 from docutils.core import publish_doctree
 
+from concord import words
+from concord.markup import sentence
 from concord.pages import captions
 from concord.studies.config import load_config
 from concord.studies.sections import Assumption
@@ -29,6 +31,11 @@ def described(runs, title="Title", caption="", assumptions=None, metrics=(), tit
     output = Output("figure", title, ("one",), caption, **entry)
     stated = {name: Assumption(**one) for name, one in (assumptions or ASSUMPTIONS).items()}
     return captions.describe(output, runs, stated, READINGS, metrics, titles)
+
+
+def of(key, section, name):
+    study = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
+    return captions.of(study, section, name)
 
 
 def run(experiment="linear", step_size=0.005, topology="ring", **changes):
@@ -82,9 +89,42 @@ def test_a_sampler_has_its_own_name_whatever_else_is_named():
     runs = [run(labels={"posterior": "ark", "sampler": label}) for label in ("de_sgld", "adapt")]
     (part,) = described(runs, options=names)["experiments"]
     assert [name for name, _ in part["samplers"]] == ["DE-SGLD", "DE-SGLD, adapt first"]
-    runs = [run(labels={"training": "adapt"})]  # another label tells samplers apart
+    runs = [run(labels={"training": "adapt"})]  # as bhar2023 calls them
     (part,) = described(runs, options=names)["experiments"]
     assert [name for name, _ in part["samplers"]] == ["DE-SGLD, adapt first"]
+
+
+def test_a_label_of_something_else_is_no_name_of_a_sampler():
+    names = {"names": {"same": r"the same $\alpha$"}}
+    (part,) = described([run(labels={"steps": "same"})], options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD"]
+
+
+@pytest.mark.parametrize(
+    ("name", "samplers"),
+    [
+        ("fig3", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig4", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig5", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig6", ["D-ADMMS", "ADMM", "D-SGLD", "D-SGHMC", "D-ULA"]),
+    ],
+)
+def test_a_sampler_has_the_papers_name_where_no_label_tells_it(name, samplers):
+    (part,) = of("tzikas2024", "figures", name)["experiments"]
+    assert [sampler for sampler, _ in part["samplers"]] == samplers
+
+
+def test_a_start_that_varies_is_told_whole():
+    (part,) = of("tzikas2024", "figures", "fig4")["experiments"]
+    assert dict(part["setting"])["start"] == "normal or random normal (mean -1, 2; seed 1 to 9)"
+
+
+def test_an_option_that_varies_is_told_with_its_default():
+    problem = {"kind": "linear_regression", "name": "linear", "points": 300}
+    runs = [run(problem=problem), run(problem={**problem, "prior_share": "omitted"})]
+    (part,) = described(runs)["experiments"]
+    text = "linear regression (points 300; prior share split or omitted)"
+    assert dict(part["setting"])["problem"] == text
 
 
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
@@ -129,11 +169,38 @@ def test_experiments_are_told_apart_by_title_or_reading():
     assert titles == ["Linear, corrected", "Linear, released"]
 
 
-def test_words_that_strangers_do_not_know_are_explained():
-    assert described([run()])["terms"] == []
-    (term, _), *_ = described([run()], caption="Thin lines are the exact law.")["terms"]
-    assert term == "exact law"
-    assert "floor" in dict(described([run()], metrics=["w2"])["terms"])
+def terms(key, section, name):
+    return [term for term, _ in of(key, section, name)["terms"]]
+
+
+def test_words_are_explained_where_their_metrics_are_shown():
+    text = "The floor of the consensus error; exact law."
+    assert described([run()], caption=text)["terms"] == []
+    assert "floor" in dict(described([run()], metrics=["w2_floor"])["terms"])
+    lines = ["exact law", "floor", "point at the posterior's mean"]
+    assert terms("gurbuzbalaban2021", "figures", "fig2") == lines
+    assert terms("tzikas2024", "figures", "fig5") == ["exact law"]
+    assert terms("gurbuzbalaban2021", "tables", "stationary") == ["exact law", "stationary law"]
+    assert terms("parayil2020", "tables", "gmm_modes") == []  # its probability is a quadrature
+
+
+def test_the_plateau_of_the_consensus_error_is_no_floor():
+    assert terms("bhar2023", "figures", "consensus") == ["consensus error"]
+    assert terms("bhar2023", "tables", "theorem1") == ["consensus error", "plateau"]
+    assert "floor" not in terms("bhar2023", "tables", "widths")
+    for metric in ("consensus_floor", "gossip_floor"):
+        assert words.metric(metric) == "plateau of the consensus error"
+
+
+def test_a_title_that_asks_has_no_full_stop():
+    title = "Does averaging help?"
+    assert captions.markdown(described([run()], title)).startswith(f"**{title}** ")
+    assert r"\?\." not in captions.rst(described([run()], title))
+
+
+def test_a_title_is_written_in_markdown_as_it_is():
+    text = captions.markdown(described([run()], titles={"linear": "the theorems' conditions"}))
+    assert "How it was run: the theorems' conditions<" in text
 
 
 def test_what_print_shows_stands_beside_what_we_show():
@@ -181,7 +248,7 @@ def test_the_report_shows_every_caption_of_the_papers(path):
         for name in paper.outputs(section):
             parts = captions.of(paper, section, name)
             text = shown(parts)
-            assert text.startswith(f"{parts['title']}. {parts['caption']}".strip())
+            assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
             for item in everything({**parts, "scale": ""}):
                 assert item in text
 

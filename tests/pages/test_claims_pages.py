@@ -1,11 +1,19 @@
 """What readers see of claims: names of cases, readings, where a sentence stands."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from concord import words
 from concord.claims import ledger
-from concord.pages.claims import where
+from concord.pages import claims
+from concord.pages.claims import of_paper, where
+from concord.pages.site.papers import summarized
+from concord.pages.site.parts import render
+from concord.studies.project import load_studies
 
+ROOT = Path(__file__).parents[2]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
 
 
@@ -47,7 +55,51 @@ def test_a_reading_is_told_of_papers_alone():
     assert [row[:2] for row in cells] == [["arena", ""], ["p", "published"]]
 
 
+def test_a_claim_that_fails_in_one_case_says_in_which():
+    labels = ("agents=100+who=average", "agents=5+who=0", "agents=20+who=0")
+    rows = [
+        dict.fromkeys(ledger.COLUMNS, "") | {**ROW, "case": case, "ours": f"ours {number}"}
+        for number, case in enumerate(labels)
+    ]
+    rows[0]["verdict"] = "does not hold"
+    (entry,) = ledger.entries(rows)
+    assert entry.counted() == "fails in 1 of 3 cases: 100 agents, average"
+    assert entry.decided() == "ours 0"
+    text = claims.ledger(rows)
+    assert "fails in 1 of 3 cases: 100 agents, average. ours 0" in text
+    assert ledger.WORDS in text and "Seeds were not varied." not in text
+    assert "Seeds were not varied." in claims.ledger(rows, "Seeds were not varied.")
+    (claim,) = summarized(rows)
+    (reading,) = claim["readings"]
+    assert reading["counted"] == entry.counted()
+    for template in ("front", "ledger"):
+        macro = render(
+            template,
+            root="",
+            findings=[claim | {"path": "p"}],
+            printed=["p"],
+            claims=[claim],
+            papers=["p"],
+            called={"p": "P"},
+            verdicts=[],
+            board={},
+            commands=[],
+            compared=SimpleNamespace(compared=None),
+            made={"libraries": {}},
+            notes=ledger.WORDS,
+        )
+        assert "fails in 1 of 3 cases: 100 agents, average" in macro
+        assert "<q>" not in macro and macro.count(ledger.WORDS) == 1
+
+
 def test_a_source_is_told_once():
     row = {**ROW, "where": "Abstract"}
     assert where({**row, "source": "print"}) == where({**row, "source": "abstract"}) == "Abstract"
     assert where({**row, "source": "recorded"}) == "Abstract (recorded)"
+
+
+def test_every_papers_page_says_once_what_could_not_be_seen():
+    for key, study in load_studies(ROOT / "config", checked=True)[1].items():
+        if study.printed:
+            page = of_paper(study, [])
+            assert ("What was read:" in page) + page.count("no image of them was seen") == 1, key

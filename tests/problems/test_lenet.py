@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.networks import topology
+from concord.loop import run
+from concord.minibatches import MiniBatches
+from concord.networks.conditions import network_under
+from concord.networks.own import network
 from concord.options import build
+from concord.problem import CountedProblem
 from concord.problems.kinds import lenet
-from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
-from concord.sampling import initial, loop, streams
+from concord.record import Record, Recorder
+from concord.runs.run import ChosenSampler
+from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
-from concord.sampling.recorder import Record, Recorder
 from concord.sampling.trace import join_traces
 from processes import python
 
@@ -44,6 +48,18 @@ def problem(network: lenet.Network, agents: int = 2, rows: int = 6, **options) -
     return lenet.Classifier(network, images(agents * rows, 4, side), parts, tests, **options)
 
 
+def simulate(sampler, classifier, x0, steps, rng, record=None):
+    """Return the last state of a sampler's mini-batch chains, and what is recorded of them."""
+    chosen = ChosenSampler.parse(sampler, "sampler")
+    graph = network("ring", classifier.agents).graph
+    running = network_under(graph, None, "network", chosen.order).start(x0)
+    batches = MiniBatches(classifier, chosen.batches, len(x0), rng)
+    counted = CountedProblem(batches, len(x0))
+    recorder = Recorder(record or Record(), chosen.params, counted, running, x0.shape, steps)
+    state = run(chosen.params, counted, running, x0, steps, rng, [recorder])
+    return state, recorder.trace()
+
+
 def test_size_and_box_are_those_of_lenet5():
     assert sum(LENET5.sizes) == 61706
     assert LENET5.bounds.shape == (61706,)
@@ -58,7 +74,7 @@ def test_gradient_is_that_of_the_potential(torch):
     classifier = problem(LENET5, rows=2, dtype=np.float64)
     rng = np.random.default_rng(0)
     x = classifier.initial((1, 2, classifier.dim), rng)
-    gradient = classifier.gradient(1)(x, np.empty_like(x))
+    gradient = classifier.gradient(x)
     # Entries of every layer, weights and biases; and a random direction for all the others.
     starts = np.cumsum([0, *LENET5.sizes[:-1]])
     for entry in (*starts, classifier.dim - 1):
@@ -75,9 +91,8 @@ def test_gradient_is_that_of_each_agent_alone(torch):
     classifier = problem(LENET5, agents=3)
     rng = np.random.default_rng(0)
     x = classifier.initial((2, 3, classifier.dim), rng)
-    out = np.full_like(x, np.nan)
     rows = rng.integers(0, 6, (2, 3, 4))
-    classifier.batch_gradient(2, 4)(x, rows, out)
+    out = classifier.batch_gradient(x, rows)
     pixels = torch.from_numpy(classifier.train.load())[:, None]
     labels = torch.from_numpy(classifier.train.labels)
     for chain_, agent in np.ndindex(2, 3):
@@ -122,19 +137,17 @@ class Softmax:
         self.hot = np.eye(10)[twin.train.labels]
         self.parts = twin.parts
 
-    def batch_gradient(self, chains, batch_size):
-        def gradient(x, rows, out):
-            for c, i in np.ndindex(x.shape[:2]):
-                chosen = self.parts[i][rows[c, i]]
-                weight, bias = x[c, i, :-10].reshape(10, -1), x[c, i, -10:]
-                scores = self.pixels[chosen] @ weight.T + bias
-                share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-                residual = (share - self.hot[chosen]) * self.counts[i] / batch_size
-                out[c, i, :-10] = (residual.T @ self.pixels[chosen]).ravel()
-                out[c, i, -10:] = residual.sum(axis=0)
-            return out
-
-        return gradient
+    def batch_gradient(self, x, rows):
+        out = np.empty_like(x)
+        for c, i in np.ndindex(x.shape[:2]):
+            chosen = self.parts[i][rows[c, i]]
+            weight, bias = x[c, i, :-10].reshape(10, -1), x[c, i, -10:]
+            scores = self.pixels[chosen] @ weight.T + bias
+            share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+            residual = (share - self.hot[chosen]) * self.counts[i] / rows.shape[2]
+            out[c, i, :-10] = (residual.T @ self.pixels[chosen]).ravel()
+            out[c, i, -10:] = residual.sum(axis=0)
+        return out
 
 
 def test_d_ula_over_torch_is_d_ula_over_numpy(torch):
@@ -144,20 +157,12 @@ def test_d_ula_over_torch_is_d_ula_over_numpy(torch):
     linear = lenet.Network(((10, 16), (10,)), forward)
     over_torch = problem(linear, agents=3, dtype=np.float64, side=4)
     over_numpy = Softmax(over_torch)
-    ring = topology.build("ring", 3)
-    params = build(
-        d_ula.Params,
-        {"step_size": 0.01, "fusion": 0.1, "batch_size": 3, "batch_order": "epochs"},
-        "sampler",
-    )
+    options = {"step_size": 0.01, "fusion": 0.1, "batch_size": 3, "batch_order": "epochs"}
+    x0 = over_torch.initial((2, 3, over_torch.dim), streams.generator(1, "initial"))
     ends = []
     for each in (over_torch, over_numpy):
         rng = streams.generator(1, "noise")
-        x0 = over_torch.initial((2, 3, over_torch.dim), streams.generator(1, "initial"))
-        state, step = d_ula.init(each, ring, params, x0, rng)
-        for k in range(20):
-            state, _ = step(state, k, rng)
-        ends.append(state.x.copy())
+        ends.append(simulate({"kind": "d_ula", **options}, each, x0, 20, rng)[0].x)
     # float64 on both sides: rounding only
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9, atol=1e-9)
     assert np.abs(ends[0] - x0).max() > 0.1
@@ -189,38 +194,34 @@ class Stacked:
     def __init__(self, generators) -> None:
         self.generators = generators
 
-    def standard_normal(self, out, dtype):
-        for chain, rng in zip(out, self.generators, strict=True):
-            rng.standard_normal(out=chain, dtype=dtype)
+    def standard_normal(self, shape, dtype):
+        return np.stack([rng.standard_normal(shape[1:], dtype=dtype) for rng in self.generators])
 
-    def permuted(self, order, axis, out):
-        for chain, rng in zip(out, self.generators, strict=True):
-            rng.permuted(chain, axis=axis - 1, out=chain)
+    def permuted(self, order, axis):
+        pairs = zip(order, self.generators, strict=True)
+        return np.stack([rng.permuted(chain, axis=axis - 1) for chain, rng in pairs])
 
 
 @pytest.mark.parametrize(
     ("sampler", "agents", "options"),
-    [(sgd, 1, {}), (c_ula, 1, {}), (d_ula, 3, {"fusion": 0.1})],
+    [("sgd", 1, {}), ("c_ula", 1, {}), ("d_ula", 3, {"fusion": 0.1})],
 )
 def test_chains_together_are_each_chain_alone(torch, sampler, agents, options):
     """With the same random numbers; also what is predicted of them, and how often they learn."""
     classifier = problem(LENET5, agents=agents)
-    options = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs", **options}
-    params = build(sampler.Params, options, "sampler")
-    ring = topology.build("ring", agents)
+    batches = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs"}
+    chosen = {"kind": sampler, **batches, **options}
     x0 = classifier.initial((3, agents, classifier.dim), np.random.default_rng(0))
     record = Record(every=2, draws=False, average=False, averages=("predictive",), burn_in=3)
 
-    def run(start, rng):
-        state, step = sampler.init(classifier, ring, params, start, rng)
-        return loop.simulate(state, step, 6, Recorder(record, classifier, start.shape, 6), rng)
+    def trace(start, rng):
+        return simulate(chosen, classifier, start, 6, rng, record)[1]
 
     def generators():
         return [streams.generator(1, "noise", chain) for chain in range(3)]
 
-    together = run(x0, Stacked(generators()))
-    alone = [run(x0[c : c + 1], Stacked([rng])) for c, rng in enumerate(generators())]
-    joined = join_traces(alone)
+    together = trace(x0, Stacked(generators()))
+    joined = join_traces([trace(x0[c : c + 1], Stacked([r])) for c, r in enumerate(generators())])
     np.testing.assert_array_equal(together["predictive_mean"], joined["predictive_mean"])
     np.testing.assert_array_equal(together["predictive_sd"], joined["predictive_sd"])
     assert np.ptp(together["predictive_mean"], axis=0).max() > 1e-3  # chains do differ
@@ -229,25 +230,22 @@ def test_chains_together_are_each_chain_alone(torch, sampler, agents, options):
 @pytest.mark.parametrize(
     ("sampler", "agents", "options"),
     [
-        (c_ula, 1, {}),
-        (sgd, 1, {}),
-        (d_ula, 3, {"fusion": 0.1}),
-        (d_ula, 3, {"fusion": 0.1, "neighbors": "in_turn", "noise_variance": "one"}),
-        (d_ula, 3, {"fusion": 0.1, "update_order": "in_place"}),
-        (de_sgld, 3, {}),
-        (de_sghmc, 3, {"friction": 1.0}),
+        ("c_ula", 1, {}),
+        ("sgd", 1, {}),
+        ("d_ula", 3, {"fusion": 0.1}),
+        ("d_ula", 3, {"fusion": 0.1, "noise_variance": "one"}),
+        ("d_ula", 3, {"fusion": 0.1, "update_order": "in_place"}),
+        ("de_sgld", 3, {}),
+        ("de_sghmc", 3, {"friction": 1.0}),
     ],
 )
 def test_samplers_keep_float32(torch, sampler, agents, options):
     classifier = problem(LENET5, agents=agents)
-    params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
-    graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
     law = initial.Law("problem")
     x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
-    state, step = sampler.init(classifier, graph, params, x0, rng)
-    for k in range(2):
-        state, _ = step(state, k, rng)
+    options = {"step_size": 1e-4, "batch_size": 2, **options}
+    state, _ = simulate({"kind": sampler, **options}, classifier, x0, 2, rng)
     assert x0.dtype == state.x.dtype == np.float32
     assert np.isfinite(state.x).all()
     assert np.abs(state.x - x0).max() > 0
@@ -264,6 +262,13 @@ def test_initial_positions_have_the_problems_dtype():
         initial.positions(initial.Law("problem"), plain, (1, 2, 5), rng)
 
 
+def recorder_of(record, classifier, iterations):
+    """Return the recorder of two chains whose sampler has no read-out."""
+    shape = 2, 2, classifier.dim
+    running = network("ring", 2).start(np.zeros(shape))
+    return Recorder(record, object(), CountedProblem(classifier, 2), running, shape, iterations)
+
+
 def test_averages_are_mean_and_sd_of_the_recorded_draws(torch):
     classifier = problem(LENET5)
     rng = np.random.default_rng(0)
@@ -271,9 +276,9 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws(torch):
     record = Record(
         at=(0, 1, 3, 4), draws=False, average=False, averages=("predictive",), burn_in=0
     )
-    recorder = Recorder(record, classifier, draws[0].shape, 4)
+    recorder = recorder_of(record, classifier, 4)
     for k, x in enumerate(draws):
-        recorder.observe(k, x, None)
+        recorder(k, SimpleNamespace(x=x))
     trace = recorder.trace()
     expected = np.stack([classifier.predictive(draws[k]) for k in (1, 3, 4)]).astype(float)
     assert trace["predictive_mean"].shape == (2, 2, 11, 10)
@@ -289,7 +294,7 @@ def test_averages_need_a_draw_after_burn_in():
     record = Record(every=2, averages=("predictive",), burn_in=4)
     classifier = problem(LENET5)
     with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
-        Recorder(record, classifier, (1, 2, classifier.dim), 5)
+        recorder_of(record, classifier, 5)
 
 
 def test_images_are_resized_and_scaled(torch):
@@ -335,7 +340,7 @@ def test_results_do_not_depend_on_the_number_of_threads(torch):
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        found.append(classifier.gradient(1)(x, np.empty_like(x)))
+        found.append(classifier.gradient(x))
     np.testing.assert_array_equal(*found)
 
 
@@ -349,7 +354,7 @@ def test_gradient_on_a_gpu_is_that_on_the_cpu(torch, monkeypatch):
         classifier = problem(LENET5, agents=5, rows=256)
         x = classifier.initial((1, 5, classifier.dim), np.random.default_rng(1))
         rows = np.random.default_rng(2).integers(0, 256, (1, 5, 256))
-        found.append(classifier.batch_gradient(1, 256)(x, rows, np.empty_like(x)))
+        found.append(classifier.batch_gradient(x, rows))
         found.append(classifier.predictive(x))
     del rng
     # float32 sums over 256 images in another order
@@ -361,8 +366,10 @@ def test_gradient_on_a_gpu_is_that_on_the_cpu(torch, monkeypatch):
 def test_without_torch_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(lenet, "find_spec", lambda name: None)
     assert "pip install -e '.[lenet]'" in str(lenet.unavailable())
+    classifier = problem(LENET5)
+    x = np.zeros((1, 2, classifier.dim), dtype=np.float32)
     with pytest.raises(ConcordError, match="PyTorch"):
-        problem(LENET5).batch_gradient(1, 2)
+        classifier.batch_gradient(x, np.zeros((1, 2, 2), dtype=int))
 
 
 def test_importing_the_problem_does_not_import_torch():

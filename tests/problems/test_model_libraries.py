@@ -148,10 +148,6 @@ def problem_of(library, name, **more):
 compiled_of = functools.cache(problem_of)  # which takes seconds
 
 
-def gradient(problem, x):
-    return problem.gradient(len(x))(x, np.empty_like(x)).copy()
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_sums_are_the_joint_density(library, name) -> None:
@@ -163,7 +159,7 @@ def test_sums_are_the_joint_density(library, name) -> None:
     # and each potential has its gradient
     at, step = RNG.standard_normal((2, 4, problem.dim)) * 0.5, 1e-6 * np.eye(problem.dim)
     rises = [problem.potential(at + h) - problem.potential(at - h) for h in step]
-    slope = gradient(problem, at)
+    slope = problem.gradient(at)
     assert np.allclose(np.stack(rises, axis=-1) / 2e-6, slope, rtol=1e-5, atol=1e-5)
 
 
@@ -175,7 +171,7 @@ def test_the_libraries_agree(name) -> None:
     # The logarithm of 2 in PyMC's half-Cauchy law is a single one, as in the test below.
     single = abs(float(np.log(np.float32(2))) - np.log(2)) / 4 if name in HALF_CAUCHY else 0.0
     assert np.abs(np.abs(apart) - single).max() < 1e-12 and np.ptp(apart) < 1e-12
-    assert np.allclose(gradient(one, x), gradient(other, x), rtol=1e-12, atol=1e-12)
+    assert np.allclose(one.gradient(x), other.gradient(x), rtol=1e-12, atol=1e-12)
 
 
 def test_numbers_that_pytensor_makes_single_move_the_density_by_a_constant() -> None:
@@ -188,7 +184,7 @@ def test_numbers_that_pytensor_makes_single_move_the_density_by_a_constant() -> 
     x = RNG.standard_normal((2, 4, 1))
     apart = made[0].potential(x) - made[1].potential(x)
     assert 1e-9 < apart.max() < 1e-7 and np.ptp(apart) < 1e-13
-    assert np.array_equal(gradient(made[0], x), gradient(made[1], x))
+    assert np.array_equal(made[0].gradient(x), made[1].gradient(x))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -197,19 +193,20 @@ def test_products_batches_and_minimizers(library, name) -> None:
     problem = problem_of(library, name, shards=None, agents=4)  # three rows each
     x = 0.5 * RNG.standard_normal((2, 4, problem.dim))
     v = RNG.standard_normal(x.shape)
-    product = problem.hessian_product(2)(x, v, np.empty_like(x))
-    rise = (gradient(problem, x + 1e-5 * v) - gradient(problem, x - 1e-5 * v)) / 2e-5
+    product = problem.hessian_product(x, v)
+    rise = (problem.gradient(x + 1e-5 * v) - problem.gradient(x - 1e-5 * v)) / 2e-5
     assert np.allclose(product, rise, rtol=1e-5, atol=1e-5)
-    batch = problem.batch_gradient(2, 1)
-    drawn = [batch(x, np.full((2, 4, 1), k), np.empty_like(x)) for k in range(3)]
-    assert np.allclose(np.mean(drawn, axis=0), gradient(problem, x), rtol=1e-9, atol=1e-9)
-    curvature, b, found = np.full(4, 2.0), RNG.standard_normal(x.shape), np.empty_like(x)
-    solve = problem.prox(2, curvature)
-    solve(slice(None), b.copy(), x, found)
-    assert np.abs(gradient(problem, found) + 2 * found - b).max() < 1e-7
-    assert (solve.gradients > 0).all()
+    drawn = [problem.batch_gradient(x, np.full((2, 4, 1), k)) for k in range(3)]
+    assert np.allclose(np.mean(drawn, axis=0), problem.gradient(x), rtol=1e-9, atol=1e-9)
+    curvature, b = np.full(4, 2.0), RNG.standard_normal(x.shape)
+    found, cost = problem.minimize(b, curvature, x)
+    assert np.abs(problem.gradient(found) + 2 * found - b).max() < 1e-7
+    assert cost.shape == (2, 4) and (cost > 0).all()
+    one, alone = problem.minimize_one(2, b[:, 2], curvature, x[:, 2])
+    assert np.allclose(one, found[:, 2], rtol=1e-9) and (alone == cost[:, 2]).all()
     b[0, 1] = np.nan
-    assert np.isnan(solve(slice(None), b, x, found)[0, 1]).all() and np.isfinite(found[1]).all()
+    found, _ = problem.minimize(b, curvature, x)
+    assert np.isnan(found[0, 1]).all() and np.isfinite(found[1]).all()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -302,7 +299,7 @@ def test_densities_of_rows_need_no_observed_variable() -> None:
     with pm.Model(coords=COORDS) as model:
         mu = pm.Normal("mu", 0, FIVE)
         pm.Potential("own", -0.5 * (data("y", Y) - mu) ** 2, dims="row")
-    slope = gradient(concord.from_pymc(model, over="row", agents=3), np.zeros((1, 3, 1)))
+    slope = concord.from_pymc(model, over="row", agents=3).gradient(np.zeros((1, 3, 1)))
     assert np.isclose(slope.sum(), -Y.sum(), rtol=1e-12)
 
 
@@ -441,7 +438,7 @@ def test_scales_count() -> None:
             with numpyro.plate("row", len(y)):
                 numpyro.sample("y", law.Normal(mu, 1), obs=y)
 
-    slope = gradient(concord.from_numpyro(model, Y, over="row", agents=3), np.zeros((1, 3, 1)))
+    slope = concord.from_numpyro(model, Y, over="row", agents=3).gradient(np.zeros((1, 3, 1)))
     assert np.isclose(slope.sum(), -2 * Y.sum(), rtol=1e-12)
 
 
@@ -525,7 +522,7 @@ import posterior
 given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
 made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
 x = np.random.default_rng(0).standard_normal((50, 8, 13))
-made.prox(50, np.full(8, 1.7))(slice(None), 1.7 * x, x, x)
+made.minimize(1.7 * x, np.full(8, 1.7), x)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 

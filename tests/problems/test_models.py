@@ -25,10 +25,6 @@ def regression(rows: np.ndarray, prior: float = 4.0):
     return log_density
 
 
-def gradient(problem, x):
-    return problem.gradient(len(x))(x, np.empty_like(x)).copy()
-
-
 def exact(draws: int, center=MEAN) -> np.ndarray:
     root = np.linalg.cholesky(np.linalg.inv(PRECISION))
     return center + np.random.default_rng(1).standard_normal((draws, 2)) @ root.T
@@ -41,16 +37,16 @@ def test_shards_make_the_problem_that_is_built_in() -> None:
     own = concord.problems.linear_regression(*lists, noise_sd=0.5, prior_variance=4.0)
     problem = concord.from_shards(regression, SHARDS, dim=2)
     x = RNG.standard_normal((3, 4, 2))
-    assert np.allclose(gradient(problem, x), gradient(own, x), rtol=1e-12, atol=1e-12)
+    assert np.allclose(problem.gradient(x), own.gradient(x), rtol=1e-12, atol=1e-12)
     more = np.diff([problem.potential(x), own.potential(x)], axis=0)[0]
     assert np.allclose(more, more[0], atol=1e-10)  # up to a constant of each agent
-    prior = problem.prior_gradient(x, np.empty_like(x))
+    prior = problem.prior_gradient(x)
     assert np.allclose(prior, x / 16, rtol=1e-12, atol=1e-12)
 
 
 def test_a_shard_may_be_empty() -> None:
     problem = concord.from_shards(regression, [range(12), []], dim=2)
-    assert np.allclose(gradient(problem, np.ones((1, 2, 2)))[0, 1], 1 / 8)
+    assert np.allclose(problem.gradient(np.ones((1, 2, 2)))[0, 1], 1 / 8)
 
 
 def test_affine_coordinates_move_and_scale_everything() -> None:
@@ -60,7 +56,7 @@ def test_affine_coordinates_move_and_scale_everything() -> None:
     z = RNG.standard_normal((2, 4, 2))
     x = np.array([1.0, -1.0]) + z @ root.T
     assert np.allclose(moved.potential(z), plain.potential(x), rtol=1e-12)
-    assert np.allclose(gradient(moved, z), gradient(plain, x) @ root, rtol=1e-10)
+    assert np.allclose(moved.gradient(z), plain.gradient(x) @ root, rtol=1e-10)
     assert np.allclose(moved.constrain(z)["x"], x)
 
 

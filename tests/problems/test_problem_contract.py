@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from concord import plugins
-from concord.contracts import Batched, ChosenAgents
+from concord.minibatches import Batches, MiniBatches
+from concord.problem import Batched, ChosenAgents
 from concord.sampling import streams
-from concord.sampling.gradients import estimator
 from concord.testing import CHECKS, Inapplicable, problems
 from concord.testing.problems import AGENTS, CHAINS, somewhere
 
@@ -52,11 +52,10 @@ def test_agents_share_the_points_as_evenly_as_can_be(kind):
 def test_chosen_agents_have_the_gradients_of_all(kind):
     for problem in offering(kind, ChosenAgents):
         x = somewhere(problem)
-        everyone = problem.gradient(CHAINS)(x, np.empty_like(x))
+        everyone = problem.gradient(x)
         agents = np.array([[2, 0], [1, 2]])
         at = agents[..., None]
-        found = np.full((CHAINS, 2, problem.dim), np.nan)
-        problem.gradient_at(CHAINS, 2)(np.take_along_axis(x, at, axis=1), agents, found)
+        found = problem.gradient_of(agents, np.take_along_axis(x, at, axis=1))
         expected = np.take_along_axis(everyone, at, axis=1)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
@@ -68,24 +67,22 @@ class Watched:
         self.agents, self.dim, self.counts = problem.agents, problem.dim, problem.counts
         self.seen = []
 
-    def batch_gradient(self, chains, batch_size):
-        def watch(x, rows, out):
-            self.seen.append(rows.copy())
-            return out
-
-        return watch
+    def batch_gradient(self, x, rows):
+        self.seen.append(rows.copy())
+        return x
 
 
 @every_kind
-def test_estimator_draws_every_point_of_every_agent_and_no_padding(kind):
+def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
     """Frequencies of rows within five standard errors; the last row of the longest is reached."""
     for problem in offering(kind, Batched):
         if problem.counts.max() > 20:
             continue  # so many that the others show it
         watched, x = Watched(problem), somewhere(problem)
-        estimate, rng = estimator(watched, 5, CHAINS), streams.generator(7, "rows")
+        rng = streams.generator(7, "rows")
+        estimated = MiniBatches(watched, Batches(batch_size=5), CHAINS, rng)
         for _ in range(400):
-            estimate(x, rng, np.empty_like(x))
+            estimated.gradient(x)
         rows = np.array(watched.seen)
         for agent, count in enumerate(problem.counts):
             drawn = np.bincount(rows[:, :, agent].ravel(), minlength=count)

@@ -33,14 +33,18 @@ def logistic_of(features: np.ndarray, targets: np.ndarray, prior_scale: float = 
 
 
 def gradient_norms(problem, x, curvature, linear) -> np.ndarray:
-    gradient = problem.gradient(len(x))(x, np.empty_like(x))
+    gradient = problem.gradient(x)
     return np.linalg.norm(gradient + curvature[:, None] * x - linear, axis=-1)
 
 
 def solve(problem, curvature, linear, start=None) -> np.ndarray:
     x0 = np.zeros_like(linear) if start is None else start
-    prox = problem.prox(len(linear), curvature)
-    return prox(slice(None), linear.copy(), x0, np.empty_like(linear))
+    kept = linear.copy(), x0.copy()
+    x, cost = problem.minimize(linear, curvature, x0)
+    assert np.ndim(cost) == 0 or cost.shape == linear.shape[:2]
+    for given, before in zip((linear, x0), kept, strict=True):
+        np.testing.assert_array_equal(given, before)
+    return x
 
 
 @pytest.mark.parametrize("dim", [1, 2, 12])
@@ -50,17 +54,28 @@ def test_linear_prox_solves_its_equations(dim):
     curvature, linear = rng.uniform(0, 30, 4), rng.standard_normal((5, 4, dim))
     x = solve(problem, curvature, linear)
     assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
-    prox = problem.prox(5, curvature)
     for agent in range(4):
-        one = prox(agent, linear[:, agent].copy(), x[:, agent], np.empty((5, dim)))
+        one, _ = problem.minimize_one(agent, linear[:, agent], curvature, x[:, agent])
         np.testing.assert_allclose(one, x[:, agent], rtol=0, atol=1e-13)
+
+
+def test_inverses_are_those_of_the_curvature_at_hand():
+    """They are kept for the last one, which another agent's or an array written into may not be."""
+    problem = problem_of(linear_regression, 4, points=80, dim=2)
+    rng = np.random.default_rng(1)
+    linear, curvature = rng.standard_normal((5, 4, 2)), rng.uniform(1, 3, 4)
+    for _ in range(3):
+        x = solve(problem, curvature, linear)
+        assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
+        curvature += 1
 
 
 def test_linear_prox_needs_a_unique_minimizer():
     problem = problem_of(linear_regression, 3, points=3, dim=2, prior_share="omitted")
-    problem.prox(1, np.ones(3))
+    linear = np.zeros((1, 3, 2))
+    problem.minimize(linear, np.ones(3), linear)
     with pytest.raises(ConcordError, match="agent 0 has no unique minimizer"):
-        problem.prox(1, np.zeros(3))
+        problem.minimize(linear, np.zeros(3), linear)
 
 
 def test_logistic_prox_on_the_papers_data_everywhere_and_against_scipy():
@@ -103,9 +118,11 @@ def test_one_agent_gives_what_all_together_give():
     rng = np.random.default_rng(2)
     curvature, linear = np.full(6, 4.0), rng.standard_normal((9, 6, 3))
     together = solve(problem, curvature, linear)
-    prox = problem.prox(9, curvature)
+    _, costs = problem.minimize(linear, curvature, np.zeros_like(linear))
     for agent in range(6):
-        alone = prox(agent, linear[:, agent].copy(), np.zeros((9, 3)), np.empty((9, 3)))
+        start = np.zeros((9, 3))
+        alone, cost = problem.minimize_one(agent, linear[:, agent], curvature, start)
+        np.testing.assert_array_equal(cost, costs[:, agent])
         # Both gradients are below 1e-10 and the curvature is at least 4.
         np.testing.assert_allclose(alone, together[:, agent], rtol=0, atol=1e-10)
 
@@ -153,12 +170,13 @@ def test_a_diverged_chain_stays_lost_and_harms_no_other():
 
 
 def test_prox_refuses_what_it_cannot_minimize():
+    zero = np.zeros((1, 2, 2))
     laplace = problem_of(logistic_regression, 2, points=20, prior="laplace")
     with pytest.raises(ConcordError, match="Gaussian prior"):
-        laplace.prox(1, np.ones(2))
+        laplace.minimize(zero, np.ones(2), zero)
     flat = problem_of(logistic_regression, 2, points=20, prior_share="omitted")
     with pytest.raises(ConcordError, match="no prior and no neighbors"):
-        flat.prox(1, np.zeros(2))
+        flat.minimize(zero, np.zeros(2), zero)
 
 
 # Data drawn as the authors of tzikas2024 did.
@@ -202,9 +220,7 @@ def test_prior_gradient_at_the_truth():
     at_iterate = problem_of(logistic_regression, 4, **options)
     at_truth = problem_of(logistic_regression, 4, **options, prior_gradient_at="truth")
     x = np.random.default_rng(5).standard_normal((3, 4, 2))
-    difference = at_truth.gradient(3)(x, np.empty_like(x)) - at_iterate.gradient(3)(
-        x, np.empty_like(x)
-    )
+    difference = at_truth.gradient(x) - at_iterate.gradient(x)
     np.testing.assert_allclose(difference, (at_truth.truth - x) / 40, atol=1e-12)
 
 

@@ -104,7 +104,7 @@ def test_the_dial_leaves_the_sum_of_all_potentials_where_it_is(kind):
     for other in sums[1:]:
         np.testing.assert_allclose(other, sums[0], rtol=0, atol=1e-12 * (1 + np.abs(sums[0]).max()))
     differing = made(kind, 4, **DIAL)
-    slopes = differing.gradient(50)(np.repeat(x, 4, axis=1), np.empty((50, 4, 2)))
+    slopes = differing.gradient(np.repeat(x, 4, axis=1))
     assert np.ptp(slopes, axis=1).min() > 0.1  # agents do differ
 
 

@@ -1,21 +1,15 @@
 """The tied-means mixture and its grid posterior."""
 
-import os
-import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import concord
 from concord.errors import ConcordError
+from concord.minibatches import Batches, MiniBatches
 from concord.options import build
-from concord.problems._shares import shares_of
 from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS
-from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
 
 
@@ -102,13 +96,13 @@ def test_wrong_options_are_refused() -> None:
 
 @pytest.mark.parametrize("agents", [1, 5])
 def test_a_chains_gradient_is_the_same_whatever_chains_stand_beside_it(agents) -> None:
-    """To the last bit: chains may be divided over jobs."""
+    """To rounding: blocks of chains may be divided over jobs."""
     problem = made(agents=agents)
     x = np.random.default_rng(4).standard_normal((30, agents, 2))
-    together = problem.gradient(30)(x, np.empty_like(x))
+    together = problem.gradient(x)
     for chains in range(1, 30):
         some = x[:chains].copy()
-        assert (problem.gradient(chains)(some, np.empty_like(some)) == together[:chains]).all()
+        np.testing.assert_allclose(problem.gradient(some), together[:chains], rtol=1e-12)
 
 
 @pytest.mark.parametrize("agents", [1, 5])
@@ -118,19 +112,19 @@ def test_chains_of_several_data_sets_see_their_own(agents) -> None:
     assert (several.sets[0].points == made(agents=agents).points).all()
     assert not np.array_equal(several.sets[1].points, several.sets[2].points)
     x = np.random.default_rng(3).standard_normal((7, agents, 2))
-    found = several.gradient(7)(x, np.empty_like(x))
+    found = several.gradient(x)
     potentials = several.potential(x)
     for chain in range(7):
         alone, own = several.sets[chain % 3], x[chain : chain + 1]
-        expected = alone.gradient(1)(own, np.empty_like(own))[0]
-        assert (found[chain] == expected).all()
+        expected = alone.gradient(own)[0]
+        np.testing.assert_allclose(found[chain], expected, rtol=1e-12)
         assert np.allclose(potentials[chain], alone.potential(own)[0], rtol=1e-14)
 
 
 def test_several_data_sets_refuse_what_differs_between_them() -> None:
     several = made(data_sets=2)
     with pytest.raises(ConcordError, match="takes no mini-batches"):
-        estimator(several, 5, 2)
+        MiniBatches(several, Batches(batch_size=5), 2, np.random.default_rng())
 
 
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
@@ -164,128 +158,36 @@ def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents()
     assert not np.array_equal(pairs[0][0], pairs[0][1])
 
 
-@pytest.fixture
-def kernels(monkeypatch):
-    """Choose numpy's arithmetic or the compiled kernel for what is made next."""
-
-    def choose(compiled: bool) -> None:
-        monkeypatch.setattr(concord.compiled, "_awaited", 0 if compiled else 1e18)
-
-    return choose
-
-
-def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have the same bits, but for those that tell one nan from another."""
-    there = ~np.isnan(a)
-    bits = (each.view(np.int64)[there] for each in (a, b))
-    return np.array_equal(there, ~np.isnan(b)) and np.array_equal(*bits)
-
-
 @pytest.mark.parametrize("second_mean", MEANS)
 @pytest.mark.parametrize(("agents", "partition"), [(1, None), (4, UNEVEN), (10, None)])
-@pytest.mark.parametrize("which", ["all", "chosen", "batches"])
-def test_compiled_gradients_are_numpys_to_the_last_bit(
-    kernels, second_mean, agents, partition, which
-) -> None:
+def test_gradients_are_those_of_the_shares(second_mean, agents, partition) -> None:
+    """Of all points, of chosen agents and of mini-batches, against the sums point by point."""
     problem, chains = made(second_mean, agents, partition), 3
     rng = np.random.default_rng(5)
     x = 3 * rng.standard_normal((chains, agents, 2))
-    x[0] *= 1e6  # on its way to divergence
-    x[1, :, 1] = np.nan  # which neither hides
+    x[0] *= 1e3  # on its way to divergence
+    x[1, :, 1] = np.nan  # which no other chain sees
+    tied, s = second_mean == MEANS[0], problem.params.variance
 
-    def gradient() -> np.ndarray:
-        if which == "all":
-            return problem.gradient(chains)(x, np.empty_like(x))
-        draw = np.random.default_rng(6)
-        if which == "chosen":
-            chosen = draw.integers(0, agents, (chains, 1))
-            some = np.take_along_axis(x, chosen[..., None], axis=1)
-            return problem.gradient_at(chains, 1)(some, chosen, np.empty_like(some))
-        rows = draw.integers(0, problem.counts[:, None], (chains, agents, 2))
-        return problem.batch_gradient(chains, 2)(x, rows, np.empty_like(x))
+    def slope(theta, points, scale):
+        first, mean = theta[0], theta.sum() if tied else theta[1]
+        odds = ((points - first) ** 2 - (points - mean) ** 2) / (2 * s)
+        share = 1 / (1 + np.exp(-odds))
+        pulls = ((1 - share) * (first - points)).sum(), (share * (mean - points)).sum()
+        likelihood = np.array([pulls[0] + tied * pulls[1], pulls[1]]) * scale / s
+        return likelihood + theta / problem.params.prior_variances / agents
 
+    held = [points[:count] for points, count in zip(problem.points, problem.counts, strict=True)]
+    rows = rng.integers(0, problem.counts[:, None], (chains, agents, 2))
+    chosen = rng.integers(0, agents, (chains, 1))
+    some = np.take_along_axis(x, chosen[..., None], axis=1)
     with np.errstate(over="ignore"):
-        kernels(compiled=False)
-        numpys = gradient()
-        kernels(compiled=True)
-        x.flags.writeable = False  # it reads them only
-        numbas = gradient()
-    assert np.isnan(numpys[1]).all() and np.isfinite(numpys[[0, 2]]).all()
-    assert same(numpys, numbas)
-
-
-def test_compiled_gradients_of_anything_are_numpys_to_the_last_bit(kernels) -> None:
-    """Shapes, masks, scales, strides, huge and tiny numbers, and those that are none."""
-    rng = np.random.default_rng(7)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, 1e-310])
-    for trial in range(1000):
-        n, m = rng.integers(1, 40, 2)
-        problem = made(MEANS[rng.integers(2)], points=5, variance=float(np.exp(rng.normal())))
-        points = rng.standard_normal((n, m)) * 10.0 ** rng.integers(-3, 4)
-        x = rng.standard_normal((m, 2)) * 10.0 ** rng.integers(-3, 8)
-        if trial % 2:
-            chosen = rng.random((m, 2)) < 0.3
-            x[chosen] = rng.choice(special, chosen.sum())
-            points[rng.random((n, m)) < 0.1] = -0.0
-        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else tied_mixture.NO_MASK
-        scale = np.exp(rng.standard_normal(m)) if trial % 5 else tied_mixture.NO_SCALE
-        totals, places = rng.standard_normal((2, m)), np.asfortranarray(x) if trial % 7 else x
-        found = []
-        for compiled in (False, True):
-            kernels(compiled)
-            differentiate = tied_mixture._differentiate(problem, points.shape)
-            with np.errstate(all="ignore"):
-                found.append(
-                    differentiate(places, points, totals, np.empty((m, 2)), mask, scale).copy()
-                )
-        assert same(*found), trial
-
-
-def test_runs_that_are_compiled_are_the_same_bytes(kernels) -> None:
-    options = {"iterations": 300, "chains": 60, "step_size": 1e-2}
-    for problem, network in ((made(), "ring"), (made(data_sets=3), "ring"), (made(agents=1), None)):
-        traces = []
-        for compiled in (False, True):
-            kernels(compiled)
-            traces.append(concord.sample("de_sgld", problem, network, **options)["x"])
-        assert np.ptp(traces[0]) > 1 and traces[0].tobytes() == traces[1].tobytes()
-
-
-def test_shares_are_within_two_units_of_the_last_place() -> None:
-    """The shares 1 / (1 + 2^y) by themselves, against longer numbers."""
-    rng, count = np.random.default_rng(6), 20_000
-    y = np.concatenate([4 * rng.standard_normal(count), rng.uniform(-1000, 1000, count)])
-    y = np.concatenate([y, [0.0, -0.0, 1e-300, 0.5, -0.5, 1.5, 1001, -1100, 1e300, -np.inf]])
-    work, shares = shares_of((1, len(y)))
-    work(y, np.zeros((1, len(y))), np.ones(len(y)))
-    with np.errstate(over="ignore"):
-        exact = 1 / (1 + np.exp2(y.astype(np.longdouble)))
-    assert np.abs(shares[0] - exact).max() <= 2 * np.finfo(float).eps
-    inside = np.abs(y) <= 1000
-    error = np.abs(shares[0, inside] / exact[inside] - 1).max()
-    assert np.finfo(float).eps / 4 < error <= 2 * np.finfo(float).eps
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86-64 processors")
-def test_compiled_gradients_are_the_same_bytes_on_all_processors() -> None:
-    code = """
-import hashlib
-import numpy as np
-from concord.problems._compiled import tied_mixture
-rng, digest = np.random.default_rng(0), hashlib.sha256()
-for n, m in ((10, 403), (100, 21), (7, 3)):
-    points, x, out = rng.standard_normal((n, m)), 3 * rng.standard_normal((m, 2)), np.empty((m, 2))
-    buffer = np.empty((5, m))
-    more = points[:2].copy(), out, rng.random((n, m)), rng.random(m)
-    tied_mixture(True, 0.5, x[0], buffer, x, points, *more)
-    digest.update(out.tobytes())
-print(digest.hexdigest())
-"""
-    found = set()
-    for processor in ("nehalem", "haswell", None):  # SSE, AVX2, this one
-        environment = dict(os.environ) | ({"NUMBA_CPU_NAME": processor} if processor else {})
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        found.add(done.stdout)
-    assert len(found) == 1
+        everyone = problem.gradient(x), problem.batch_gradient(x, rows)
+        few = problem.gradient_of(chosen, some)
+        for c, i in np.ndindex(chains, agents):
+            whole = slope(x[c, i], held[i], 1)
+            batch = slope(x[c, i], held[i][rows[c, i]], problem.counts[i] / 2)
+            np.testing.assert_allclose(everyone[0][c, i], whole, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(everyone[1][c, i], batch, rtol=1e-10, atol=1e-10)
+            if chosen[c, 0] == i:
+                np.testing.assert_allclose(few[c, 0], whole, rtol=1e-10, atol=1e-10)

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-import concord
-from concord.networks import topology
-from concord.samplers import de_psgld, de_sgld
-from concord.sampling.schedules import Schedule
-from variants import Still, problem
+from concord.networks.own import network
+from concord.samplers.de_psgld import DEPSGLD, Ball, Box
+from steps import Quadratic, Still, chain, start
 
-ALONE = topology.build("no_edges", 1)
+ALONE = network("no_edges", 1)
 GRID = np.linspace(-2.2, 3.2, 701)
 # f(x) = 2 x^2 - 6 x: its minimum, 1.5, lies outside of [-1, 1].
-PROBLEM = concord.problems.quadratic([[[4.0]]], [[6.0]])
-INTERVALS = [
-    {"kind": "box", "lower": -1.0, "upper": 1.0}, {"kind": "ball", "radius": 1.0}
-]  # fmt: skip
+PROBLEM = Quadratic([[[4.0]]], [[6.0]])
+INTERVALS = [Box(-1.0, 1.0), Ball(1.0)]
 
 
 def moments(density):
@@ -32,10 +28,8 @@ def smoothed(gamma, pulls=1):
 
 def stationary(constraint, eta, gamma):
     """Moments of the step's limit: its drift read off at the grid's points, its noise normal."""
-    params = de_psgld.Params(Schedule(eta), constraint, gamma)
-    x0 = GRID[:, None, None].copy()
-    state, step = de_psgld.init(PROBLEM, ALONE, params, x0, Still(len(GRID)))
-    drift = step(state, 0, Still(len(GRID)))[0].x[:, 0, 0]
+    sampler = DEPSGLD(eta, constraint, gamma)
+    drift = chain(sampler, PROBLEM, ALONE, 1, x0=GRID[:, None, None], rng=Still())[1][:, 0, 0]
     kernel = np.exp(-((GRID - drift[:, None]) ** 2) / (4 * eta))
     kernel /= kernel.sum(axis=1, keepdims=True)
     equations, wanted = kernel.T - np.eye(len(GRID)), np.zeros(len(GRID))
@@ -43,7 +37,7 @@ def stationary(constraint, eta, gamma):
     return moments(np.linalg.solve(equations, wanted))
 
 
-@pytest.mark.parametrize("constraint", INTERVALS, ids=lambda c: c["kind"])
+@pytest.mark.parametrize("constraint", INTERVALS, ids=["box", "ball"])
 def test_small_steps_have_the_smoothed_law(constraint):
     wanted = smoothed(0.02)
     off = [np.abs(stationary(constraint, eta, 0.02) / wanted - 1) for eta in (2e-3, 1e-3)]
@@ -55,42 +49,24 @@ def test_small_steps_and_smoothing_have_the_posterior_on_the_interval():
     inside = np.exp(-2 * GRID**2 + 6 * GRID) * (np.abs(GRID) <= 1)
     wanted, off = moments(inside), []
     for gamma in (0.04, 0.01, 0.0025):
-        eta = gamma / 20
-        off.append(np.abs(stationary(INTERVALS[0], eta, gamma) / wanted - 1).max())
+        off.append(np.abs(stationary(INTERVALS[0], gamma / 20, gamma) / wanted - 1).max())
     assert off[0] > 1.5 * off[1] > 1.5**2 * off[2]
     assert off[2] < 0.25
 
 
 def test_the_average_of_agents_has_their_pulls_together():
     """Three agents that average with all: their law is that of the sum with one pull, not three."""
-    prob = concord.problems.quadratic(np.full((3, 1, 1), 4 / 3), np.full((3, 1), 2.0))
-    trace = concord.sample(
-        "de_psgld", prob, "server", step_size=0.01, constraint=INTERVALS[0], smoothing=0.5,
-        iterations=400, chains=3000, record={"at": [300, 350, 400], "draws": False}
-    )  # fmt: skip
-    x = trace["x_average"].ravel()
+    problem, net = Quadratic(np.full((3, 1, 1), 4 / 3), np.full((3, 1), 2.0)), network("server", 3)
+    sampler, x0 = DEPSGLD(0.01, INTERVALS[0], 0.5), start(problem, 3000)
+    x = chain(sampler, problem, net, 400, x0=x0)[300::50].mean(axis=2)
     wanted, other = smoothed(0.5), smoothed(0.5, 3)
     assert abs(x.mean() - wanted[0]) < 0.2 * abs(other[0] - wanted[0])
     assert abs(x.var() / wanted[1] - 1) < 0.1
 
 
-@pytest.mark.parametrize("constraint", INTERVALS, ids=lambda c: c["kind"])
-def test_inside_it_is_de_sgld(constraint):
-    prob, x0 = problem(5, 2), np.random.default_rng(1).uniform(-0.5, 0.5, (4, 5, 2))
-    ends = []
-    for module, more in ((de_psgld, (constraint, 1e-3)), (de_sgld, ())):
-        rng = np.random.default_rng(2)
-        params = module.Params(Schedule(1e-3), *more)
-        state, step = module.init(prob, topology.build("ring", 5), params, x0, rng)
-        ends.append(step(state, 0, rng)[0].x)
-    assert np.array_equal(*ends)
-
-
-def test_what_lies_outside_is_the_way_to_the_nearest_point():
-    x, out = np.array([[[3.0, 4.0], [0.1, 0.2]]]), np.empty((1, 2, 2))
-    de_psgld.outside(de_psgld.Ball(2.0), x)(x, out)
-    np.testing.assert_allclose(out, [[[1.8, 2.4], [0, 0]]], atol=1e-15)
-    de_psgld.outside(de_psgld.Ball(1.0, center=3.0), x)(x, out)
-    np.testing.assert_allclose(np.linalg.norm(x - out - 3, axis=2), [[1, 1]])
-    de_psgld.outside(de_psgld.Box(-1.0, 2.0), x)(x, out)
-    np.testing.assert_allclose(out, [[[1, 2], [0, 0]]], atol=1e-15)
+def test_projections_are_the_nearest_points():
+    x = np.array([[[3.0, 4.0], [0.1, 0.2]]])
+    np.testing.assert_allclose(Ball(2.0).project(x), [[[1.2, 1.6], [0.1, 0.2]]], atol=1e-15)
+    off = Ball(1.0, center=3.0).project(x) - 3
+    np.testing.assert_allclose(np.linalg.norm(off, axis=2), [[1, 1]])
+    np.testing.assert_allclose(Box(-1.0, 2.0).project(x), [[[2.0, 2.0], [0.1, 0.2]]])

@@ -1,58 +1,210 @@
-"""What samplers reduce to: one agent to C-ULA, an order of updates to none; and parts of networks.
-
-Where only one sampler reduces to another, its own test says so.
-"""
+"""What samplers reduce to: to C-ULA with one agent, to DE-SGLD, to Langevin chains apart."""
 
 import numpy as np
 import pytest
-from chains import EXACT, chain
 
-from concord.errors import ConcordError
-from concord.networks import topology
-from concord.samplers import (
-    admm,
-    c_ula,
-    d_ula,
-    de_sgld,
-    diging_sgld,
-    extra_sgld,
-    graph_gibbs,
-    local_sgld,
-)
+from concord.networks.compressions import Compression
+from concord.networks.network import Network
+from concord.networks.own import network
+from concord.samplers.c_ula import CULA
+from concord.samplers.choco_sgld import CHOCOSGLD
+from concord.samplers.d_mala import DMALA
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_psgld import DEPSGLD, Box
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.dg_lmc import DGLMC
+from concord.samplers.diging_sgld import DIGingSGLD
+from concord.samplers.extra_sgld import EXTRASGLD
+from concord.samplers.fsgld import FSGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.samplers.local_sgld import LocalSGLD
+from concord.samplers.push_sum_sgld import PushSumSGLD
+from concord.samplers.qlsd import QLSD
+from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
-from variants import CONSTANT, DECAYING, problem
-
-FUSION = {"fusion": Schedule(0.3)}
-
-
-@pytest.mark.parametrize("batch_size", [None, 3])
-@pytest.mark.parametrize(
-    ("module", "options"),
-    [(de_sgld, {}), (diging_sgld, {}), (extra_sgld, {}), (local_sgld, {}), (d_ula, FUSION)],
+from steps import (
+    CONSTANT,
+    DECAYING,
+    NAMES,
+    NETWORKS,
+    Quadratic,
+    Regression,
+    Still,
+    chain,
+    start,
+    steps_of,
 )
-def test_one_agent_is_c_ula_draw_for_draw(module, options, batch_size):
-    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
-    steps = {"step_size": DECAYING, "batch_size": batch_size}
-    one = chain(module, prob, graph, module.Params(**steps, **options))
-    other = chain(c_ula, prob, graph, c_ula.Params(**steps))
-    np.testing.assert_allclose(one, other, rtol=0, atol=EXACT)
+
+ALONE, SERVER = network("no_edges", 1), network("server", 4)
+ROUND, RING = network("directed_ring", 6, every=1, reach=2), network("ring", 5)
+WHOLE = Compression("top_k", share=1.0)
 
 
+def close(one, other, **given):
+    np.testing.assert_allclose(one, other, **{"rtol": 1e-11, "atol": 1e-12, **given})
+
+
+@pytest.mark.parametrize("batches", [{}, {"batch_size": 3}, {"batch_size": 2, "batch_order": "epochs"}])
 @pytest.mark.parametrize(
-    ("module", "options"),
+    "sampler",
     [
-        (de_sgld, {"step_size": CONSTANT}),
-        (diging_sgld, {"step_size": CONSTANT}),
-        (extra_sgld, {"step_size": CONSTANT}),
-        (local_sgld, {"step_size": CONSTANT}),
-        (graph_gibbs, {"tolerance": 0.1}),
-        (admm, {"penalty": 0.7}),
+        DESGLD(DECAYING),
+        DIGingSGLD(DECAYING),
+        EXTRASGLD(DECAYING),
+        LocalSGLD(DECAYING),
+        DULA(DECAYING, 0.3),
+        PushSumSGLD(DECAYING),
+        QLSD(DECAYING, WHOLE),
+        CHOCOSGLD(DECAYING, WHOLE),
+        FSGLD(DECAYING),
     ],
+    ids=lambda sampler: sampler.name,
 )
-def test_a_network_in_parts_is_refused_unless_it_is_meant(module, options):
-    params = module.Params(**options)
-    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
-    with pytest.raises(ConcordError, match=r"is not connected, so its agents cannot .*no_edges"):
-        module.check(None, parts, params)
-    module.check(None, topology.build("no_edges", 4), params)
-    module.check(None, topology.build("ring", 4), params)
+def test_one_agent_is_c_ula_draw_for_draw(sampler, batches):
+    if batches and not sampler.takes_batches:
+        return
+    problem = Regression(1, 3, points=8)
+
+    class Normal:
+        """Nothing but normal numbers, and those of mini-batches, are shared with C-ULA."""
+
+        def __init__(self):
+            self.rng, self.other = np.random.default_rng(1), np.random.default_rng(2)
+            self.standard_normal, self.permuted = self.rng.standard_normal, self.rng.permuted
+
+        def random(self, size):
+            return (self.rng if np.ndim(np.empty(size)) == 3 else self.other).random(size)
+
+    one, other = (
+        chain(each, problem, ALONE, rng=Normal(), **batches) for each in (sampler, CULA(DECAYING))
+    )
+    close(one, other)
+
+
+REDUCTIONS = {
+    "push-sum where all hear as many as they send to": (
+        ROUND, PushSumSGLD(CONSTANT), DESGLD(CONSTANT, weights="row_stochastic")
+    ),
+    "push-sum that averages after it has moved": (
+        ROUND, PushSumSGLD(CONSTANT, read="averaged"),
+        LocalSGLD(CONSTANT, weights="row_stochastic"),
+    ),
+    "D-ULA with the weights of its graph": (
+        RING, DULA(CONSTANT, 0.2, gradient_scale="one", noise_variance="one"),
+        DESGLD(CONSTANT, weights=0.2),
+    ),
+    "local steps without common noise": (
+        RING, LocalSGLD(CONSTANT, common_noise=0.0, communication=1.0), LocalSGLD(CONSTANT)
+    ),
+    "a server and the complete graph": (
+        SERVER, LocalSGLD(CONSTANT, period=3), network("complete", 4), LocalSGLD(CONSTANT, period=3)
+    ),
+    "QLSD and DG-LMC's server have one theta": (
+        SERVER, DGLMC(0.01, 0.1), SERVER,
+        DGLMC(0.01, (0.1,) * 4, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
+    ),
+    "DG-LMC with particles and ties of the identity": (
+        SERVER, DGLMC(0.01, 0.1, particles=2), SERVER,
+        DGLMC(0.01, 0.1, particles=2, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
+    ),
+    "a whole box": (
+        RING, DEPSGLD(CONSTANT, Box(-1e9, 1e9), 0.01), DESGLD(CONSTANT)
+    ),
+    "gossip that triggers always": (
+        RING, GossipULA(0.01, 0.3),
+        GossipULA(0.01, 0.3, communication="triggered", threshold=0.0, decay=0.5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_one_sampler_is_another(name):
+    net, one, *rest = REDUCTIONS[name]
+    other_net, other = rest if len(rest) == 2 else (net, rest[0])
+    problem = Regression(net.agents, 2)
+    close(chain(one, problem, net, 12), chain(other, problem, other_net, 12))
+
+
+@pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
+def test_choco_without_compression_is_de_sgld(net):
+    problem = Regression(net.agents, 2)
+    close(chain(CHOCOSGLD(0.02, WHOLE), problem, net), chain(DESGLD(0.02), problem, net))
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+@pytest.mark.parametrize("batches", [{}, {"batch_size": 2}])
+def test_friction_that_stops_the_velocity_leaves_de_sgld(order, batches):
+    """With gamma = 1 / eta nothing of v is kept, and x moves by DE-SGLD with step eta^2."""
+    net, problem, eta = Network(network("path", 4).graph, order=order), Regression(4, 3), 0.11
+
+    class Late(Still):
+        """A generator whose first normal numbers, those of velocities, are of no account."""
+
+        def __init__(self, skip):
+            self.rng, self.skip = np.random.default_rng(1), skip
+
+        def standard_normal(self, size, dtype=float):
+            self.skip -= 1
+            return np.zeros(size) if self.skip == 0 else self.rng.standard_normal(size, dtype)
+
+    heavy = chain(DESGHMC(eta, 1 / eta), problem, net, rng=Late(1), **batches)
+    close(heavy, chain(DESGLD(eta**2), problem, net, rng=Late(0), **batches))
+
+
+def test_without_noise_de_sgld_on_the_complete_graph_descends_the_average():
+    """With one Hessian for all the average moves as gradient descent does."""
+    problem = Quadratic(np.tile(np.eye(2) * 0.4, (4, 1, 1)), np.arange(8.0).reshape(4, 2))
+    averages = chain(DESGLD(0.1), problem, network("complete", 4), rng=Still()).mean(axis=2)
+    for x, after in zip(averages, averages[1:], strict=False):
+        close(after, x - 0.1 * (0.4 * x - problem.shift.mean(axis=0)))
+    close(
+        chain(SGD(0.1), Regression(1, 2), ALONE),
+        chain(CULA(0.1), Regression(1, 2), ALONE, rng=Still()),
+    )
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_without_edges_de_sgld_is_langevin_chains_apart(order, batch_size):
+    """Each agent alone, with its own data and the same numbers, makes the same chain."""
+    problem, net = Regression(4, 3), Network(network("no_edges", 4).graph, order=order)
+    found = chain(DESGLD(CONSTANT), problem, net, **({"batch_size": 2} if batch_size else {}))
+    rng, agent = np.random.default_rng(1), np.arange(4)[:, None]
+    for x, after in zip(found, found[1:], strict=False):
+        gradient = np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
+        if batch_size:
+            rows = (rng.random((3, 4, 2)) * problem.counts[:, None]).astype(int)
+            features, targets = problem.features[agent, rows], problem.targets[agent, rows]
+            off = np.einsum("cabd,cad->cab", features, x) - targets
+            gradient = np.einsum("cab,cabd->cad", off, features) * problem.counts[:, None] / 2
+            gradient += x / 4
+        close(after, x - 0.013 * gradient + np.sqrt(0.026) * rng.standard_normal(x.shape))
+
+
+def test_a_drift_of_half_the_gradients_is_a_langevin_step_of_its_square():
+    """D-MALA without a correction, alone: epsilon^2 = 2 eta."""
+    problem = Regression(1, 2)
+    one = chain(DMALA(Schedule(0.2), "half", "none"), problem, ALONE)
+    close(one, chain(CULA(Schedule(0.02)), problem, ALONE))
+
+
+def test_mini_batches_are_tracked_as_they_were_drawn():
+    """DIGing's sum of v stays zero: each batch that enters y leaves it again, and no other does."""
+    found = steps_of(DIGingSGLD(CONSTANT), Regression(4, 2), network("star", 4), 30, batch_size=1)
+    for state in found.states[1:]:
+        assert abs(state.v.sum(axis=1)).max() < 1e-10 * abs(state.v).max()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{"kind": "qsgd", "bits": 3}, {"kind": "top_k", "share": 0.5}, {"kind": "rand_k", "share": 0.5}],
+    ids=lambda each: each["kind"],
+)
+def test_the_average_of_choco_does_not_depend_on_its_compression(kind):
+    """In a step from the same positions; later ones have other gradients."""
+    problem = Regression(5, 2)
+    found = chain(CHOCOSGLD(0.02, Compression(**kind), 0.4), problem, RING, rng=Still())
+    assert abs(found[1] - start(problem)).max() > 0.01
+    for x, after in zip(found, found[1:], strict=False):
+        close(after.mean(axis=1), (x - 0.02 * problem.gradient(x)).mean(axis=1))

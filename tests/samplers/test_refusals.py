@@ -2,15 +2,21 @@
 
 import pytest
 
-import concord
 from concord.errors import ConcordError
-from concord.testing.variants import Bare
-from variants import problem
+from concord.networks.clock import ComputeTime
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.network import Network
+from concord.networks.own import network
+from concord.runs.run import ChosenSampler
+from steps import Bare, Quadratic, Regression
 
 NEEDED = {
     "choco_sgld": {"step_size": 0.02, "compression": {"kind": "qsgd", "bits": 4}},
     "consensus_mc": {},
+    "admm": {"penalty": 1.0},
     "d_mala": {"step_size": 0.1, "drift": "half"},
+    "d_ula": {"step_size": 0.1, "fusion": 0.1},
+    "de_sghmc": {"step_size": 0.1, "friction": 1.0},
     "de_psgld": {
         "step_size": 0.01,
         "constraint": {"kind": "box", "lower": -1.0, "upper": 1.0},
@@ -54,10 +60,7 @@ OPTIONS = [  # of a sampler on four agents, and a network that suits it otherwis
     ("dg_lmc", "server", {"local_steps": 0}, "^sampler.local_steps: 0 is not a positive integer"),
     ("extra_sgld", "ring", {"h": 0.0}, "^sampler.h: 0.0 is not positive; give a positive number$"),
     ("extra_sgld", "ring", {"h": 0.6}, "^sampler.h: 0.6 is above 0.5; give 0.5 or less$"),
-    (
-        "extra_sgld", "ring", {"from": "memory"},
-        "^sampler.from: unknown key; did you mean 'form'",
-    ),
+    ("extra_sgld", "ring", {"wights": 0.1}, "^sampler.wights: unknown key; did you mean 'weights"),
     ("fsgld", "server", {"probabilities": [0.5, 0.5]}, "there are 2 for 4 agents; give"),
     (
         "fsgld", "server", {"probabilities": [0.5, 0.5, 0.25, 0.25]},
@@ -93,14 +96,14 @@ OPTIONS = [  # of a sampler on four agents, and a network that suits it otherwis
     ("qlsd", "server", {"compression": {"bits": 4}}, "sampler.compression: the key 'kind' is miss"),
     ("qlsd", "server", {"memory_rate": 1.5}, "sampler.memory_rate: 1.5 is above 1; give 1 or less"),
 ]  # fmt: skip
-FLAT = concord.problems.quadratic([[[0.0]], [[1.0]]], [[0.0], [1.0]])
-HOLLOW = concord.problems.quadratic([[[-1.0]], [[3.0]]], [[0.0], [1.0]])
-SUITED = problem(4, 2)
+FLAT = Quadratic([[[0.0]], [[1.0]]], [[0.0], [1.0]])
+HOLLOW = Quadratic([[[-1.0]], [[3.0]]], [[0.0], [1.0]])
+SUITED = Regression(4, 2)
 LOSS = {"loss": {"kind": "bernoulli", "rate": 0.1, "direction": "link"}}
 UNSUITED = [  # problems and networks
     ("choco_sgld", SUITED, "server", {}, "choco_sgld sends vectors from agent to agent"),
     (
-        "choco_sgld", SUITED, concord.network("ring", 4, awake=0.5), {},
+        "choco_sgld", SUITED, network("ring", 4, awake=0.5), {},
         "network: choco_sgld adds up differences, .*; remove network",
     ),
     ("consensus_mc", SUITED, "ring", {}, "consensus_mc needs a server, which ring has not; use"),
@@ -118,7 +121,7 @@ UNSUITED = [  # problems and networks
         "by Hessians of the potentials, which Bare has not; use correction: none",
     ),
     (
-        "d_mala", SUITED, concord.network("ring", 4, awake=0.5), {"correction": "mala"},
+        "d_mala", SUITED, network("ring", 4, awake=0.5), {"correction": "mala"},
         "network: d_mala sends positions, gradients and curvatures, .*; remove network",
     ),
     ("dg_lmc", SUITED, "ring", {}, "dg_lmc needs a server, which ring has not; use topology serv"),
@@ -130,23 +133,161 @@ UNSUITED = [  # problems and networks
     ),
     ("graph_gibbs", SUITED, "server", {}, "graph_gibbs sends vectors from agent to agent, which s"),
     (
-        "graph_gibbs", SUITED, concord.network("ring", 4, **LOSS), {},
+        "graph_gibbs", SUITED, network("ring", 4, **LOSS), {},
         r"graph_gibbs draws an agent given .*; remove network",
     ),
     ("graph_gibbs", Bare(4), "ring", {}, "step_size: it is missing, and Bare has no draws given"),
     ("graph_gibbs", FLAT, "no_edges", {}, "agent 0 has too few points, no prior and no neighbors"),
     ("qlsd", SUITED, "ring", {}, "qlsd needs a server, which ring has not; use topology server"),
-    (
-        "qlsd", SUITED, {"kind": "server", "average_by": "ring_all_reduce"}, {},
-        "qlsd sends to the server what is no sum over all agents; use average_by: server",
-    ),
 ]  # fmt: skip
 
 
+DIRECTED = network("directed_ring", 6, every=2, reach=3)
+PARTS = network("edge_list", 4, edges=[[0, 1], [2, 3]])
+LOSSY = network("ring", 4, **LOSS)
+KEPT = network("ring", 4, **LOSS, on_loss="reuse_last")
+TRIGGER = {"communication": "triggered", "threshold": 1.0, "decay": 1.0}
+HIDDEN = {"privacy": {"clip": 1.0, "sigma": 2.0}}
+NETWORKS = [  # whatever the problem
+    *(
+        (sampler, PARTS, {}, r"is not connected, so its agents cannot .*no_edges")
+        for sampler in (
+            "de_sgld", "de_sghmc", "d_ula", "diging_sgld", "extra_sgld", "local_sgld", "graph_gibbs",
+            "admm", "push_sum_sgld", "choco_sgld", "de_psgld", "gossip_ula",
+        )
+    ),
+    *(
+        (sampler, DIRECTED, {}, "directed_ring' is directed, and the sampler needs neighbors that")
+        for sampler in ("d_ula", "gossip_ula", "admm", "graph_gibbs")
+    ),
+    *(
+        (sampler, DIRECTED, {}, "^weights: metropolis needs neighbors that hear each other")
+        for sampler in ("de_sgld", "extra_sgld", "diging_sgld", "local_sgld")
+    ),
+    *(
+        ("de_sgld", DIRECTED, {"weights": f"{sums}_stochastic"}, f"^weights: {sums}_stochastic are")
+        for sums in ("row", "column")
+    ),
+    ("de_sgld", "ring", {"weights": "pairwise"}, "pairwise is for networks on which an agent hears"),
+    ("de_sgld", "star", {"weights": 0.5}, r"^weights: 0.5 gives an agent the weight -0\.5 on itself"),
+    ("de_sgld", "star", {"weights": "best_constant"}, "^weights: best_constant gives an agent the"),
+    ("c_ula", network("ring", 3), {}, "cannot run on 3 agents; set agents to 1"),
+    ("sgd", network("ring", 3), {}, "cannot run on 3 agents; set agents to 1"),
+    ("local_sgld", LOSSY, {"renewal": 0.5}, "^renewal: 0.5 sends .* remove it, or remove network$"),
+    ("local_sgld", LOSSY, {"communication": 0.5}, "^communication: 0.5 sends .* use 1.0, or remove"),
+    ("push_sum_sgld", LOSSY, {}, "keep_own_weight leaves weights that are not column stochastic"),
+    *(
+        ("push_sum_sgld", network("ring", 4, on_loss="sender_keeps", **hides), {}, "push-sum divid")
+        for hides in ({"noise": 1.0}, HIDDEN, {"compression": {"kind": "top_k", "share": 0.5}})
+    ),
+    (
+        "diging_sgld", network("ring", 4, **HIDDEN, on_loss="reuse_last"), {},
+        "neighbors know the gradients that DIGing-SGLD begins with, which privacy does not hide",
+    ),
+    ("admm", LOSSY, {}, "^network: ADMM adds up differences .* use on_loss: reuse_last"),
+    (
+        "admm", network("ring", 4, delay={"kind": "fixed", "iterations": 1}, on_loss="reuse_last"),
+        {}, "^network: ADMM adds up differences .* a barrier and no delay",
+    ),
+    (
+        "admm", network("ring", 4, barrier=False, compute={"seconds": 1.0}, on_loss="reuse_last"),
+        {}, "^network: ADMM adds up differences .* a barrier and no delay",
+    ),
+    ("gossip_ula", network("no_edges", 4), {}, "no_edges' with 4 agents has no pair to gossip"),
+    ("gossip_ula", "server", {}, "gossip_ula sends vectors from agent to agent"),
+    ("gossip_ula", LOSSY, TRIGGER, "^communication: triggered relies on what all neighbors have"),
+    ("gossip_ula", KEPT, {}, "^network: gossip ULA wakes pairs .* give loss alone"),
+    *(
+        ("gossip_ula", network("ring", 4, **happens), {}, "^network: gossip ULA wakes pairs of its")
+        for happens in (
+            {"noise": 1.0}, HIDDEN, {"awake": 0.5}, {"delay": {"kind": "fixed", "iterations": 1}},
+            {"compression": {"kind": "qsgd", "bits": 4}},
+            {"compute": {"seconds": 1.0}, "barrier": False, "on_loss": "reuse_last"},
+        )
+    ),
+    ("gossip_ula", "ring", {"communication": "triggered"}, "^threshold, decay: a trigger needs bot"),
+    ("gossip_ula", "ring", {**TRIGGER, "decay": None}, "^threshold, decay: a trigger needs both"),
+    ("gossip_ula", "ring", {"threshold": 1.0}, "^threshold, decay: .* nothing else takes them"),
+    ("gossip_ula", "ring", {"known": "start"}, "^known: communication: always does not use start"),
+    ("gossip_ula", "ring", {**TRIGGER, "local_steps": 2}, "^local_steps: a trigger compares samples"),
+    ("gossip_ula", "ring", {"local_steps": 0}, "^sampler.local_steps: 0 is not a positive integer"),
+    ("dg_lmc", "server", {"coupling": [[[1.0, 2.0], [2.0, 4.0]]]}, "coupling: give one invertible"),
+    ("dg_lmc", "server", {"coupling": [[[1.0]]]}, "coupling: give one invertible matrix of 2 rows"),
+    (
+        "dg_lmc", "server", {"coupling": [[[1.0, 0.0], [0.0, 1.0]]] * 2},
+        "coupling: give one invertible matrix of 2 rows of 2 numbers, or one for each of 4 agents",
+    ),
+]  # fmt: skip
+MISSING = [  # of a problem
+    ("admm", "ring", {}, "admm minimizes each agent's potential, and Bare has no proximal step"),
+    ("dg_lmc", "server", {"particles": 2}, "Bare states no potentials, by which theta would be acc"),
+    ("d_ula", "ring", {"prior_gradient": "after_mixing"}, "Bare does not give its prior's gradient"),
+    ("qlsd", "server", {"renewal": 3}, "full gradients have no control variates; give a batch_size"),
+    ("qlsd", "server", {"memory_start": "mode"}, "needs a Gaussian posterior, which Bare has not"),
+]
+
+
+def check(sampler, problem, net, options):
+    """Let a sampler of these options check a problem and a network."""
+    given = {"kind": sampler, **NEEDED.get(sampler, {"step_size": 0.1}), **options}
+    chosen = ChosenSampler.parse(given, "sampler")
+    if not isinstance(net, Network):
+        net = network(net, problem.agents)
+    chosen.params.check(problem, net)
+
+
 @pytest.mark.parametrize(
-    ("sampler", "prob", "network", "options", "told"),
-    [(sampler, SUITED, *rest) for sampler, *rest in OPTIONS] + UNSUITED,
+    ("sampler", "problem", "net", "options", "message"),
+    [(sampler, SUITED, *rest) for sampler, *rest in [*OPTIONS, *NETWORKS]]
+    + [(sampler, Bare(4), *rest) for sampler, *rest in MISSING]
+    + UNSUITED,
 )
-def test_what_samplers_refuse(sampler, prob, network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample(sampler, prob, network, iterations=1, **NEEDED[sampler] | options)
+def test_what_samplers_refuse(sampler, problem, net, options, message):
+    with pytest.raises(ConcordError, match=message):
+        check(sampler, problem, net, options)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "net", "options"),
+    [
+        ("de_sgld", "no_edges", {}),
+        ("de_sgld", network("directed_ring", 4), {"weights": "row_stochastic"}),
+        ("de_sgld", network("ring", 4, schedule={"kind": "matchings"}), {"weights": "pairwise"}),
+        ("de_sgld", network("ring", 4, schedule={"kind": "pair"}), {"weights": "pairwise"}),
+        ("de_sgld", network("ring", 4, schedule={"kind": "one_peer"}), {}),
+        ("local_sgld", LOSSY, {"period": 4}),
+        ("push_sum_sgld", network("ring", 4, **LOSS, on_loss="sender_keeps"), {}),
+        ("diging_sgld", network("ring", 4, **HIDDEN), {}),
+        ("diging_sgld", network("ring", 4, awake=0.5, on_loss="reuse_last"), {}),
+        ("admm", KEPT, {}),
+        ("gossip_ula", LOSSY, {}),
+        ("gossip_ula", "ring", TRIGGER),
+        ("dg_lmc", {"kind": "server", "average_by": "ring_all_reduce"}, {}),
+        ("dg_lmc", "server", {"coupling": [[[1.0, 0.0], [0.0, 1.0]]] * 4}),
+        ("d_ula", "ring", {"prior_gradient": "after_mixing"}),
+    ],
+)
+def test_what_suits_them_is_taken(sampler, net, options):
+    check(sampler, SUITED, net, options)
+
+
+def test_options_of_mini_batches_and_orders_are_refused_where_they_have_no_meaning():
+    for given, message in (
+        ({"kind": "admm", "penalty": 1.0, "batch_size": 2}, "batch_size"),
+        ({"kind": "extra_sgld", "step_size": 0.1, "update_order": "in_place"}, "update_order"),
+        ({"kind": "de_sgld", "step_size": 0.1, "batch_scale": "none"}, "batch_scale: none is of"),
+        (
+            {"kind": "de_sgld", "step_size": 0.1, "batch_pool": "all_but_last"},
+            "batch_pool: all_but_last is of mini-batches",
+        ),
+    ):
+        with pytest.raises(ConcordError, match=message):
+            ChosenSampler.parse(given, "sampler")
+    late = Conditions(barrier=False, compute=ComputeTime(seconds=1.0), on_loss="reuse_last")
+    for kind, happens, message in (
+        ("ring", Conditions(awake=0.5), "on a network where vectors may not arrive; use simul"),
+        ("ring", late, "on a network where vectors may not arrive; use simultaneous, or remove"),
+        ("server", None, "on server, which averages at once; use simultaneous, or topology com"),
+    ):
+        with pytest.raises(ConcordError, match=f"^update_order: in_place has no meaning {message}"):
+            network_under(network(kind, 4).graph, happens, order="in_place")

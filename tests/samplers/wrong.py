@@ -229,7 +229,6 @@ WRONG: dict[str, tuple[str, ...]] = {
         "new = mix(mix(moved, nothing, np.empty_like(x)), nothing, np.empty_like(x))"),
     "mixing twice, counting once, with a law": (
         "plain/law", "weights @ x", "weights @ (weights @ x)", "mixing - eta", "mixing @ mixing - eta"),
-    "velocities mix, uncounted": ("momentum", "v = (1", "v = mix(v, nothing, np.empty_like(x)); v = (1"),
     "looks at everybody": ("plain", "weights @ x", "weights @ x * .9 + .1 * x.mean(axis=1, keepdims=True)"),
     "averages over everybody": ("plain", "weights @ x", "x.mean(axis=1, keepdims=True)"),
     "averages over everybody, with a law": (
@@ -241,18 +240,6 @@ WRONG: dict[str, tuple[str, ...]] = {
     "looks at everybody beside the channel": (
         "channel", "moved = x", "moved = .9 * x + .1 * x.mean(axis=1, keepdims=True)"),
     "a tenth of the messages": ("plain", INFO, "Info(.1 * topology.degrees, .1 * np.minimum(topology.degrees, 1))"),
-    "a tenth of the messages, by a channel": (
-        "channel/law", SENT, "Info(.1 * channel.unicasts, .1 * channel.broadcasts, channel.active)"),
-    "no messages": ("momentum/law", SENT, "Info(0 * channel.unicasts, 0 * channel.broadcasts)"),
-    "a tenth of the gradients": (
-        "channel/law", SENT, SENT[:-1] + ", np.full(topology.agents, .1))"),
-    "two gradients, counted once": (
-        "channel", GRAD, GRAD + "        g = np.empty_like(x); gradient(x - eta * grad, rng, g); grad = (grad + g) / 2\n"),
-    "four mini-batches, counted once": (
-        "plain", GRAD, "g = np.empty_like(x); grad[:] = 0\n        for _ in range(4): gradient(x, rng, g); grad += g / 4\n"),
-    "batches four times as large": (
-        "plain", "params.batch_size,", "params.batch_size and 4 * params.batch_size,"),
-    "batches that are all data": ("channel", "params.batch_size,", "None,"),
     # Later, or for more.
     "other after step 20": ("plain/law", "eta * grad", "eta * grad * (1 - .5 * (k > 20))"),
     "other after 20 calls": ("channel", "eta * grad", "eta * grad * (1 - .5 * (calls[0] > 20))"),

@@ -238,7 +238,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
     path = ledger_of(tmp_path, a="does not hold")
     path.write_text(path.read_text().replace("does not hold", "holds"))
     with pytest.raises(ConcordError, match=r"claims.csv: it is not as it was written; delete"):
-        judge.ledger([path], [tmp_path / "ledger.csv"])
+        judge.ledger([path], [tmp_path / "ledger.csv"], tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,11 @@ def test_a_paper_without_claims(tmp_path):
     outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
     judge.judge(paper, tmp_path, outputs)
     assert ledger.read_rows(outputs[0]) == []
-    judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")])
+    judge.ledger(
+        [outputs[0]],
+        [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")],
+        tmp_path / "none.yaml",
+    )
     assert ledger.read_rows(tmp_path / "ledger.csv") == []
 
 
@@ -299,7 +303,7 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
     table.write_text(table_of(ledger.COLUMNS, [row]))
     integrity.seal([table], {})
-    judge.ledger([table], [joined])
+    judge.ledger([table], [joined], tmp_path / "none.yaml")
     for path in (table, joined):
         (cells,) = csv.DictReader(path.open())
         assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
@@ -375,9 +379,9 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
     assert "| `p` | published | 1 | 1 |" in page.read_text()
     assert ledger.changes(path, expected, strict=True).lines == ()
-    judge.ledger([path], [tmp_path / "l.md"])
+    judge.ledger([path], [tmp_path / "l.md"], tmp_path / "none.yaml")
     page = (tmp_path / "l.md").read_text()
-    assert "1 of 3 cases; n 20: " in page and "<summary>3 cases</summary>" in page
+    assert "fails in 1 of 3 cases: n 20 " in page and "<summary>3 cases</summary>" in page
 
 
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):

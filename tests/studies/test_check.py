@@ -172,8 +172,7 @@ def test_families_say_what_they_read(family):
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
     read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
     read -= {"diverged_at", "broadcasts", "activations", "gradients"}
-    either = family in ("w2", "moment_errors", "chains_distance", "constraint")
+    either = family in ("w2", "chains_distance", "constraint")
     read -= {"x_average"} | ({"draws"} if either else set())
     read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of
-    read -= {"predictive", "draws"} if family == "log_predictive" else set()  # what there is
     assert set(getattr(module, "RECORDS", ())) == read

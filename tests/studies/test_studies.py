@@ -222,7 +222,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
         ({"sweep": {"a": {"key": 3, "values": [1]}}}, "sweep.a.key: 3 is not a key of a run"),
         ({"sweep": {"a": {"key": "agents", "values": 3}}}, "sweep.a.values: 3 is not a list of"),
         ({"problem": {"name": ["linear"]}}, "problem.name: ['linear'] is not a text"),
-        ({"agents": 10**9}, "agents: 1000000000 is above 100000000; give 100000000 or less"),
+        ({"agents": 10**9}, "agents: 1000000000 is above 1000000; give 1000000 or less"),
         ({"agents": 2001, "topology": "complete"}, "topology: 2001 agents are too many for kind"),
         ({"iterations": 10**18}, "iterations: 1000000000000000000 is above 1000000000"),
         ({"record": {"agents": []}}, "record.agents: it names no agent; leave it out"),
@@ -477,6 +477,20 @@ def test_readings_are_declared_with_their_meaning(tmp_path):
     assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
     with pytest.raises(ConcordError, match="'draft' is not declared under readings; choose"):
         load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
+
+
+def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):
+    draft = {"linear": "the prior split", "spam": "labels drawn", "mail": "labels drawn"}
+    paper = load(tmp_path, readings={"draft": draft}, one={"reading": "draft"})
+    documents = [run.document for run in paper.runs.values()]
+    assert paper.meanings(documents) == {"draft": "the prior split"}
+    assert paper.readings["draft"] == "the prior split (linear); labels drawn (spam, mail)"
+
+
+def test_a_reading_has_a_meaning_for_every_problem_that_follows_it(tmp_path):
+    paper = load(tmp_path, readings={"draft": {"spam": "labels drawn"}}, one={"reading": "draft"})
+    with pytest.raises(ConcordError, match="draft: it has no meaning for the problem 'linear'"):
+        paper.runs  # noqa: B018
 
 
 def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):

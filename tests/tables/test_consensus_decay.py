@@ -41,12 +41,12 @@ def test_rates_of_known_errors_are_found() -> None:
     alphas = (0.001, 0.002, 0.004)
     found = rows([run(a, t) for t in ("gossip", "triggered") for a in alphas])
     for alpha in alphas:
-        value, lo, hi = found["floor without triggering", alpha]
+        value, lo, hi = found["plateau without triggering", alpha]
         assert lo < alpha < hi or value == pytest.approx(alpha, rel=1e-3)
         value, lo, hi = found["rate of what triggering adds, over k", alpha]
         assert value == pytest.approx(0.5, abs=0.02)
         assert lo < value < hi
-    value, lo, hi = found["rate of the floor, over alpha", None]
+    value, lo, hi = found["rate of the plateau, over alpha", None]
     assert value == pytest.approx(1, abs=0.01)
     assert lo < value < hi
 

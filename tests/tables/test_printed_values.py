@@ -68,6 +68,11 @@ def test_what_was_not_run_is_noted():
     assert made.rows[0][3:] == [7.6, None, None, None, None, "not run: its file is missing"]
 
 
+def test_a_row_may_be_of_one_agent_in_all_columns():
+    made = table([{"name": "MNIST", "metric": "accuracy", "agent": 1}], RUNS[1::2])
+    assert [line[3] for line in made.rows] == [0.375, 0.5]
+
+
 def test_values_that_a_column_was_not_run_with_are_left_out():
     made = table([{"name": "MNIST", "metric": "accuracy"}], RUNS[:3], by="reading")
     assert [line[1:3] for line in made.rows] == [

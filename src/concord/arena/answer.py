@@ -6,7 +6,7 @@ octaves around the two best minima, since the score along a step has several. On
 of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and
 the leading ones are confirmed by their own laws.
 
-Elsewhere laws are approximate (``metrics._linearized``), and of a setting the worse of its
+Elsewhere laws are approximate (``arena.linearized``), and of a setting the worse of its
 neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What is
 predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
 """
@@ -14,36 +14,34 @@ predicted there is never less than the b2 of the Gaussian fit itself, as weighed
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
-from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec import field
 
-from concord.arena import prices, scores
+from concord.arena import linearized, prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import changed, stable, value_of
-from concord.contracts import PRICES, AffineSampler, Problem, Quadratic, SwitchingSampler, offers
+from concord.contracts import PRICES
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal, stationary
+from concord.laws.exact import Moments, Seen, stationary
 from concord.laws.gaussian import bias2
-from concord.metrics import _laws, _linearized
-from concord.networks.conditions import Conditions
-from concord.networks.topology import Topology
+from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
+from concord.laws.read_off import NoLaw, StepReader
+from concord.minibatches import Batches
+from concord.networks.network import Network
 from concord.options import Count, Options, Positive
-from concord.plugins import built_in, plugin
+from concord.plugins import built_in
+from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
-from concord.samplers import Batching
+from concord.sampler import Sampler
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
-CONFIRMED = _laws.LARGEST  # entries of the positions up to which finalists are confirmed
+CONFIRMED = LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
 UNSOLVED = 1e30  # beyond all prices
@@ -51,18 +49,13 @@ HELD = 3e7  # numbers that the powers of versions together may hold
 
 
 class Entry(NamedTuple):
-    """A sampler and what is tuned: ``tune``, and the values of a second option."""
+    """A sampler of a kind and what is tuned: ``tune``, and the values of a second option."""
 
     name: str
     kind: str
-    params: Any
+    sampler: Sampler
     tune: str
     second: Mapping[str, Sequence[Any]]
-
-    @property
-    def sampler(self) -> Any:
-        """The sampler's module, by its name, so that an entry can be pickled."""
-        return plugin("samplers", self.kind, "samplers")
 
 
 class Wish(Options):
@@ -97,9 +90,9 @@ class Lattice(NamedTuple):
         """Return the values of what is tuned."""
         return {**self.own, self.entry.tune: self.step(j)}
 
-    def params(self, j: int) -> Any:
-        """Return all options of the sampler."""
-        return changed(self.entry.params, self.values(j), self.entry.name)
+    def sampler(self, j: int) -> Sampler:
+        """Return the sampler with these values."""
+        return changed(self.entry.sampler, self.values(j), self.entry.name)
 
 
 class Found(NamedTuple):
@@ -125,9 +118,9 @@ class Found(NamedTuple):
         return self.lattice.entry
 
     @property
-    def params(self) -> Any:
-        """All options of the sampler."""
-        return self.lattice.params(self.j)
+    def sampler(self) -> Sampler:
+        """The sampler with its values."""
+        return self.lattice.sampler(self.j)
 
 
 class Search:
@@ -140,24 +133,26 @@ class Search:
     def __init__(
         self,
         problem: Problem,
-        topology: Topology,
+        network: Network,
         positions: Moments,
         found: Fit,
         wish: Wish,
         masks: Callable[[], np.random.Generator],
     ) -> None:
-        self.problem, self.topology, self.fit, self.wish = problem, topology, found, wish
+        self.problem, self.network, self.fit, self.wish = problem, network, found, wish
         self.positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
         self._small = problem.agents * problem.dim <= SMALL
         self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
-        for read in READS if wish.target is None or topology.conditions.perfect else READS[:1]:
+        for read in READS if wish.target is None or network.is_lossless else READS[:1]:
             with suppress(ConcordError):
-                mix, vectors = read_out(read, topology)
+                mix, vectors = read_out(read, network)
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = found.law
         size = wish.batch_size
-        self._errors = None if size is None else batch_errors(problem, found, size)
+        self._errors = None
+        if size is not None:
+            self._errors = Batches(batch_size=size), batch_errors(problem, found, size)
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
@@ -167,18 +162,12 @@ class Search:
 
     def entry(self, entry: Entry) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
-        entry.sampler.check(self.problem, self.topology, entry.params)
+        entry.sampler.check(self.problem, self.network)
         if entry.kind not in built_in("samplers"):
-            prices.check(entry.sampler, entry.params, self.problem, self.topology)
-        if _laws.batch_size(entry.params) != self.wish.batch_size:
+            prices.try_step(entry.sampler, self.problem, self.network, self._masks())
+        if self.wish.batch_size is not None and not entry.sampler.takes_batches:
             raise ConcordError("its gradients are full; leave batch_size out")
-        if not self._follows(entry.sampler):
-            drawn = (
-                f"it draws who moves, and laws over that are computed up to {_laws.SECOND_LIMIT} "
-                "numbers (agents times dimension); sample it"
-            )
-            why = drawn if offers(entry.sampler, SwitchingSampler) else "it states no exact law"
-            raise _laws.NoLaw(why)
+        self._check_law(entry.sampler)
         lattices = self.lattices(entry)
         for lattice in lattices:
             self._try(lattice, self._octaves(lattice))
@@ -204,9 +193,9 @@ class Search:
         ``NoLaw`` where that is too large.
         """
         if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
-            raise _laws.NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
+            raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
         read, lattice = found.read, found.lattice._replace(tried={})
-        reach = 0 if not self.topology.conditions.perfect else 1 if self._exact else 2
+        reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
         self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
             j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
@@ -234,7 +223,7 @@ class Search:
 
         Not a number where that is not known soon, or it does not get there.
         """
-        known = self._small and self._exact and self.topology.conditions.perfect
+        known = self._small and self._exact and self.network.is_lossless
         if not (known and best.b2[self.wish.level] > 0):
             return np.nan
         other, least = copy(self), np.inf
@@ -250,12 +239,12 @@ class Search:
         arrives, 1 + 2 sum_k corr(x_j(0), x_j(k)); at most the iterations. Not a number where that
         is not known.
         """
-        sampler, bare = found.entry.sampler, replace(self.topology, conditions=Conditions())
-        if not (self._small and offers(sampler, AffineSampler)) or found.how == "chains":
+        if not self._small or found.how == "chains":
             return np.nan
         try:
-            step, basis, period = _laws.repeated(sampler, self._bare(), bare, found.params)
-        except _laws.NoLaw:
+            bare = Network(self.network.graph, order=self.network.order)
+            step, basis, period = step_of_turn(found.sampler, self._bare(), bare)
+        except NoLaw:
             return np.nan
         if (law := stationary(step)) is None:
             return np.nan
@@ -270,28 +259,30 @@ class Search:
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and b2 of the level asked for at them, of a setting."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
-        path = self._law(found.entry, [found.params], found.how != "screened")
+        path = self._law([found.sampler], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
 
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
-        bare = replace(self.topology, conditions=Conditions())  # what happens on it left out
-        begin = value_of(entry.params, entry.tune, entry.name)
+        bare = Network(self.network.graph, order=self.network.order)  # nothing happens on it
+        begin = value_of(entry.sampler, entry.tune, entry.name)
         found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
-            price = self._price(entry, changed(entry.params, own, entry.name))
+            price = self._price(changed(entry.sampler, own, entry.name))
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
 
-            def params_of(step: float, own: Any = own) -> Any:
-                return _full(changed(entry.params, {**own, entry.tune: step}, entry.name))
+            def sampler_of(step: float, own: Any = own) -> Sampler:
+                return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
 
-            follows = self._follows(entry.sampler)
-            limit = stable(entry.sampler, params_of, begin, problem, bare) if follows else np.inf
+            limit = np.inf
+            with suppress(NoLaw):
+                self._check_law(entry.sampler)
+                limit = stable(sampler_of, begin, problem, bare)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
                 found.append(Lattice(entry, own, top, limit, price, {}))
@@ -308,10 +299,15 @@ class Search:
             "allow more"
         )
 
-    def _follows(self, sampler: Any) -> bool:
-        """Whether the sampler may have a law of this size: of choices each holds a matrix."""
+    def _check_law(self, sampler: Sampler) -> None:
+        """Refuse a sampler without a law of this size: ``NoLaw``. Of choices each is a matrix."""
         size = self.problem.agents * self.problem.dim
-        return size <= _laws.SECOND_LIMIT or offers(sampler, AffineSampler)
+        reader = StepReader(sampler, self._bare(), Network(self.network.graph))
+        if reader.chooses and size > SECOND_LIMIT:
+            raise NoLaw(
+                f"it draws who moves, and laws over that are computed up to {SECOND_LIMIT} "
+                "numbers (agents times dimension); sample it"
+            )
 
     def _bare(self) -> Any:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
@@ -369,7 +365,7 @@ class Search:
         count = max(int(HELD / (48 * size**2)), 1)
         for first in range(0, len(new), count):
             part = new[first : first + count]
-            path = self._law(lattice.entry, [lattice.params(j) for j in part], own)
+            path = self._law([lattice.sampler(j) for j in part], own)
             self.tried += len(part)
             for read in self.reads if only is None else (only,):
                 most = self._iterations(lattice.price, read)
@@ -438,9 +434,8 @@ class Search:
         within = lattice.step(max(near)), lattice.step(min(near))
         return Found(lattice, j, read, count, paid, b2, within, how, score)
 
-    def _price(self, entry: Entry, params: Any) -> dict[str, float]:
-        given = self.problem, self.topology, self._masks()
-        return prices.per_iteration(entry.sampler, params, *given)
+    def _price(self, sampler: Sampler) -> dict[str, float]:
+        return prices.price_per_iteration(sampler, self.problem, self.network, self._masks())
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return what an iteration costs with a read-out."""
@@ -452,32 +447,28 @@ class Search:
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
-            return LONGEST if self.topology.conditions.perfect else LONGEST_LOSSY
+            return LONGEST if self.network.is_lossless else LONGEST_LOSSY
         most = [amount / paid[name] for name, amount in self.wish.budget.items() if paid[name] > 0]
         if not most:
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return int(min(min(most), 10**9))
 
-    def _law(self, entry: Entry, params: Sequence[Any], own: bool) -> Any:
+    def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
         """Return the laws of versions: their own, or surrogates to choose by."""
-        sampler, topology, given = entry.sampler, self.topology, self.positions
-        if self._errors is not None:
-            if not (self._small and offers(sampler, AffineSampler)):
-                raise _laws.NoLaw(
-                    f"mini-batches are predicted for up to {SMALL} entries of the positions of "
-                    "affine samplers; sample it"
-                )
-            sampler = _batched(sampler, self.wish.batch_size, self._errors)
-            params = [_full(one) for one in params]
+        network, given, errors = self.network, self.positions, self._errors
+        if errors is not None and not self._small:
+            raise NoLaw(
+                f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
+            )
         if not self._exact:
-            _linearized.check(params)  # surrogates know even less
+            linearized.check(samplers)  # surrogates know even less
         if not own:
-            many = topology.agents > MANY
-            return Coordinates(sampler, self.fit, topology, params, given, mean=many)
+            return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
         if not self._exact:
-            return _linearized.Linearized(sampler, self.problem, topology, params, given, self.fit)
-        every = [self.problem] * len(params)
-        return _laws.of_versions(sampler, every, topology, params, given, most=np.inf)
+            law = linearized.Linearized
+            return law(samplers, self.problem, network, given, self.fit, errors=errors)
+        every = [self.problem] * len(samplers)
+        return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where a law is no number.
@@ -488,32 +479,6 @@ class Search:
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
         found = scores.compute_bias(seen, self._target)
         return dict.fromkeys(found, found["average"]) if read == "average" else found
-
-
-def _batched(sampler: Any, size: int | None, errors: np.ndarray) -> Any:
-    """Return a sampler whose mini-batches err with one covariance wherever agents are.
-
-    errors: (agents, dim, dim). Its options are given without the size; everything arrives.
-    """
-    spread = block_diagonal(errors)
-
-    @lru_cache(maxsize=8)
-    def noisy(step: Affine) -> Affine:
-        gain = step.gradient_gain
-        return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
-
-    def affine(problem: Any, topology: Topology, params: Any) -> Update | None:
-        own = msgspec.structs.replace(params, batch_size=size)
-        update = sampler.affine(problem, topology, own)
-        return update and Update(lambda k: noisy(update.at(k)), update.auxiliary)
-
-    return SimpleNamespace(affine=affine, __name__=sampler.__name__)
-
-
-def _full(params: Any) -> Any:
-    """Return options for full gradients."""
-    given = isinstance(params, Batching)
-    return msgspec.structs.replace(params, batch_size=None) if given else params
 
 
 def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:

@@ -43,19 +43,22 @@ from concord.arena import prices, scores
 from concord.arena.chains import Chains, known
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
-from concord.contracts import HeldOutOfLaw, Problem
+from concord.contracts import HeldOutOfLaw
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import around, mean_interval, over_chains
+from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
-from concord.metrics import Row, _laws
-from concord.networks.privacy import sigma
+from concord.laws.read_off import NoLaw
+from concord.metrics import Row
 from concord.networks.conditions import network_under
 from concord.networks.network import Network
+from concord.networks.privacy import sigma
 from concord.plugins import location
+from concord.problem import Problem
 from concord.provenance import code
 from concord.runs.keys import Arena
 from concord.runs.run import Run
@@ -152,8 +155,8 @@ def score(run: Run, task: Task) -> Scored:
         share: int = 1,
     ) -> Laws | Chains | None:
         try:
-            return _laws.of_versions(samplers, problems, network, positions, mix)
-        except _laws.NoLaw:
+            return laws_of_versions(samplers, problems, network, positions, mix)
+        except NoLaw:
             if not arena.sampled:
                 return None
         named = list(zip(names, problems, strict=True))

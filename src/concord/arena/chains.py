@@ -19,14 +19,15 @@ import numpy as np
 from concord import metrics
 from concord.arena import scores
 from concord.chains import Labels, sample_chains
-from concord.contracts import Predictive, Problem, Reference, WithReference, WithTests, reference_of
+from concord.contracts import Predictive, Reference, WithReference, WithTests, reference_of
 from concord.metrics import Measurement
 from concord.networks.network import Network
+from concord.problem import Problem
+from concord.record import Diverged, Record
 from concord.runs.run import Run
+from concord.sampler import Sampler
 from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.record import Diverged, Record
-from concord.sampler import Sampler
 from concord.sampling.trace import Trace
 
 POOLED = 1000  # draws of which distances are

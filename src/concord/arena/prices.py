@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from concord.contracts import Problem, dtype_of
+from concord.contracts import dtype_of
 from concord.loop import keep_asleep
 from concord.networks.conditions import Conditions, Static, link_tables, network_under
 from concord.networks.moments import chances
 from concord.networks.network import Network
-from concord.problem import CountedProblem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler
 
 # Iterations: of what is always the same, and of what is not; and the standard error of the mean of
@@ -80,7 +80,10 @@ def _count(
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
-    running, counted = network.start(x0, masks, times), CountedProblem(problem.from_chain(0), CHAINS)
+    running, counted = (
+        network.start(x0, masks, times),
+        CountedProblem(problem.from_chain(0), CHAINS),
+    )
     seen: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):

@@ -14,10 +14,11 @@ Every draw is read, so that each iteration pays for one read-out. Sources of the
 
 import numpy as np
 
-from concord.contracts import Problem, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
+from concord.problem import Problem
 
 
 def read_out(read: str | int, network: Network) -> tuple[np.ndarray | None, float]:

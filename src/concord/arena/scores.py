@@ -17,7 +17,6 @@ import numpy as np
 from concord.contracts import Reference
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian, bias2, monomials, w2
-from concord.metrics import coverage
 
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
@@ -84,6 +83,7 @@ def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
 
 
 DIRECTIONS, FLOORS, EXACT = 50, 10, 20_000
+COVERED = (50, 90)  # percent of the draws
 # Of which the worst agent has the least; of all others but those with a right value the most.
 LARGER_IS_BETTER = ("ess_bulk", "ess_tail", "log_predictive", "modes_visited")
 
@@ -115,8 +115,9 @@ def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, 
     """Yield metrics by level, of draws (draws, agents and the average, dim).
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
-    and sliced_w2 (``metrics.sliced_distance``), both with what as many exact draws show (the level
-    ``floor``); coverage_50 and coverage_90 (``metrics.coverage``). What is not finite is infinitely
+    and sliced_w2 (Bonneel, Rabin, Peyré and Pfister, 2015), both with what as many exact draws show
+    (the level ``floor``); coverage_50 and coverage_90, the posterior mass of the central intervals
+    that hold so many percent of the draws. What is not finite is infinitely
     far, and covers no number.
     """
     dim = draws.shape[-1]
@@ -129,10 +130,23 @@ def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, 
         found = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
         own, floors = found[:-FLOORS], found[-FLOORS:]
         yield name, {"worst": own[:-1].max(), "average": own[-1], "floor": floors.mean()}
-    shares = coverage.masses(draws, by.sorted)
-    for level, each in zip(coverage.LEVELS, shares, strict=True):
+    shares = _masses(draws, by.sorted)
+    for level, each in zip(COVERED, shares, strict=True):
         name = f"coverage_{level}"
         yield name, {"worst": worst(name, each[:-1], level / 100), "average": each[-1]}
+
+
+def _masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the mass of the central intervals, (level, name), of draws (draws, name, dim).
+
+    ``exact`` are draws of the posterior, sorted along the first axis. Not a number where a draw is
+    none.
+    """
+    tails = [50 + side * level / 2 for level in COVERED for side in (-1, 1)]
+    ends = np.percentile(draws, tails, axis=0)
+    below = [np.searchsorted(exact[:, j], ends[..., j]) for j in range(ends.shape[-1])]
+    shares = np.diff(np.mean(below, axis=0) / len(exact), axis=0)[::2]
+    return np.where(np.isnan(ends).any(axis=(0, 2)), np.nan, shares)
 
 
 def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarray:

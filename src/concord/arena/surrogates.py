@@ -16,9 +16,10 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Affine, Moments, Seen
+from concord.laws.law import laws_of_versions, update_of
 from concord.laws.paths import Determined, Path, stacked, turn_of
-from concord.metrics import _laws
-from concord.networks.topology import Topology
+from concord.laws.read_off import NoLaw
+from concord.networks.network import Network
 from concord.problems._fit import Fit
 from concord.problems._quadratic import QuadraticProblem
 
@@ -39,17 +40,16 @@ def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticPro
 
 
 class Coordinates:
-    """The laws of versions of a sampler, each with options: one coordinate after another.
+    """The laws of versions of a sampler: one coordinate after another.
 
     mean: take the mean curvature of agents, and the network's spectrum.
     """
 
     def __init__(
         self,
-        sampler: Any,
+        samplers: Sequence[Any],
         found: Fit,
-        topology: Topology,
-        params: Sequence[Any],
+        network: Network,
         positions: Moments,
         mean: bool = False,
     ) -> None:
@@ -62,10 +62,10 @@ class Coordinates:
                 center = problem.posterior.mean
                 slopes = (problem.gram @ center - problem.shift) - (level @ center)
                 even = QuadraticProblem(level, -slopes)
-                self._paths.append(_spectrum(sampler, even, topology, params, own))
+                self._paths.append(_spectrum(samplers, even, network, own))
                 continue
-            every = [problem] * len(params)
-            law = _laws.of_versions(sampler, every, topology, params, own, most=np.inf)
+            every = [problem] * len(samplers)
+            law = laws_of_versions(samplers, every, network, own, most=np.inf)
             self._paths.append(law.repeating())
 
     def reading(self, mix: np.ndarray | None) -> Coordinates:
@@ -107,10 +107,9 @@ class _Modes(Determined):
 
 
 def _spectrum(
-    sampler: Any,
+    samplers: Sequence[Any],
     problem: QuadraticProblem,
-    topology: Topology,
-    params: Sequence[Any],
+    network: Network,
     positions: Moments,
 ) -> Path:
     """Return the laws of versions on agents of one curvature, of dimension one.
@@ -119,14 +118,14 @@ def _spectrum(
     """
     agents = problem.agents
 
-    def none(why: str) -> _laws.NoLaw:
-        return _laws.NoLaw(
+    def none(why: str) -> NoLaw:
+        return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
 
-    if not topology.conditions.perfect:
+    if not network.is_lossless:
         raise none("here not every vector arrives")
-    updates = [_laws.update_of(sampler, problem, topology, own) for own in params]
+    updates = [update_of(sampler, problem, network) for sampler in samplers]
     turn = turn_of(updates[0])
     if turn is None or turn[0]:
         raise none("its updates do not repeat from the first one on")
@@ -153,7 +152,7 @@ def _spectrum(
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
     steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]
-    starts = [exact.initial(agents, 1, positions, *update.auxiliary) for update in updates]
+    starts = [exact.initial(agents, 1, positions, update.start) for update in updates]
     begun = stacked([(turned(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
-from concord.metrics import _laws
+from concord.laws.law import mean_step
+from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.options import build, plain
+from concord.problem import Problem
 from concord.runs.keys import Arena
 from concord.sampler import Sampler
 
@@ -67,9 +68,9 @@ def stable(
     """
     try:
         return exact.stable_limit(
-            lambda step: _laws.contraction(sampler_of(step), problem, network), value, 1e-3
+            lambda step: mean_step(sampler_of(step), problem, network), value, 1e-3
         )
-    except _laws.NoLaw:
+    except NoLaw:
         return np.inf
 
 
@@ -132,9 +133,7 @@ def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
     return _times([factor**part for part in parts], arena, best, where)
 
 
-def _times(
-    factors: Sequence[float], arena: Arena, best: Setting, where: str
-) -> list[Setting]:
+def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the best setting with the tuned option times each of these factors."""
     tune, found = str(arena.tune), []
     for factor in factors:

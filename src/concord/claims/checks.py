@@ -2,7 +2,7 @@
 
 Every check decides by the intervals of its quantities (``claims.quantities``):
 
-- ``holds``: the rule is met wherever in their intervals the true values lie;
+- ``holds``: the rule is met for all values inside the intervals;
 - ``does not hold``: it is broken wherever they lie;
 - ``inconclusive``: the intervals straddle the rule (``claims.verdicts`` says why);
 - ``not run``: a number it needs does not exist, and the verdict says why.

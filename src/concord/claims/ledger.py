@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from concord import integrity
+from concord import integrity, words
 from concord.claims import verdicts
 from concord.errors import ConcordError, short
 from concord.io import dump_yaml, load_yaml, read_table, read_text, write_whole
@@ -22,6 +22,13 @@ SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 INTERVALS = (
     "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
     "samplers. Deterministic quantities are exact given the simulated data."
+)
+
+WORDS = "What a paper says is in our words."
+COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
+OF_COMMITTED = (
+    "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
+    "snakemake ledger judges them."
 )
 
 OURS = "ours"  # the source of a finding of our own, which nobody has printed
@@ -40,18 +47,36 @@ class Entry:
     @property
     def deciding(self) -> Row:
         """The first case that has the claim's verdict."""
-        return next(row for row in self.rows if row["verdict"] == self.verdict)
+        return self._deciding[0]
+
+    @property
+    def _deciding(self) -> list[Row]:
+        return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
     def reading(self) -> str:
         """The reading as readers see it, "published (57)"; nothing of our own findings."""
         row = self.rows[0]
-        return shown_reading(row["reading"], row.get("source") == OURS)
+        reading = shown_reading(row["reading"], row.get("source") == OURS)
+        if row.get("ours") != COMMITTED:
+            return reading
+        return f"{reading} (committed)" if reading else "committed"
 
-    @property
-    def counted(self) -> str:
-        """How many cases have the claim's verdict, where not all do."""
-        return verdicts.counted([row["verdict"] for row in self.rows])
+    def counted(self, names: Mapping[str, str] | None = None) -> str:
+        """Return in how many cases it has its verdict, and in which, where not in all.
+
+        ``names`` are a study's texts for labels.
+        """
+        text = verdicts.counted([row["verdict"] for row in self.rows])
+        same = [words.case(row["case"], names) for row in self._deciding]
+        named = [*same[:3], f"{len(same) - 3} more"] if len(same) > 4 else same
+        return f"{text}: {'; '.join(named)}" if text else ""
+
+    def decided(self, names: Mapping[str, str] | None = None) -> str:
+        """Return our numbers in the case that decides, with its name where there are several."""
+        case, text = self.deciding["case"], self.deciding["ours"]
+        alone = len(self._deciding) == 1  # which ``counted`` names
+        return text if alone or text == COMMITTED else f"{words.case(case, names)}: {text}"
 
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
@@ -156,12 +181,14 @@ class Comparison:
     """Verdicts beside the committed ones, one line each; all who count them ask for this.
 
     changed: those that differ, and those whose claim is gone.
+    seeds: those committed as depending on data or seed, which were not varied here.
     new: those of a study with committed verdicts that were not committed.
     left: those committed that were not judged here, with the reason.
     compared: how many are compared, those over the universes included; None where nothing is.
     """
 
     changed: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     compared: int | None = None
@@ -174,14 +201,18 @@ class Comparison:
         many = len(self.changed)
         differ = "differ" if many > 1 else "differs"
         text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"
-        for found, what in ((self.new, "new"), (self.left, "not judged here")):
+        unvaried = "not compared, since seeds were not varied"
+        for found, what in (
+            *((self.seeds, unvaried), (self.new, "new")),
+            (self.left, "not judged here"),
+        ):
             text += f"; {len(found)} {what}" if found else ""
         return f"{text}."
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Return all lines, those that differ first."""
-        return self.changed + self.new + self.left
+        return self.changed + self.seeds + self.new + self.left
 
 
 def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
@@ -190,7 +221,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     Those of smoke scale are not compared, nor those of studies of which none is committed. A claim
     that was not judged here, or not where verdicts were committed, is no change, nor is a verdict
     that other chains could turn, here or as committed: it says so itself. Whether a verdict depends
-    on the seed is known only where universes were run.
+    on the seed is known only where universes were run; elsewhere those that do are not compared.
     """
     if is_smoke(rows) or not expected_path.exists():
         return Comparison()
@@ -200,7 +231,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     after = {_key(row): row for row in rows if row["paper"] in {paper for paper, *_ in before}}
     if not after:
         return Comparison()
-    changed, new, left, compared = [], [], [], 0
+    changed, seeds, new, left, compared = [], [], [], [], 0
     for key in sorted({*before, *after}):
         name, was = " ".join(filter(None, key)), before.get(key, verdicts.NOT_RUN)
         now = after[key]["verdict"] if key in after else "no longer a claim"
@@ -208,10 +239,11 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
             new += [f"{name}: new, {now}"] * (now != was)
         elif now == verdicts.NOT_RUN:
             left.append(f"{name}: {was}, not judged here: {after[key]['ours']}")
+        elif was == verdicts.SEED != now and key in after and not after[key]["multiverse"]:
+            seeds.append(f"{name}: {was} -> {now}, with one seed")
         else:
             compared += 1
-            unknown = was == verdicts.SEED and key in after and not after[key]["multiverse"]
-            if was != now and not unknown and verdicts.OTHER not in (was, now):
+            if was != now and verdicts.OTHER not in (was, now):
                 changed.append(f"{name}: {was} -> {now}")
     universes = expected_universes(expected_path)
     surveyed = {paper for paper, *_ in universes}
@@ -223,16 +255,33 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
         compared += 1
         if universes[place] != now:
             changed.append(f"{name}: {universes[place]} -> {now}")
-    return Comparison(tuple(changed), tuple(new), tuple(left), compared)
+    return Comparison(tuple(changed), tuple(seeds), tuple(new), tuple(left), compared)
+
+
+def by_seed(rows: Iterable[Row], path: Path) -> set[Place]:
+    """Return which of these claims are committed as depending on data or seed."""
+    committed = entries(expected_rows(path)) if path.exists() else []
+    found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
+    return found & set(map(_place, rows))
+
+
+def unvaried(rows: Iterable[Row], path: Path) -> str:
+    """Say for which papers seeds were not varied, and how many verdicts are known to need it."""
+    papers = [row for row in rows if row["source"] != OURS]
+    varied = {row["paper"] for row in papers if row["multiverse"]}
+    alone = [row for row in papers if row["paper"] not in varied]
+    if not alone or is_smoke(alone):
+        return ""
+    of = f" of {', '.join(dict.fromkeys(row['paper'] for row in alone))}" if varied else ""
+    many = len(by_seed(alone, path))
+    depend = "depends" if many == 1 else "depend"
+    text = f"; {many} of these verdicts {depend} on data or seed (committed)" if many else ""
+    return f"Seeds{of} were not varied{text}."
 
 
 def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
     """Return what verdicts depend on, where universes were run."""
-    return {
-        (row["paper"], row["claim"], row["reading"]): row["multiverse"]
-        for row in rows
-        if row["multiverse"]
-    }
+    return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 
 
 def expected_universes(path: Path) -> dict[Place, str]:
@@ -244,6 +293,10 @@ def expected_universes(path: Path) -> dict[Place, str]:
             where = f"{path}: {paper}.{claim}.{reading}"
             raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
     return found
+
+
+def _place(row: Row) -> Place:
+    return row["paper"], row["claim"], row["reading"]
 
 
 def _key(row: Row) -> tuple[str, ...]:

@@ -118,9 +118,11 @@ def of_cases(verdicts: Iterable[str]) -> str:
 
 
 def counted(verdicts: Sequence[str]) -> str:
-    """Return how many of a claim's cases have its verdict, where not all do."""
-    same = Counter(verdicts)[of_cases(verdicts)]
-    return "" if same == len(verdicts) else f"{same} of {len(verdicts)} cases"
+    """Return in how many of its cases a claim has its verdict, where not in all."""
+    verdict = of_cases(verdicts)
+    same = Counter(verdicts)[verdict]
+    said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
+    return "" if same == len(verdicts) else f"{said} in {same} of {len(verdicts)} cases"
 
 
 def known(verdict: str, where: str) -> str:

@@ -194,7 +194,6 @@ ROUND = (
     "ring",
     "no_edges",
     "exponential",
-    "watts_strogatz",
 )
 
 

@@ -256,8 +256,9 @@ class Look:
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
     """Return the look of each value of ``key``: fixed for agents, samplers and topologies.
 
-    Numbers get an ordered color scale; whatever has no look of its own takes the palette's colors
-    in order, those not yet in use first.
+    A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
+    ordered color scale; whatever has no look of its own takes the palette's colors in order, those
+    not yet in use first.
     """
     if key == "agent":
         return [_agent(value) for value in values]
@@ -265,8 +266,16 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         return _ordered(values)
     known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
     fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
-    used = {fixed[str(value)].color for value in values if str(value) in fixed}
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
+    texts = {str(value) for value in values}
+    for text in texts - fixed.keys():
+        called = words.kind(key, text)
+        fixed |= {
+            text: look
+            for name, look in fixed.items()
+            if name not in texts and words.kind(key, name) == called
+        }
+    used = {fixed[text].color for text in texts & fixed.keys()}
     others = sum(str(value) not in fixed for value in values)
     pool = [color for color in PALETTE if color not in used]
     if others > len(pool):

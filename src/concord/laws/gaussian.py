@@ -9,7 +9,6 @@ two moments is a lower bound of W2 (Gelbrich).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,8 +17,6 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.options import check_masks
 from concord.summary import WithMoments
-
-Distance = Callable[[np.ndarray, np.ndarray, "Gaussian"], np.ndarray]
 
 # Fits that the floor is the mean of.
 FLOORS = 1000
@@ -117,33 +114,6 @@ def bias2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
     return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
 
 
-def mean_error(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
-    r"""Return the distance of means, :math:`\lVert L^{-1} (m - \mu) \rVert / \sqrt d`.
-
-    In posterior standard deviations, root mean square over whitened coordinates; V = L L^T is the
-    target's covariance. Parameters and shapes are those of ``w2``.
-    """
-    dim = len(target.mean)
-    with np.errstate(all="ignore"):
-        off = (mean - target.mean) @ np.linalg.inv(np.linalg.cholesky(target.cov)).T
-        error = np.sqrt((off**2).sum(axis=-1) / dim)
-    return np.nan_to_num(error, nan=np.inf, posinf=np.inf)
-
-
-def covariance_error(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
-    r"""Return the error of the covariance, :math:`\lVert L^{-1} S L^{-T} - I \rVert_F / \sqrt d`.
-
-    Of a variance that is wrong by 10 % in all directions it is 0.1. Parameters and shapes are those
-    of ``w2``.
-    """
-    dim = len(target.mean)
-    root = np.linalg.inv(np.linalg.cholesky(target.cov))
-    with np.errstate(all="ignore"):
-        off = root @ cov @ root.T - np.eye(dim)
-        error = np.sqrt((off**2).sum(axis=(-2, -1)) / dim)
-    return np.nan_to_num(error, nan=np.inf, posinf=np.inf)
-
-
 def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the maximum-likelihood mean and covariance (division by n) of ``samples``.
 
@@ -165,7 +135,6 @@ def bootstrap_w2(
     replicates: int,
     rng: np.random.Generator,
     level: float = 0.95,
-    distance: Distance = w2,
     resampled: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W2 between the Gaussian fitted to the chains and ``target``, with an interval.
@@ -191,7 +160,6 @@ def bootstrap_w2(
     replicates: number of resamples; all leading positions share them.
     rng: source of the resamples.
     level: nominal coverage.
-    distance: another one of moments, whose square the bias is added to as well (``mean_error``).
     resampled: where the resampled squares are put, shape (replicates, positions); none: nowhere.
     Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite. The
     ends of one chain are not a number: it has no interval.
@@ -211,7 +179,7 @@ def bootstrap_w2(
         draws = flat[:, part]
         with np.errstate(all="ignore"):
             mean, cov = fit(draws)
-            value[part] = distance(mean, cov, target)
+            value[part] = w2(mean, cov, target)
             # Moments of every resample are weighted sums of monomials of the centered draws: one
             # matrix product.
             draws = draws - mean
@@ -222,7 +190,7 @@ def bootstrap_w2(
             second = np.empty((*shift.shape, dim))
             second[..., upper[0], upper[1]] = second[..., upper[1], upper[0]] = sums[..., dim:]
             second -= shift[..., :, None] * shift[..., None, :]
-            squares = distance(mean + shift, second, target) ** 2
+            squares = w2(mean + shift, second, target) ** 2
             low[part], high[part] = corrected(squares, value[part], level)
         if resampled is not None:
             resampled[:, part] = squares
@@ -271,7 +239,6 @@ def w2_floor(
     rng: np.random.Generator,
     replicates: int = FLOORS,
     level: float = 0.95,
-    distance: Distance = w2,
 ) -> tuple[float, float, float]:
     """Return what W2 a perfect sampler would show: the distance of fitted exact draws.
 
@@ -290,7 +257,7 @@ def w2_floor(
     for start in range(0, replicates, block):
         count = min(block, replicates - start)
         exact = rng.standard_normal((count, draws, dim)) @ root + target.mean
-        distances[start : start + count] = distance(*fit(exact, axis=1), target)
+        distances[start : start + count] = w2(*fit(exact, axis=1), target)
     tail = (1 - level) / 2
     low, high = np.quantile(distances, [tail, 1 - tail])
     return float(distances.mean()), float(low), float(high)

@@ -17,7 +17,6 @@ from concord.metrics.w2 import positions
 from concord.options import Index, build
 from concord.record import FINITE_RANGE
 from concord.sampling import streams
-from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
@@ -144,12 +143,14 @@ def independent(draws: np.ndarray) -> float:
     By ArviZ, of x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends; small where
     chains do not agree with each other, and at most their number.
     """
-    arviz = arviz_by_numpy()
+    from arviz_stats.base import array_stats  # a second
+
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
-    data = dataset(np.concatenate([draws, squares], axis=-1), "dim")
-    return min(float(arviz.ess(data, method="mean").x.min()), draws.shape[0] * draws.shape[1])
+    both = np.concatenate([draws, squares], axis=-1)
+    sizes = array_stats.ess(both, chain_axis=0, draw_axis=1, method="mean")
+    return min(float(sizes.min()), draws.shape[0] * draws.shape[1])
 
 
 def bias2(

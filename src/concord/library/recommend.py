@@ -14,20 +14,22 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import contracts, metrics, results, words
+from concord import metrics, results, words
 from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
-from concord.contracts import PRICES, declared, reference_of
+from concord.contracts import PRICES, reference_of
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.home import HOME
 from concord.io import load_yaml
 from concord.laws.gaussian import monomials
+from concord.laws.law import laws_of_versions
+from concord.laws.read_off import NoLaw
 from concord.library.distances import squared
 from concord.library.sampling import sample
-from concord.metrics import _laws
 from concord.networks.own import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.plugins import kinds, plugin
+from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
@@ -140,7 +142,7 @@ class Answer(Summarized):
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]
-        if not isinstance(self._search.problem, contracts.Quadratic):
+        if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
             for line in axes.lines:
                 line.set_linestyle("--")
@@ -153,7 +155,7 @@ class Answer(Summarized):
 
 
 def recommend(
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any,
     *,
     budget: Mapping[str, float] | None = None,
@@ -226,7 +228,7 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    if not isinstance(problem, contracts.Problem):
+    if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"
@@ -244,7 +246,7 @@ def recommend(
         )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
-    topology, master = network_of(network, problem.agents), streams.seed_of(seed)
+    agents, master = network_of(network, problem.agents), streams.seed_of(seed)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
     positions = law.moments(problem.dim)
@@ -255,9 +257,9 @@ def recommend(
         found = fit(problem, np.asarray(positions[0], dtype=float))
         trust = doubts(problem, found, positions)
         masks = partial(streams.generator, master, "network", "recommend")
-        search = Search(problem, topology, positions, found, wish, masks)
+        search = Search(problem, agents, positions, found, wish, masks)
         how = {"chains": chains, "seed": master, "initial": start}
-        entries, others = _entries(found, samplers, batch_size)
+        entries, others = _entries(found, samplers)
         rows, lacking = _searched(search, entries, how)
         lacking += others
         if not rows:
@@ -272,20 +274,18 @@ def recommend(
                 "target, or a budget"
             )
         arguments = {
-            "sampler": best.entry.kind, "problem": problem, "network": topology,
-            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best),
+            "sampler": best.entry.kind, "problem": problem, "network": agents,
+            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best, wish),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         how["chains"] = CHAINS
         verified = _verified(rows[:VERIFIED], search, how) if verify else None
-    table = _table(rows, lacking)
+    table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
 
 
-def _entries(
-    found: Fit, names: Sequence[str] | None, batch_size: int | None = None
-) -> tuple[list[Entry], list[tuple[str, str]]]:
+def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list[tuple[str, str]]]:
     """Return what is tuned of each sampler, in the units of a problem; and of the others why not.
 
     That is what the arena tunes, and the step of samplers that it has no entry of. Units are a
@@ -320,17 +320,15 @@ def _entries(
         if names is not None and name not in names and kind not in names:
             continue
         sampler = plugin("samplers", kind, "samplers")
-        scale = {option: unit**power for option, power in declared(sampler, "UNITS").items()}
+        scale = {option: unit**power for option, power in sampler.units.items()}
         params = {k: v * scale[k] if k in scale else v for k, v in options.items()}
-        if batch_size is not None and "batch_size" in sampler.Params.__struct_fields__:
-            params["batch_size"] = batch_size
         second = {
             option: [value * scale[option] if option in scale else value for value in values]
             for option, values in entry["arena"].get("second", {}).items()
         }
-        title = arena["names"].get(name) or declared(sampler, "NAME") or name
+        title = arena["names"].get(name) or sampler.name or name
         try:
-            tuned = build(sampler.Params, params, f"samplers.{name}")
+            tuned = build(sampler, params, f"samplers.{name}")
             entries.append(Entry(title, kind, tuned, entry["arena"]["tune"], second))
         except ConcordError as error:
             lacking.append((title, f"more than a step has to be chosen: {error}"))
@@ -343,13 +341,13 @@ def _searched(
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
     infinite = "all settings diverge"
-    if not isinstance(search.problem, contracts.Quadratic):
+    if not isinstance(search.problem, Quadratic):
         infinite = "no setting has a finite approximate law, though chains may be finite"
     for entry in each(entries, "samplers"):
         own, why = [], infinite
         try:
             own = list(search.entry(entry))
-        except _laws.NoLaw as error:
+        except NoLaw as error:
             if how["chains"]:
                 own = by_chains(search, entry, how)
             else:
@@ -368,7 +366,7 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     In the end that of the first row alone: what is recommended is not just screened, unless its law
     is too large.
     """
-    with suppress(_laws.NoLaw):
+    with suppress(NoLaw):
         for tries in range(8 * VERIFIED):
             leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
             place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
@@ -379,16 +377,17 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     return rows
 
 
-def _stated(row: Found) -> dict[str, Any]:
-    """Return the options of a row that are not the sampler's defaults."""
-    params = row.params
-    default = {field.name: field.default for field in msgspec.structs.fields(params)}
-    return {name: value for name, value in plain(params).items() if value != default[name]}
+def _stated(row: Found, wish: Wish) -> dict[str, Any]:
+    """Return the options of a row that are not the sampler's defaults, mini-batches included."""
+    sampler = row.sampler
+    default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
+    stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
+    return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
 
 
 def _tuned(row: Found) -> dict[str, Any]:
     values = row.lattice.values(row.j)
-    found = {name: values[name] for name in plain(row.params) if name in values}
+    found = {name: values[name] for name in plain(row.sampler) if name in values}
     return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
 
 
@@ -438,11 +437,13 @@ def _amount(amount: float, price: str) -> str:
     return f"{amount:,.4g} {PRICES[price].unit or price}"
 
 
-def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
+def _table(
+    rows: Sequence[Found], lacking: Sequence[tuple[str, str]], wish: Wish
+) -> pandas.DataFrame:
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
-            "sampler": row.entry.name, "options": words.options(_stated(row) | _tuned(row)),
+            "sampler": row.entry.name, "options": words.options(_stated(row, wish) | _tuned(row)),
             "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
@@ -461,31 +462,30 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
     it are a control variate, whose expectation is exact. how: chains, seed and initial.
     """
-    problem, network, found = search.problem, search.topology, search.fit
+    problem, network, found = search.problem, search.network, search.fit
     try:
         target = reference_of(problem)
     except ConcordError:
         target = found.law
     wanted, variances = target.monomials()
-    mix, k, params = read_out(row.read, network)[0], row.iterations, row.params
+    mix, k = read_out(row.read, network)[0], row.iterations
     worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
-                       progress=False, **how, **_stated(row))["x"][:, -1]  # fmt: skip
+                       progress=False, **how, **_stated(row, search.wish))["x"][:, -1]  # fmt: skip
             x = x if mix is None else mix @ x
             x = x if worst else x.mean(axis=1, keepdims=True)
             return np.concatenate([x, x**2], axis=-1)
 
     f, center = values(problem), np.zeros(1)
-    if not isinstance(problem, contracts.Quadratic):
-        with suppress(_laws.NoLaw):
+    if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
+        with suppress(NoLaw):
             gaussian = QuadraticProblem(found.hessians, found.shift)
-            law = _laws.of_versions(
-                row.entry.sampler, [gaussian], network, [params], search.positions, most=np.inf
-            )
+            given = [row.sampler], [gaussian], network, search.positions
+            law = laws_of_versions(*given, most=np.inf)
             seen = law.reading(mix).at([k]).only((0, 0))
             of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
             control, exact = values(gaussian), monomials(*of)[0]

@@ -14,15 +14,18 @@ import numpy as np
 
 import concord
 from concord import contracts
+from concord.arena import linearized
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError, short
 from concord.laws import exact
+from concord.laws.law import LARGEST, law_of_run
 from concord.library.distances import divergence, warn_of
-from concord.metrics import Measurement, _laws, _linearized, stable_step
+from concord.metrics import Measurement, stable_step
 from concord.networks.conditions import network_under
 from concord.networks.network import Network
 from concord.networks.own import network as network_of
 from concord.options import plain
+from concord.problem import Problem, Quadratic
 from concord.runs.keys import Keys
 from concord.runs.run import ChosenSampler, check_record, keys_of
 from concord.runs.run import read as read_run
@@ -36,7 +39,7 @@ SOON = 100
 
 def sample(
     sampler: str | Sampler | type[Sampler],
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any = None,
     *,
     iterations: int,
@@ -140,7 +143,7 @@ def sample(
 
 def law(
     sampler: str | Sampler | type[Sampler],
-    problem: contracts.Problem,
+    problem: Problem,
     network: Any = None,
     *,
     iterations: int,
@@ -198,16 +201,16 @@ def law(
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.params.check(problem, own.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        if approximate and not isinstance(problem, contracts.Quadratic):
-            found = _linearized.law_of(measurement)
+        if approximate and not isinstance(problem, Quadratic):
+            found = linearized.law_of_run(measurement)
         else:
-            found = _laws.law_of(measurement, _laws.LARGEST)
+            found = law_of_run(measurement, LARGEST)
     if said := divergence(found):
         warn_of(own.sampler.kind, said, _smaller_step(measurement))
     return found
 
 
-def _measurement(own: _Prepared, problem: contracts.Problem, trace: Trace) -> Measurement:
+def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
     return Measurement(
         trace=trace,
         problem=problem,
@@ -322,7 +325,7 @@ def _prepared(
     options: Mapping[str, Any],
 ) -> _Prepared:
     """Check all arguments as those of a study's files, with the same sentences."""
-    if not isinstance(problem, contracts.Problem):
+    if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"

@@ -23,22 +23,24 @@ import numpy as np
 
 from concord.contracts import (
     PRICES,
-    AffineSampler,
     Label,
-    Problem,
     Stream,
-    SwitchingSampler,
     declared,
     offers,
 )
 from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
+from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.theory import Condition
-from concord.networks.conditions import Conditions
 from concord.minibatches import Batches
+from concord.networks.conditions import Conditions
 from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.options import build
 from concord.plugins import built_in, executed, exists, kinds, plugin
+from concord.problem import Problem
+from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
 from concord.record import Record
 from concord.sampler import Sampler
@@ -270,8 +272,30 @@ def _of_law(run: Mapping[str, Any], metric: str) -> bool:
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
-    module = plugin("samplers", run["sampler"]["kind"], "sampler")
-    return offers(module, AffineSampler) or offers(module, SwitchingSampler)
+    kind = plugin("samplers", run["sampler"]["kind"], "sampler")
+    stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
+    return states_law(build(kind, stated), run["agents"])
+
+
+def states_law(sampler: Sampler, agents: int = 5) -> bool:
+    """Whether a sampler's step is affine on a network of so many agents that suits it.
+
+    At most five are tried; True where none of the networks tried suits it.
+    """
+    size = min(agents, 5)
+    problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
+    for graph in ("ring", "server", "no_edges"):
+        try:
+            network = Network(build_graph(graph, size))
+            sampler.check(problem, network)
+        except ConcordError:
+            continue
+        try:
+            StepReader(sampler, problem, network).at(0)
+        except NoLaw:
+            return False
+        return True
+    return True
 
 
 def families(metric: str) -> list[str]:

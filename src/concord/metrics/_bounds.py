@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
+from concord.laws.law import exact_law
 from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
 from concord.metrics import Measurement, Row, known, lacking, series
-from concord.metrics._laws import exact_law
-from concord.networks.weights import weights_of
+from concord.networks.graph import as_dense
+from concord.problem import Quadratic
 from concord.sampling.initial import normal
 
 
@@ -32,13 +33,13 @@ def labels(theorem: str) -> dict[str, Label]:
 
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
     """Return the exact law of a run, or refuse one to which a theorem does not apply."""
-    params: Any = m.sampler_params
+    own: Any = m.sampler
     start, problem = m.initial.params, m.problem
     if (
-        not isinstance(m.sampler_params, sampler)
-        or not params.step_size.constant
-        or params.batch_size is not None
-        or params.update_order != "simultaneous"
+        not isinstance(own, sampler)
+        or not own.step_size.constant
+        or m.batches.batch_size is not None
+        or m.network.order != "simultaneous"
         or weights_spectrum(m) is None
         or not isinstance(start, normal.Params)
         or not isinstance(start.sd, float)
@@ -64,7 +65,8 @@ def setting(m: Measurement) -> Setting:
 
 def weights_spectrum(m: Measurement) -> np.ndarray | None:
     """Return the eigenvalues of W; None where it is not symmetric."""
-    weights = weights_of(m.topology, m.sampler_params.weights).dense()
+    sampler: Any = m.sampler
+    weights = as_dense(m.network.matrix(sampler.weights))
     return np.linalg.eigvalsh(weights) if (weights == weights.T).all() else None
 
 

@@ -1,10 +1,11 @@
 """The posteriors that metrics compare with, or the refusal of a metric that has none."""
 
-from concord.contracts import Problem, Reference, WithReference, reference_of
+from concord.contracts import Reference, WithReference, reference_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.metrics import lacking
+from concord.problem import Problem
 
 
 def posterior(problem: Problem, metric: str) -> Reference:

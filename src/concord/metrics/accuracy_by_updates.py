@@ -11,8 +11,8 @@ from concord.metrics import Measurement, Row, series
 METRICS = ("accuracy_after_mean", "accuracy_after_sd")
 RECORDS = ("accuracy",)
 LABELS = {
-    "accuracy_after_sd": Label("standard deviation of the accuracy once settled"),
-    "accuracy_after_mean": Label("accuracy once settled"),
+    "accuracy_after_sd": Label("standard deviation of the accuracy by number of own updates"),
+    "accuracy_after_mean": Label("accuracy by number of own updates"),
 }
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import w2
+from concord.laws.law import start_of, update_of
 from concord.metrics import Measurement, Row, lacking, series
-from concord.metrics._laws import start_of
-from concord.samplers import de_sghmc, de_sgld
+from concord.problem import Quadratic
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 
 METRICS = ("budget_w2", "budget_ratio")
@@ -33,10 +35,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     order: it stays bounded if that is right. A ConcordError if the run is of another sampler or
     problem, or has mini-batches.
     """
-    params, problem = m.sampler_params, m.problem
+    sampler, problem = m.sampler, m.problem
     if (
-        not isinstance(params, (de_sgld.Params, de_sghmc.Params))
-        or params.batch_size is not None
+        not isinstance(sampler, (DESGLD, DESGHMC))
+        or m.batches.batch_size is not None
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
         or m.initial.moments(problem.dim) is None
@@ -45,12 +47,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     mu = float(np.linalg.eigvalsh(problem.gram).min())
     for budget in BUDGETS:
         eta = np.log(np.sqrt(budget)) / (mu * budget)
-        if isinstance(params, de_sgld.Params):
-            update = de_sgld.affine(problem, m.topology, replace(params, step_size=Schedule(eta)))
+        if isinstance(sampler, DESGLD):
+            chosen = replace(sampler, step_size=Schedule(eta))
         else:
             root = float(np.sqrt(eta))
-            chosen = replace(params, step_size=Schedule(root), friction=1 / root)
-            update = de_sghmc.affine(problem, m.topology, chosen)
+            chosen = replace(sampler, step_size=Schedule(root), friction=1 / root)
+        update = update_of(chosen, problem, m.network)
         start = start_of(m, update)
         law = paths.single(update, start, problem.agents, problem.dim).law([budget])
         distances = w2(law.mean[0], law.cov[0], problem.sampled)

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row, series
 
 METRICS = ("consensus_window", "consensus_floor")
 RECORDS = ("consensus_error",)
+LABELS = {"consensus_floor": Label("plateau of the consensus error", "plateau")}
 
 WINDOWS = 20
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from concord.metrics import Measurement, Row, series
 from concord.metrics.w2 import positions
-from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
 
 METRICS = ("ess_bulk", "ess_tail", "r_hat")
 RECORDS = ("draws",)
+
+TAILS = 0.05, 0.95  # quantiles
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -24,15 +25,17 @@ def rows(m: Measurement) -> Iterator[Row]:
     and P.-C. Buerkner, Bayesian Analysis 16 (2021) 667-718. No numbers (nan) of fewer than four
     draws a chain. They have no intervals.
     """
-    arviz = arviz_by_numpy()
+    from arviz_stats.base import array_stats  # a second
+
     names, draws = positions(m.trace)
     late = draws[:, m.late]
-    data = dataset(late, "agent", "dim") if late.shape[1] >= 4 else None
+    axes = {"chain_axis": 0, "draw_axis": 1}
     found = {
-        "ess_bulk": (lambda: arviz.ess(data).x, np.min),
-        "ess_tail": (lambda: arviz.ess(data, method="tail").x, np.min),
-        "r_hat": (lambda: arviz.rhat(data).x, np.max),
+        "ess_bulk": (lambda: array_stats.ess(late, **axes), np.min),
+        "ess_tail": (lambda: array_stats.ess(late, method="tail", prob=TAILS, **axes), np.min),
+        "r_hat": (lambda: array_stats.rhat(late, **axes), np.max),
     }
     for metric, (compute, worst) in found.items():
-        values = np.full(len(names), np.nan) if data is None else worst(compute().data, axis=1)
+        few = late.shape[1] < 4
+        values = np.full(len(names), np.nan) if few else worst(compute(), axis=1)
         yield from series([m.last], names, {metric: values})

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.laws.law import exact_law
 from concord.metrics import Measurement, Row, known, series
-from concord.metrics._laws import exact_law
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
 RECORDS = ("draws",)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import Label
+from concord.laws.law import exact_law
 from concord.metrics import Measurement, Row, lacking, series
-from concord.metrics._laws import exact_law
 from concord.metrics.stationary import NAMES, compare
 
 SHOWN = ("trace", "bias")

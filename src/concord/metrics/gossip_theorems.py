@@ -19,14 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Curved, Label, Problem, Quadratic
+from concord.contracts import Curved, Label
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
+from concord.laws.read_off import StepReader
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
 from concord.metrics.consensus_floor import windows
+from concord.problem import Problem, Quadratic
 from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
 
@@ -45,7 +47,8 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("gossip.condition_[12]",)
 LABELS = {
     "gossip_kl": Label("KL divergence of the average's law"),
-    "gossip_floor": Label(head="consensus error per agent"),
+    "gossip_excess": Label("KL divergence of the average's law, less its limit"),
+    "gossip_floor": Label("plateau of the consensus error"),
     "gossip_bias": Label(head="KL of the average"),
     "gossip_bias_bound": Label(head="Theorem 2's bound"),
     "gossip.condition_1": Label(head="Condition 1, (25)"),
@@ -156,8 +159,7 @@ def _linear(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = gossip_ula.choices(problem, m.network, plain)
-    assert choices is not None
+    choices = StepReader(plain, problem, m.network).choices()
     start = exact.initial(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
     squares = _Squares.of(problem, m, params)

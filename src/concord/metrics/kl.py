@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label, Quadratic
+from concord.contracts import Label
 from concord.laws.gaussian import Gaussian
+from concord.laws.law import exact_law
 from concord.laws.theory import parayil2020
 from concord.metrics import Measurement, Row, conditions, lacking, series, with_values
-from concord.metrics._laws import exact_law
+from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Quadratic
 from concord.laws.theory import gurbuzbalaban2021
 from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.metrics._bounds import weights_spectrum
+from concord.problem import Quadratic
 from concord.samplers import de_sghmc
 
 METRICS = with_values(

@@ -8,9 +8,9 @@ from msgspec import structs
 
 from concord.contracts import Label
 from concord.laws import exact
+from concord.laws.law import update_of
+from concord.laws.read_off import NoLaw
 from concord.metrics import Measurement, Row, known, lacking
-from concord.metrics._laws import NoLaw, update_of
-from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
@@ -42,28 +42,24 @@ def rows(m: Measurement) -> Iterator[Row]:
 def with_step(m: Measurement, name: str, value: float) -> Measurement:
     """Return the measurement with another step, the others held at those of the last one."""
     changes: dict[str, Any] = {**_steps(m), name: Schedule(value)}
-    return replace(m, sampler_params=structs.replace(m.sampler_params, **changes))
+    return replace(m, sampler=structs.replace(m.sampler, **changes))
 
 
 def largest(m: Measurement, name: str = "step_size") -> float:
     """Return the largest stable value of a step, as ``rows`` yields it."""
 
     def affine_for(value: float) -> exact.Affine:
-        params = with_step(m, name, value).sampler_params
-        update = update_of(m.sampler, m.problem, m.topology, params)
+        update = update_of(with_step(m, name, value).sampler, m.problem, m.network, m.batches)
         return exact.restrict(update.at(max(m.iterations - 1, 0)))[0]
 
     return exact.stable_limit(affine_for, _steps(m)[name].initial, PRECISION)
 
 
 def _steps(m: Measurement) -> dict[str, Schedule]:
-    params = m.sampler_params
-    step_size = params.step_size if isinstance(params, Stepping) else None
-    steps = {} if step_size is None else {"step_size": step_size}  # it may draw exactly
-    if isinstance(params, Fusing):
-        steps["fusion"] = params.fusion
+    named = {name: getattr(m.sampler, name, None) for name in ("step_size", "fusion")}
+    steps = {name: step for name, step in named.items() if isinstance(step, Schedule)}
     try:
-        update_of(m.sampler, m.problem, m.topology, params)
+        update_of(m.sampler, m.problem, m.network, m.batches)
     except NoLaw:
         steps = {}
     if not steps:

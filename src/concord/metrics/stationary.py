@@ -9,15 +9,9 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian, w2
+from concord.laws.law import SIZE_LIMIT, batch_noise, choices_of, start_of, update_of
+from concord.laws.read_off import NoLaw
 from concord.metrics import Measurement, Row, known, lacking, series
-from concord.metrics._laws import (
-    SIZE_LIMIT,
-    NoLaw,
-    batch_noise,
-    choices_of,
-    start_of,
-    update_of,
-)
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
@@ -77,11 +71,11 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:
     """Return the spectral radius and the limit's moments; ``NoLaw`` where they are not known."""
-    last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.topology, m.sampler_params)
+    last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
     choices = choices_of(*run)
     if choices is not None:
         return choices(last).radius(), choices(last).stationary()
-    update = update_of(*run)
+    update = update_of(*run, m.batches)
     start = start_of(m, update)
     agents, dim = m.problem.agents, m.problem.dim
     noise = batch_noise(m)

@@ -11,11 +11,12 @@ from typing import cast
 
 import numpy as np
 
-from concord.contracts import Batched, Label, LogDensity
+from concord.contracts import Label, LogDensity
 from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, known, lacking
 from concord.metrics._references import grid
+from concord.problem import Batched
 
 METRICS = (
     "law_half_w1",

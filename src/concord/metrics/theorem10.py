@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws import exact
+from concord.laws.law import start_of, update_of
 from concord.laws.theory.gurbuzbalaban2021 import theorem10
 from concord.metrics import Measurement, Row
 from concord.metrics._bounds import labels, law_of, setting, tell, told
-from concord.metrics._laws import start_of, update_of
-from concord.samplers import de_sghmc
+from concord.samplers.de_sghmc import DESGHMC
 
 HOLD = (
     *("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound"),
@@ -29,8 +29,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     c_5, which the paper does not state, is the smallest there is: the largest E|x^(k)|^2 or
     E|v^(k)|^2 of the exact law.
     """
-    law, params = law_of(m, "theorem10", de_sghmc.Params, "DE-SGHMC"), m.sampler_params
-    steps = params.step_size.initial, params.friction
+    law, sampler = law_of(m, "theorem10", DESGHMC, "DE-SGHMC"), m.sampler
+    assert isinstance(sampler, DESGHMC)
+    steps = sampler.step_size.initial, sampler.friction
     found = theorem10(setting(m), *steps, largest_moment(m), m.trace.draw)
     yield from tell(m, "theorem10", law, found)
 
@@ -40,7 +41,7 @@ def largest_moment(m: Measurement) -> float:
 
     Infinite where the law does not settle.
     """
-    update = update_of(m.sampler, m.problem, m.topology, m.sampler_params)
+    update = update_of(m.sampler, m.problem, m.network)
     start = start_of(m, update)
     step, size = update.at(0), m.problem.agents * m.problem.dim
     limit = exact.limit(step, *start)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label, Quadratic
+from concord.contracts import Label
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, known, lacking
 from concord.networks.network import Network
+from concord.problem import Quadratic
 
 METRICS = tuple(
     f"theorem3.{name}"

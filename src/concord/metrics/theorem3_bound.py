@@ -5,14 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import structs
 
-from concord.contracts import Label, Quadratic, SampledLaw
+from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import Gaussian, w2
+from concord.laws.law import start_of, update_of
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, known, lacking, series
-from concord.metrics._laws import start_of
 from concord.metrics.theorem3 import of
-from concord.samplers import admm
+from concord.networks.graph import as_dense
+from concord.problem import Quadratic
+from concord.samplers.admm import ADMM
 
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
 EXACT = METRICS
@@ -32,15 +34,14 @@ def rows(m: Measurement) -> Iterator[Row]:
     together under that penalty; theorem3_bound is infinite where the condition fails. A
     ConcordError if the run is not what the theorem speaks of.
     """
-    params, problem = m.sampler_params, m.problem
+    sampler, problem = m.sampler, m.problem
     if (
-        not isinstance(params, admm.Params)
-        or not params.noise
-        or params.update_order != "simultaneous"
-        or params.primal_neighbors != "neighbors"
+        not isinstance(sampler, ADMM)
+        or not sampler.noise
+        or m.network.order != "simultaneous"
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
-        or not np.isfinite((theorem := of(problem, m.topology)).penalty)
+        or not np.isfinite((theorem := of(problem, m.network)).penalty)
         or m.initial.moments(problem.dim) is None
     ):
         raise lacking(
@@ -48,8 +49,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             "D-ADMMS with simultaneous updates on a connected network and linear regression, from "
             "a start that is stated",
         )
-    chosen, size = structs.replace(params, penalty=theorem.penalty), problem.agents * problem.dim
-    update = admm.affine(problem, m.topology, chosen)
+    chosen, size = structs.replace(sampler, penalty=theorem.penalty), problem.agents * problem.dim
+    update = update_of(chosen, problem, m.network)
     start = start_of(m, update)
     law = paths.single(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
     one = problem.sampled
@@ -61,7 +62,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         theorem,
         problem.gram,
         problem.shift,
-        m.topology.laplacian().dense(),
+        as_dense(m.network.laplacian()),
         (start[0][:size], start[1][:size, :size]),
         m.trace.draw,
     )

@@ -1,16 +1,15 @@
 """2-Wasserstein distance to the exact posterior of a Gaussian problem."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from concord.contracts import Label
-from concord.laws.exact import Law
-from concord.laws.gaussian import FLOORS, Distance, Gaussian, bootstrap_w2, w2, w2_floor
+from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
+from concord.laws.law import exact_law
 from concord.laws.transport import thinned
 from concord.metrics import Measurement, Row, lacking, series
-from concord.metrics._laws import exact_law
 from concord.metrics._references import gaussian
 from concord.sampling.trace import Trace
 
@@ -34,21 +33,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     if m.trace.chains:
         found = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
         yield from series(m.trace.draw, names, {"w2": found})
-    yield from of_law(exact_law(m), names, "w2_exact", w2, target)
+    if (law := exact_law(m)) is not None:
+        for name in names:
+            exact = {"w2_exact": w2(*law.of(name), target)}
+            yield from series(law.iterations, name, exact, chance=False)
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
-
-
-def of_law(
-    law: Law | None, names: Sequence[str], metric: str, distance: Distance, target: Gaussian
-) -> Iterator[Row]:
-    """Yield a distance of the exact law of agents or the average, where the sampler states it."""
-    if law is None:
-        return
-    for name in names:
-        found = {metric: distance(*law.of(name), target)}
-        yield from series(law.iterations, name, found, chance=False)
 
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:

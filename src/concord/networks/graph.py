@@ -149,6 +149,14 @@ class Graph:
         found = sparse.csr_array((entries, (rows, columns)), shape=shape)
         return found.toarray() if self.agents <= DENSE_AGENTS else found
 
+    @property
+    def weighs_beyond_edges(self) -> bool:
+        """Whether its own weights join agents that are no neighbors."""
+        if self.weights is None:
+            return False
+        allowed = self.matrix(np.ones(len(self.senders)), 1.0)
+        return bool((abs(as_dense(self.weights)) > 0)[as_dense(allowed) == 0].any())
+
     def adjacency(self) -> Matrix:
         """Return A, one where a row's agent hears a column's."""
         return self.matrix(np.ones(len(self.senders)), 0.0)

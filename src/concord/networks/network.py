@@ -65,10 +65,20 @@ class Network(Summarized):
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
         self.on_loss, self.order, self.barrier = on_loss, order, barrier
         self.compute, self.link = compute, link
-        if order == "in_place" and self.effects:
+        if order == "in_place" and graph.server_messages is not None:
             raise ConcordError(
-                "update_order: in_place has no meaning on a network where vectors may not arrive; "
-                "use simultaneous, or remove network"
+                f"update_order: in_place has no meaning on {graph.name}, which averages at once; "
+                "use simultaneous, or topology complete"
+            )
+        if order == "in_place" and not self.is_lossless:
+            raise ConcordError(
+                "update_order: in_place has no meaning where not every agent hears each neighbor's "
+                "vector; use simultaneous, or a topology without a server and without network"
+            )
+        if not self.is_lossless and graph.weighs_beyond_edges:
+            raise ConcordError(
+                f"network: agents of {graph.name} average with some who are no neighbors, so that "
+                "what gets lost has no meaning; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._rng: np.random.Generator | None = None
@@ -226,8 +236,10 @@ class Network(Summarized):
         assert self.clock is not None and self._rng is not None
         if k == 0:
             ticks = self.clock.ticks_under_way(self._vector_bytes)
-            delay = happenings.Delay(ticks)
-            self._postponed = delay.start(self.graph, self.chains, self._rng) if ticks else None
+            self._postponed = None
+            if ticks:
+                delay = happenings.Delay(ticks)
+                self._postponed = delay.start(self.graph, self.chains, self._rng)
         if self._postponed is not None:
             self._postponed(k, traffic)
 

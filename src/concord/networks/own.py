@@ -70,8 +70,10 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
     0.2
     """
     happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-    found = _graph(graph, agents, options)
-    return network_under(found, build(Conditions, happens, "network") if happens else None)
+    conditions = build(Conditions, happens, "network") if happens else None
+    if isinstance(graph, Network):  # a network is its own, unless something else happens on it
+        conditions, graph = conditions or graph.conditions, graph.graph
+    return network_under(_graph(graph, agents, options), conditions)
 
 
 def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:

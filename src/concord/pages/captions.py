@@ -4,7 +4,7 @@
 it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from html import escape
@@ -13,12 +13,14 @@ from typing import Any, TypedDict
 import msgspec
 
 from concord import markup, selection, words
+from concord.metrics import absent
 from concord.plugins import options_of, plugin
 from concord.studies.sections import Assumption
 from concord.studies.shown import Output
 from concord.studies.study import Study
 
 Pairs = list[tuple[str, str]]
+Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
 
 
 class Part(TypedDict):
@@ -49,13 +51,14 @@ def of(paper: Study, section: str, name: str) -> Caption:
     entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
     runs = [run.document for run in paper.output_runs(section, name)]
+    reads += _beside(params, reads, runs)
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
-    readings = paper.readings
+    readings = paper.meanings(runs)
     if not paper.about.reference and "published" not in paper.sections.readings:
-        del readings["published"]  # nothing was printed
-    found = describe(entry, runs, paper.assumptions, readings, reads, titles)
+        readings.pop("published", None)  # nothing was printed
+    found = describe(entry, runs, paper.assumptions, readings, reads, titles, _named(paper))
     return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
 
 
@@ -66,6 +69,7 @@ def describe(
     readings: Mapping[str, str],
     metrics: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
+    called: Mapping[Way, str] | None = None,
 ) -> Caption:
     """Return a caption's parts.
 
@@ -76,6 +80,7 @@ def describe(
     readings: the paper's readings, with their meaning.
     metrics: the metrics that are shown, or patterns of them.
     titles: what each experiment is called; none: by its key.
+    called: names of samplers that no label of a run tells; none: those of their kinds.
     """
     texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
     names = entry.options.get("names") or {}
@@ -89,7 +94,6 @@ def describe(
     ]
     shown = sorted({run["reading"] for run in runs})
     titled = [(titles or {}).get(key) or key for key in experiments]
-    said = " ".join(texts).lower()
     return {
         "title": texts[0],
         "caption": texts[1],
@@ -98,9 +102,8 @@ def describe(
         "ours": texts[3],
         "terms": [
             (term, text)
-            for term, text in words.TERMS.items()
-            if term in said
-            or any(fnmatchcase(m, shape) for m in metrics for shape in _SHOWN_BY.get(term, ()))
+            for term, (text, shapes) in words.TERMS.items()
+            if any(fnmatchcase(metric, shape) for metric in metrics for shape in shapes)
         ],
         "experiments": [
             {
@@ -109,7 +112,7 @@ def describe(
                     title if titled.count(title) == 1 else f"{title}, {group[0]['reading']}"
                 ),
                 "setting": _setting(group),
-                "samplers": _samplers(group, names),
+                "samplers": _samplers(group, names, called or {}),
             }
             for title, group in zip(titled, experiments.values(), strict=True)
         ],
@@ -119,8 +122,14 @@ def describe(
     }
 
 
-# Metrics whose figures and tables show what a term is about, beside texts that use it.
-_SHOWN_BY = {"exact law": ("w2", "*_exact", "stationary*"), "floor": ("w2", "*_floor")}
+def _beside(params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the metrics that a figure draws beside those it names, where a run has them."""
+    lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
+    for metric in reads:
+        laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
+        for name in (*(f"{metric}_{line}" for line in lines), *laws):
+            if any(absent(run, name) is None for run in runs):
+                yield name
 
 
 def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
@@ -137,8 +146,11 @@ def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
     found = []
     for key, (said, package, usual) in _SETTING.items():
         values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
-        texts = (_kind(package, v, key) if package else words.value(v) for v in values.values())
-        found.append((said, words.either(text for text in texts if text != usual)))
+        if package:
+            text = _kinds(package, list(values.values()), key)
+        else:
+            text = words.either(map(words.value, values.values()))
+        found.append((said, "" if text == usual else text))
     return [(said, text) for said, text in found if text]
 
 
@@ -153,19 +165,44 @@ _SETTING = {
 }
 
 
-def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pairs:
+def _way(sampler: Mapping[str, Any]) -> Way:
+    said = _options("samplers", sampler)
+    chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
+    return (str(sampler["kind"]), *chosen)
+
+
+def _labelled(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+    """Return a study's name for the sampler of a run; nothing where no label tells it."""
+    labels = run.get("labels") or {}
+    of_samplers = (str(labels[key]) for key in _OF_SAMPLERS if key in labels)
+    return next((str(names[label]) for label in of_samplers if label in names), "")
+
+
+# Axes whose labels name samplers.
+_OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant")
+
+
+@cache
+def _named(study: Study) -> Mapping[Way, str]:
+    """Return how a study calls the samplers that only some of its experiments label."""
+    found: dict[Way, set[str]] = {}
+    for run in study.runs.values():
+        if run.arena is None and (name := _labelled(run.document, study.sections.names)):
+            found.setdefault(_way(run.document["sampler"]), set()).add(name)
+    return {way: next(iter(called)) for way, called in found.items() if len(called) == 1}
+
+
+def _samplers(
+    runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any], called: Mapping[Way, str]
+) -> Pairs:
     """Return each sampler's name and parameters; numbers that vary are listed."""
-    rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    readings: dict[tuple[str, ...], set[str]] = {}
+    rows: dict[Way, list[dict[str, str]]] = {}
+    readings: dict[Way, set[str]] = {}
     for run in runs:
-        sampler, labels = run["sampler"], run.get("labels") or {}
-        own = [labels[key] for key in ("sampler", "entry") if key in labels] or labels.values()
-        named = [str(names[str(label)]) for label in own if str(label) in names]
-        name = named[0] if named else words.name("sampler", sampler["kind"])
-        said = _options("samplers", sampler)
-        chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
-        key = (name, *chosen)
-        rows.setdefault(key, []).append(said)
+        sampler, way = run["sampler"], _way(run["sampler"])
+        name = _labelled(run, names) or called.get(way) or words.name("sampler", way[0])
+        key: Way = (name, *way[1:])
+        rows.setdefault(key, []).append(_options("samplers", sampler))
         readings.setdefault(key, set()).add(run["reading"])
     every = {run["reading"] for run in runs}
     return [
@@ -177,17 +214,25 @@ def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pa
     ]
 
 
-def _joined(options: Sequence[Mapping[str, str]]) -> str:
+def _joined(options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None) -> str:
+    """Return options and the values of each; ``usual`` are those of who does not state one."""
     keys = dict.fromkeys(key for one in options for key in one)
-    values = {key: words.either(one[key] for one in options if key in one) for key in keys}
-    return "; ".join(f"{key.replace('_', ' ')} {values[key]}" for key in keys)
+    usual = usual or {}
+    every = [{**usual, **one} for one in options]
+    values = {key: words.either(one[key] for one in every if key in one) for key in keys}
+    return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
 
 
-def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
-    """Return a component's kind, with those of its options that are not as they usually are."""
-    name = words.kind(what, chosen["kind"])
-    options = words.options(_options(package, chosen))
-    return f"{name} ({options})" if options else name
+def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
+    """Return components by kind, with those of their options that are not as they usually are."""
+    rows: dict[str, list[dict[str, str]]] = {}
+    for one in chosen:
+        rows.setdefault(one["kind"], []).append(_options(package, one))
+    texts = []
+    for kind, options in rows.items():
+        told = _joined(options, _usual(plugin(package, kind, package).Params))
+        texts.append(f"{words.kind(what, kind)} ({told})" if told else words.kind(what, kind))
+    return words.either(texts)
 
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
@@ -225,7 +270,9 @@ def markdown(caption: Caption) -> str:
     parts: Caption = _each(markup.markdown, caption)
     lines = _said(parts)
     for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
-        title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
+        title = escape(
+            stated["title"], quote=False
+        )  # Markdown's own marks stand for themselves in HTML
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
         lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
         rows = [[name, text] for name, text in part["samplers"]]
@@ -247,7 +294,7 @@ def _each(function: Callable[[str], str], part: Any) -> Any:
 
 def _said(parts: Caption) -> list[str]:
     """Return the lines that are alike in Markdown and in reStructuredText."""
-    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
+    lines = [f"**{markup.sentence(parts['title'])}** {parts['caption']}", ""]
     if parts["scale"] == "smoke":
         lines += ["Smoke scale: few chains and iterations, not a result.", ""]
     for head, text in ((parts["source"], parts["printed"]), ("Here", parts["ours"])):

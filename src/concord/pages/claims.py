@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from concord import words
-from concord.claims.ledger import OURS, SMOKE, Entry, Row, entries, is_smoke, scores
+from concord.claims.ledger import (
+    COMMITTED,
+    OF_COMMITTED,
+    OURS,
+    SMOKE,
+    WORDS,
+    Entry,
+    Row,
+    entries,
+    is_smoke,
+    scores,
+)
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
 from concord.studies.study import Study
@@ -15,23 +26,68 @@ from concord.studies.study import Study
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def of_paper(paper: Study, found: Sequence[Entry]) -> str:
-    """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
+def of_paper(paper: Study, found: Sequence[Entry], seeds: str = "") -> str:
+    """Return a paper's page: claims, readings, assumptions, errata and discrepancies.
+
+    seeds: what is said where they were not varied.
+    """
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
     text += f" What was read: {line(about.read)}" if about.read else ""
+    text += f" {line(about.images)}" if about.images else ""
     link = _link(paper)
-    parts = [_of_claims(paper, found), _of_readings(paper), *_of_notes(paper, found)]
+    parts = [_of_claims(paper, found, seeds), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link)
 
 
-def ledger(rows: Sequence[Row]) -> str:
+def ledger(rows: Sequence[Row], seeds: str = "") -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
-    board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
+    text = f"{SMOKE if is_smoke(rows) else ''} {notes(rows, seeds)}"
+    board = Section("", text, *scores(rows))
     return page("Ledger of claims", "", [board, _table("", "", entries(rows), ("paper",))])
+
+
+def stated(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
+    """Return what of a row a study states: all but the verdict and our numbers."""
+    claim, case = study.claims[name], study.cases[name, label, reading]
+    rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
+    return {
+        "paper": study.key,
+        "claim": name,
+        "case": label,
+        "reading": reading,
+        "where": claim.where,
+        "source": claim.source if study.printed else OURS,
+        "says": line(claim.says),
+        "printed": case.printed,
+        "kind": case.check.kind,
+        "rule": claim.rule or "",
+        "reason": line(case.reason),
+        "figure": claim.figure or "",
+        "assumptions": ", ".join(rests),
+        "seed": str(study.config["seed"]),
+        "scale": study.config["scale"],
+    }
+
+
+def committed(study: Study, rows: Sequence[Row]) -> list[Row]:
+    """Return the committed verdicts on a study's claims as those that are judged are shown."""
+    places = ((row["claim"], row["case"], row["reading"]) for row in rows)
+    return [
+        {**row, **stated(study, *place), "ours": COMMITTED, "multiverse": "", "alone": ""}
+        for row, place in zip(rows, places, strict=True)
+        if row["paper"] == study.key and place in study.cases
+    ]
+
+
+def notes(rows: Sequence[Row], seeds: str) -> str:
+    """Return what is said once of verdicts on a page; ``seeds``: if these were not varied."""
+    printed = any(row["source"] != OURS for row in rows)
+    known = any(row["ours"] == COMMITTED for row in rows)
+    return " ".join(filter(None, [WORDS if printed else "", OF_COMMITTED if known else "", seeds]))
 
 
 def where(row: Row) -> str:
@@ -40,10 +96,11 @@ def where(row: Row) -> str:
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
-def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
+def _of_claims(paper: Study, found: Sequence[Entry], seeds: str) -> Section:
     if not found:
         return Section("Claims", "None is stated yet.")
-    text = SMOKE if paper.config["scale"] == "smoke" else ""
+    smoke = SMOKE if paper.config["scale"] == "smoke" else ""
+    text = f"{smoke} {notes([row for entry in found for row in entry.rows], seeds)}"
     without = () if paper.printed else ("reading",)
     return _table("Claims", text, found, without=without, names=paper.sections.names)
 
@@ -126,9 +183,7 @@ def _ours(entry: Entry, names: Mapping[str, str] | None) -> str | Folded:
     lines = tuple(
         f"{words.case(row['case'], names)}: {row['verdict']}. {row['ours']}" for row in entry.rows
     )
-    first = entry.deciding
-    many = f"{entry.counted}; " if entry.counted else ""
-    text = f"{many}{words.case(first['case'], names)}: {first['ours']}"
+    text = ". ".join(filter(None, [entry.counted(names), entry.decided(names)]))
     return Folded(text, f"{len(lines)} cases", lines)
 
 

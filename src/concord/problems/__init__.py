@@ -1,8 +1,7 @@
 """Problems: target posteriors split over agents; each module of ``kinds`` is one.
 
 What a module has says ``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData``
-and ``TakesData``); what its problem has, ``contracts.Problem``, and what more a problem may offer,
-the protocols after it.
+and ``TakesData``); what its problem has, and what more it may offer, ``concord.problem``.
 
 In Python ``concord.problems.<kind>`` makes a problem: of one's own arrays where the kind has
 ``from_arrays``, ``concord.problems.linear_regression(X, y, agents=20)``, else of its options,

@@ -20,7 +20,7 @@ def multiply(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 
 def sigmoid(z: np.ndarray) -> np.ndarray:
     """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
-    share = np.multiply(z, 0.5)  # one array: large ones are slow to get
+    share: np.ndarray = z * 0.5  # one array: large ones are slow to get
     np.tanh(share, out=share)
     share += 1.0
     share *= 0.5
@@ -35,7 +35,7 @@ def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
     """
     total, product = np.zeros(()), np.ones(())
     for number, z in enumerate(terms, 1):
-        size = np.abs(z)
+        size = np.abs(z, out=np.empty_like(z))  # one array: large ones are slow to get
         total = total + np.maximum(z, 0.0)
         np.negative(size, out=size)
         np.exp(size, out=size)

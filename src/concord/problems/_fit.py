@@ -11,7 +11,7 @@ quadratic potentials are exact. Newton's method finds the mode, where the fit be
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.problem import Batched, Quadratic
+from concord.problem import Batched, Problem, Quadratic
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -54,7 +54,7 @@ class Fit(NamedTuple):
         return Gaussian(self.mean, self.cov)
 
 
-def fit(problem: Any, start: np.ndarray | float = 0.0) -> Fit:
+def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     """Return the Gaussian that fits a problem's posterior; the posterior itself if it is Gaussian.
 
     start: where the search for the mode begins, (dim,) or a number.
@@ -78,7 +78,7 @@ def fit(problem: Any, start: np.ndarray | float = 0.0) -> Fit:
     return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
 
-def field(problem: Any) -> Field:
+def field(problem: Problem) -> Field:
     """Return the gradients of a problem's potentials at any number of points."""
     dtype = dtype_of(problem)
 
@@ -166,7 +166,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
 
 
-def weighed(problem: Any, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variances of the posterior, both (dim,), by points weighed against it.
 
     They are drawn around the fit, wider; of the posterior's log density gradients give differences:
@@ -186,7 +186,7 @@ def weighed(problem: Any, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     return found.mean + center, weights @ (rays - center) ** 2
 
 
-def batch_errors(problem: Any, found: Fit, size: int) -> np.ndarray:
+def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
     Of points of an agent's own that are drawn independently, on average over the fit.
@@ -213,7 +213,7 @@ def batch_errors(problem: Any, found: Fit, size: int) -> np.ndarray:
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Any, found: Fit, positions: Moments | None = None) -> list[str]:
+def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
     """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
 
     Its variances may differ from those of ``weighed`` points, the mode be another from one of eight

@@ -98,10 +98,10 @@ class Problem(OneDataSet):
         if potential is not None:
             self.potential = partial(_potential, potential)
         if hessian_product is not None:
-            self.hessian_product = partial(_product, hessian_product)
+            self.hessian_product: Callable[..., np.ndarray] = partial(_product, hessian_product)
         if prox is not None:
-            self.minimize = partial(_minimize, prox)
-            self.minimize_one = partial(_minimize_one, prox)
+            self.minimize: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize, prox)
+            self.minimize_one: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize_one, prox)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""

@@ -18,8 +18,8 @@ if lacking("PyMC") is None:  # else ``need`` says what to install
     import pymc
     from pymc.sampling.jax import get_jaxified_graph
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
-    from pytensor.graph.replace import clone_replace
-    from pytensor.graph.traversal import ancestors
+    from pytensor.compile.builders import OpFromGraph
+    from pytensor.graph.traversal import ancestors, io_toposort
     from pytensor.tensor import TensorConstant, TensorType
 
 
@@ -217,7 +217,21 @@ def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
     if not outputs:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
-    replaced = dict(zip(inputs, fresh, strict=True))
-    made = clone_replace(outputs, replace=replaced, rebuild_strict=False)
-    found: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=made)
+    rebuilt = _rebuilt(outputs, dict(zip(inputs, fresh, strict=True)))
+    found: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
     return found
+
+
+def _rebuilt(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:
+    """Return a graph with other inputs, and take the operations that are graphs apart.
+
+    Such an operation (logsumexp is one) would insist on the shapes that it was made with.
+    """
+    for node in io_toposort(list(replaced), outputs):
+        inputs, op = [replaced.get(v, v) for v in node.inputs], node.op
+        if isinstance(op, OpFromGraph):
+            parts = _rebuilt(op.inner_outputs, dict(zip(op.inner_inputs, inputs, strict=True)))
+        else:
+            parts = op.make_node(*inputs).outputs
+        replaced |= zip(node.outputs, parts, strict=True)
+    return [replaced.get(v, v) for v in outputs]

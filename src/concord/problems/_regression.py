@@ -1,7 +1,7 @@
 """What regressions share: the prior's share of an agent, and mini-batches."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -20,15 +20,19 @@ def prior_share(share: str, agents: int) -> float:
 
 
 def batch_slopes(
-    data: AgentData, x: np.ndarray, rows: np.ndarray, link: Callable[[np.ndarray], np.ndarray]
+    data: AgentData,
+    x: np.ndarray,
+    rows: np.ndarray,
+    link: Callable[[np.ndarray], np.ndarray],
+    agents: Any = slice(None),
 ) -> np.ndarray:
     r"""Return the likelihood's part of a generalized linear model's mini-batch gradients.
 
     .. math:: \frac{n_i}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j
 
-    of the rows j, (chains, agents, b), with h the link.
+    of the rows j, (chains, agents, b), with h the link. agents: a few, (chains, few).
     """
-    features, targets = data.points_at(rows)
+    features, targets = data.points_at(rows, agents)
     residual = link((features @ x[..., None])[..., 0]) - targets
-    residual *= (data.counts / rows.shape[-1])[:, None]
+    residual *= (data.counts / rows.shape[-1])[agents, None]
     return (residual[..., None, :] @ features)[..., 0, :]

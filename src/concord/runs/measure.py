@@ -6,10 +6,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from concord import integrity, metrics
-from concord.contracts import Problem
 from concord.datasets.tables import Recorded
 from concord.integrity import Made
 from concord.plugins import location
+from concord.problem import Problem
 from concord.provenance import code
 from concord.runs import sample
 from concord.runs.run import Run

@@ -15,15 +15,7 @@ import numpy as np
 
 from concord import plugins
 from concord.chains import Labels
-from concord.contracts import (
-    Extra,
-    NeedsData,
-    Problem,
-    ProblemKind,
-    TakesData,
-    declared,
-    offers,
-)
+from concord.contracts import Extra, NeedsData, ProblemKind, TakesData, declared, offers
 from concord.datasets import registry
 from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, nearest, short
@@ -35,6 +27,7 @@ from concord.networks.network import Network, Order
 from concord.networks.topology import ChosenTopology
 from concord.options import build, plain
 from concord.plugins import Chosen, location, plugin
+from concord.problem import Problem
 from concord.provenance import digest, sha256
 from concord.record import Record
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from concord.chains import sample_chains
-from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
+from concord.problem import Problem
 from concord.provenance import code
 from concord.runs.run import Run
 from concord.sampling.streams import CHAINS_PER_BLOCK

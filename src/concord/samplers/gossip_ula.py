@@ -138,6 +138,11 @@ class GossipULA(Sampler):
                 "threshold, decay: a trigger needs both, and nothing else takes them; give both "
                 "with communication: triggered, or neither"
             )
+        if self.known == "start" and not triggered:
+            raise ConcordError(
+                f"known: communication: {self.communication} does not use start; remove it, or set "
+                "communication: triggered"
+            )
         if self.local_steps is not None and triggered:
             raise ConcordError(
                 "local_steps: a trigger compares samples of steps taken one by one; use "

@@ -29,7 +29,6 @@ from scipy.optimize import minimize
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
 from concord.progress import each
-from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
 ACCEPTED = 0.574
 SMALL = 0.1
@@ -102,15 +101,15 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
     draws: shape (chains, draws, dim).
     """
-    arviz = arviz_by_numpy()
+    from arviz_stats.base import array_stats  # a second
+
     values = np.concatenate([draws, draws**2], axis=2)
-    data = arviz.convert_to_dataset({"x": values})
     centered = values - values.mean(axis=(0, 1))
     lagged = (centered[:, 1:] * centered[:, :-1]).mean(axis=(0, 1)) / centered.var(axis=(0, 1))
     return {
-        "R-hat": float(arviz.rhat(data).x.max()),
+        "R-hat": float(array_stats.rhat(values, chain_axis=0, draw_axis=1).max()),
         "autocorrelation": float(np.abs(lagged).max()),
-        "effective sample size": float(arviz.ess(data).x.min()),
+        "effective sample size": float(array_stats.ess(values, chain_axis=0, draw_axis=1).min()),
     }
 
 

@@ -101,12 +101,14 @@ class AgentData:
         """One for a row, zero for padding; shape (agents, n_max), float."""
         return (np.arange(self.targets.shape[1]) < self.counts[:, None]).astype(float)
 
-    def points_at(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def points_at(
+        self, rows: np.ndarray, agents: Any = slice(None)
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return features (..., agents, batch, d) and targets of rows (..., agents, batch).
 
-        Rows are numbers of an agent's own.
+        Rows are numbers of an agent's own. agents: whose they are, (chains, few); by default all.
         """
-        places = rows + self._first
+        places = rows + self._first[agents]
         return self._table.take(places, axis=0), self.targets.reshape(-1).take(places)
 
     @cached_property

@@ -26,7 +26,6 @@ from concord.options import Index, build
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
-    import arviz  # a second
     import xarray  # half a second
 
 GROUPS = ("posterior", "sample_stats")
@@ -133,8 +132,8 @@ class Trace(Summarized):
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
-    def to_arviz(self, warm_up: int | None = None) -> arviz.InferenceData:
-        """Return what ArviZ takes: the groups posterior and sample_stats, without the warm-up.
+    def to_arviz(self, warm_up: int | None = None) -> xarray.DataTree:
+        """Return what ArviZ 1 takes: the groups posterior and sample_stats, without the warm-up.
 
         Parameters
         ----------
@@ -145,7 +144,7 @@ class Trace(Summarized):
 
         Returns
         -------
-        arviz.InferenceData
+        xarray.DataTree
             Agents are a dimension. Of a model (``concord.from_pymc``) the parameters have their
             names, and its constraints; of others there is x. ``arviz.from_netcdf`` of a trace.nc
             has the warm-up, too.
@@ -157,13 +156,13 @@ class Trace(Summarized):
 
         Examples
         --------
-        >>> import arviz, concord
+        >>> import arviz_stats, concord
         >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
         >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=100)
-        >>> arviz.rhat(trace.to_arviz()).x.dims
+        >>> arviz_stats.rhat(trace.to_arviz()).x.dims
         ('agent', 'dim')
         """
-        import arviz  # a second
+        import xarray  # half a second
 
         data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
@@ -173,7 +172,8 @@ class Trace(Summarized):
                 for name, of in self.named(data.x.values).items()
             }
             groups["posterior"] = groups["posterior"].drop_vars("x").assign(own)
-        return arviz.InferenceData(attrs=self.attributes, **groups)
+        root = xarray.Dataset(attrs=self.attributes)
+        return xarray.DataTree.from_dict({"/": root, **groups})
 
     def after(self, warm_up: int | None = None) -> np.ndarray:
         """Return which of the recorded iterations come after a warm-up, as ``to_arviz`` has it.

@@ -18,7 +18,6 @@ from concord.arena import board as scored
 from concord.arena import cells
 from concord.arena.board import called, task_of
 from concord.catalog import described
-from concord.contracts import AffineSampler, offers
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
 from concord.make import at
@@ -27,7 +26,7 @@ from concord.pages import cards
 from concord.plugins import kinds, plugin
 from concord.progress import each
 from concord.provenance import code
-from concord.runs.run import Run
+from concord.runs.run import ChosenSampler, Run
 from concord.scores import missing
 from concord.stages.measured import checked, metrics_digest
 from concord.tables import head_to_head
@@ -198,10 +197,15 @@ OF_ENTRIES = ("tune", "second", "share", "read")
 
 
 def _lawless(study: Study, names: Sequence[str]) -> list[str]:
-    """Return those of some entries or samplers that state no exact law."""
-    kinds_of = {r.labels["entry"]: r.sampler.kind for r in study.runs.values() if r.arena}
-    modules = {n: plugin("samplers", kinds_of.get(n, n), "sampler") for n in names}
-    return [name for name, module in modules.items() if not offers(module, AffineSampler)]
+    """Return those of some entries or samplers whose steps are not affine."""
+    entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
+    samplers = {
+        name: entries[name]
+        if name in entries
+        else ChosenSampler.parse({"kind": name, **entry_of(name)[0]}, name)
+        for name in names
+    }
+    return [name for name, chosen in samplers.items() if not metrics.states_law(chosen.params)]
 
 
 def _shown(cell: Measured, metric: str) -> str:

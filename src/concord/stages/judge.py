@@ -11,7 +11,7 @@ from concord.claims import ledger as ledgers
 from concord.claims import robustness, rules
 from concord.claims.ledger import Row
 from concord.integrity import Made
-from concord.markup import line, table_of
+from concord.markup import table_of
 from concord.pages import claims as pages
 from concord.provenance import code, digest, sha256
 from concord.stages.measured import finder, metrics_digest
@@ -23,16 +23,17 @@ def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
     source = made(study, results)
     rows = verdicts(study, results, source)
     entries = ledgers.entries(rows)
-    page = pages.of_paper(study, entries)
+    page = pages.of_paper(study, entries, ledgers.unvaried(rows, _expected(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     integrity.write({output: texts[output.suffix] for output in outputs}, source)
 
 
-def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Join the studies' verdicts into the ledger (.csv .md)."""
+def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
+    """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": pages.ledger(rows)}
-    integrity.write({output: texts[output.suffix] for output in outputs}, joined(tables))
+    page = pages.ledger(rows, ledgers.unvaried(rows, expected))
+    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
+    integrity.write({output: texts[output.suffix] for output in outputs}, joined(tables, expected))
 
 
 def made_alone(study: Study, results: Path) -> Made:
@@ -50,13 +51,22 @@ def made(study: Study, results: Path) -> Made:
     """Return what a study's verdicts are made from."""
     path = results / study.key / "multiverse.csv"
     alone, (source, seal) = made_alone(study, results), integrity.sealed(path)
-    return {**alone, "multiverse": seal if alone.items() <= source.items() else ""}
+    varied = seal if alone.items() <= source.items() else ""
+    stated = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
+    seeds = "" if varied else digest({"of": sorted(ledgers.by_seed(stated, _expected(study)))})
+    return {**alone, "multiverse": varied, "seeds": seeds}
 
 
-def joined(tables: Sequence[Path]) -> Made:
+def _expected(study: Study) -> Path:
+    """Return where the committed verdicts are."""
+    return study.path.parents[1] / "expected_verdicts.yaml"
+
+
+def joined(tables: Sequence[Path], expected: Path) -> Made:
     """Return what the ledger is made from."""
     seals = {str(path): integrity.sealed(path)[1] for path in tables}
-    return {"verdicts": digest(seals), "code": code(__name__)}
+    committed = sha256(expected) if expected.exists() else ""
+    return {"verdicts": digest(seals), "committed": committed, "code": code(__name__)}
 
 
 def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
@@ -69,31 +79,16 @@ def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
-        claim, alone = study.claims[name], case.judge(find)
+        alone = case.judge(find)
         found = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
-        rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
         over = robust.get((name, reading))
         rows.append(
             {
-                "paper": study.key,
-                "claim": name,
-                "case": label,
-                "reading": reading,
+                **pages.stated(study, name, label, reading),
                 "verdict": found.verdict,
-                "where": claim.where,
-                "source": claim.source if study.printed else ledgers.OURS,
-                "says": line(claim.says),
-                "printed": case.printed,
                 "ours": found.ours,
-                "kind": case.check.kind,
-                "rule": claim.rule or "",
-                "reason": line(case.reason),
-                "figure": claim.figure or "",
-                "assumptions": ", ".join(rests),
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
-                "seed": str(study.config["seed"]),
-                "scale": study.config["scale"],
             }
         )
     return rows

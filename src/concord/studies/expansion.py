@@ -200,7 +200,7 @@ def _resolve(
     if isinstance(mapping["topology"], str):
         mapping["topology"] = {"kind": mapping["topology"]}
     mapping["sampler"] = resolved_sampler(mapping, where)
-    study.check_reading(keys.reading, f"{where}.reading")
+    study.check_reading(keys.reading, f"{where}.reading", mapping["problem"]["name"])
     arena = mapping.get("arena") is not None
     if arena != ("entry" in labels):
         raise ConcordError(

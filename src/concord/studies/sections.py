@@ -22,6 +22,7 @@ class About(Options):
     year: Annotated[int, "year of the version reproduced"]
     reference: Annotated[str, "where it appeared"] = ""
     read: Annotated[str, "what of it could be read, and what could not; none: all"] = ""
+    images: Annotated[str, "what its figures were judged from, where no image was seen"] = ""
 
 
 class Reads(Options):
@@ -123,8 +124,9 @@ class Sections(Options):
 
     paper: Annotated[About | None, "which paper this is"] = None
     readings: Annotated[
-        dict[str, str],
-        "readings that runs follow, with their meaning; published, released and corrected have one",
+        dict[str, str | dict[str, str]],
+        "readings that runs follow, with their meaning, or the meaning for each problem; "
+        "published, released and corrected have one",
     ] = {}
     assumptions: Annotated[dict[str, Assumption], "values the paper does not state, by id"] = {}
     errata: Annotated[dict[str, Erratum], "inconsistencies of the paper's text, by id"] = {}

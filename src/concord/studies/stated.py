@@ -1,7 +1,7 @@
 """What the files of a study state: its sections, typed, each in one of its files."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,15 +141,46 @@ class Stated:
 
     @property
     def readings(self) -> dict[str, str]:
-        """Return the readings that runs may follow, with their meaning."""
+        """Return the readings that runs may follow, with their meaning for every problem."""
+        return {reading: self._for_all(of) for reading, of in self._meanings.items()}
+
+    @property
+    def _meanings(self) -> dict[str, str | dict[str, str]]:
         return {**READINGS, **self.sections.readings}
 
-    def check_reading(self, reading: str, where: str) -> None:
-        """Refuse a reading that is not declared."""
-        if reading not in self.readings:
+    def _for_all(self, meaning: str | dict[str, str]) -> str:
+        """Return a reading's meaning; of one that has several, each with its problems."""
+        if isinstance(meaning, str):
+            return meaning
+        problems: dict[str, list[str]] = {}
+        for problem, text in meaning.items():
+            problems.setdefault(text, []).append(self.sections.names.get(problem, problem))
+        return "; ".join(f"{text} ({', '.join(of)})" for text, of in problems.items())
+
+    def meanings(self, runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the readings that runs follow, with what they mean for the runs' problems.
+
+        runs: their resolved mappings.
+        """
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            meaning = self._meanings[run["reading"]]
+            text = meaning if isinstance(meaning, str) else meaning[run["problem"]["name"]]
+            found.setdefault(run["reading"], []).append(text)
+        return {reading: "; ".join(dict.fromkeys(texts)) for reading, texts in found.items()}
+
+    def check_reading(self, reading: str, where: str, problem: str | None = None) -> None:
+        """Refuse a reading that is not declared, or has no meaning for the problem of a run."""
+        if reading not in self._meanings:
             raise ConcordError(
                 f"{where}: {short(reading)} is not declared under readings; "
-                f"{nearest(reading, self.readings)}"
+                f"{nearest(reading, self._meanings)}"
+            )
+        meaning = self._meanings[reading]
+        if problem is not None and not isinstance(meaning, str) and problem not in meaning:
+            raise ConcordError(
+                f"{self.at('readings')}.{reading}: it has no meaning for the problem "
+                f"{short(problem)} of {where.split(': ')[-1].removesuffix('.reading')}; add one"
             )
 
 

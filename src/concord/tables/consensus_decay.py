@@ -43,7 +43,7 @@ def reads(params: Params) -> list[Read]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return floors and added errors per step size, and the rates.
+    """Return plateaus and added errors per step size, and the rates.
 
     A ConcordError if a step size lacks one of its two runs, or a run the metrics of
     consensus_floor.
@@ -59,14 +59,14 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         )
         steps.append(float(step))
         without.append(plain)
-        rows.append(["floor without triggering", step, *_ends(_series(plain, "consensus_floor"))])
+        rows.append(["plateau without triggering", step, *_ends(_series(plain, "consensus_floor"))])
         with_trigger = _series(triggered, "consensus_floor")
         rows.append(["the same with triggering", step, *_ends(with_trigger)])
         rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
     if len(steps) > 1:
-        floors = [_redrawn(run, "consensus_floor", rng) for run in without]
-        rate = _slope(np.log(steps), np.concatenate(floors, axis=1), 1.0)
-        rows.append(["rate of the floor, over alpha", None, *rate])
+        plateaus = [_redrawn(run, "consensus_floor", rng) for run in without]
+        rate = _slope(np.log(steps), np.concatenate(plateaus, axis=1), 1.0)
+        rows.append(["rate of the plateau, over alpha", None, *rate])
     return Table(["quantity", "alpha", "value", "lo", "hi"], rows)
 
 

@@ -55,6 +55,11 @@ class Row(Options):
     ] = None
     scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
     missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
+    agent: Annotated[int | str | None, "agent of the row, in place of the columns'"] = None
+
+    def of(self, column: Column) -> int | str:
+        """Return the agent whose number stands in a column."""
+        return column.agent if self.agent is None else self.agent
 
 
 class Params(Options):
@@ -76,7 +81,7 @@ def reads(params: Params) -> list[Read]:
     """
     _check(params)
     return [
-        Read(row.metric, column.select, (column.agent,))
+        Read(row.metric, column.select, (row.of(column),))
         for row in params.rows
         if row.missing is None
         for column in params.columns
@@ -114,7 +119,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             for value, run in _runs(column, params.by, values, runs):
                 told = row.printed[number] if row.printed else None
                 printed = None if told is None else float(told)
-                ours = _ours(row, column.agent, run, printed)
+                ours = _ours(row, row.of(column), run, printed)
                 head = ["; ".join((*row.group, row.name)), column.name]
                 head += [value] if params.by else []
                 lines.append([*head, printed, *ours])

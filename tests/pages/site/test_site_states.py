@@ -217,6 +217,10 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     assert set(commands(site / "index.html")) == set(missing)
     text = text_of(site / "index.html")
     assert ("What has not been made" in text) == bool(missing)
+    judged = (made.folder / KEY / "claims.csv").exists()
+    known = (made.folder / KEY).exists() and not judged  # then the committed ones are shown
+    assert (ledger.OF_COMMITTED in text) == known
+    assert ("published (committed)" in text) == known
     if compared is None:
         assert "committed verdicts" not in text
     else:

@@ -7,37 +7,38 @@ With :math:`\tilde W = h I + (1 - h) W` agent i moves, from where all agents are
     x_i &\leftarrow W_{ii} y_i + \sum_{j \ne i} W_{ij} x_j - \eta_k \tilde\nabla f_i(y_i)
         + \sqrt{2 \eta_k}\, w_i'
 
+Neighbors stay where they are between the two steps of an agent, and hear of the second alone.
+
 Source: the released code of extra2024, which remembers nothing from step to step.
 Price: a vector to every neighbor, and two gradients (or mini-batches) of every agent, per step.
 Needs: a connected network on which everything arrives.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from msgspec import Meta
 
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
-from concord.networks.weights import Weights
-from concord.sampler import Positions, Sampler, langevin_noise
-from concord.samplers.checks import check_lossless, check_mixing
-from concord.sampling.schedules import Schedule
+from concord.sampler import Positions, langevin_noise
+from concord.samplers.checks import check_lossless, check_neighbors
+from concord.samplers.extra_sgld import EXTRASGLD
 
 
-class TwoSteps(Sampler):
+class TwoSteps(EXTRASGLD):
     """Two steps of DE-SGLD with step size eta, by W~ and by W, one agent after another."""
 
-    name = "EXTRA-SGLD, two steps"
-
-    step_size: Annotated[Schedule, "step size eta_k"]
-    h: Annotated[Annotated[float, Meta(gt=0, le=0.5)], "h of W~ = h I + (1 - h) W"] = 0.5
-    weights: Weights = "metropolis"
-
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and one on which something gets lost."""
-        check_mixing(network, self.weights)
-        check_lossless(network, "two_steps takes agents one after another, with all they have said")
+        """Refuse what EXTRA-SGLD does, and a network on which not every vector arrives."""
+        super().check(problem, network)
+        check_neighbors(network, "two_steps")
+        check_lossless(network, "two_steps moves one agent after another, and all must be heard")
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> Positions:
+        """Return the state at x0."""
+        return Positions(x0)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
@@ -45,16 +46,15 @@ class TwoSteps(Sampler):
         """Return the positions after two steps of each agent in its turn."""
         x, eta, h = state.x, self.step_size(k), self.h
         weights = as_dense(network.matrix(self.weights))
-        first = langevin_noise(rng, eta, x) - eta * problem.gradient(x)
+        gradient = problem.gradient(x)
+        first = langevin_noise(rng, eta, x) - eta * gradient
         second = langevin_noise(rng, eta, x)
         new = x.copy()
         for agent, row in enumerate(weights):
-            heard = row @ new
-            own = new[:, agent]
-            between = h * own + (1 - h) * heard + first[:, agent]
-            who = np.full((len(x), 1), agent)
-            gradient = problem.gradient_of(who, between[:, None])[:, 0]
-            moved = heard + row[agent] * (between - own)
-            new[:, agent] = moved - eta * gradient + second[:, agent]
+            average = row @ new
+            y = h * x[:, agent] + (1 - h) * average + first[:, agent]
+            gradient = problem.gradient_of(np.array([agent]), y[:, None])[:, 0]
+            mixed = average + row[agent] * (y - x[:, agent])
+            new[:, agent] = mixed - eta * gradient + second[:, agent]
         network.announce(np.ones(network.agents, dtype=np.int64))
         return Positions(new)

@@ -11,36 +11,47 @@ Needs: a connected network on which everything arrives.
 """
 
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
-from concord.networks.graph import Graph
+from concord.networks.graph import Graph, as_dense
 from concord.networks.network import Network
-from concord.samplers.checks import check_lossless
+from concord.samplers.checks import check_lossless, check_neighbors
 from concord.samplers.d_ula import DULA
 
 
 class DULAInTurn(DULA):
     """D-ULA whose agents average with their neighbors in turn."""
 
-    takes_order = False
+    takes_order: ClassVar[bool] = False
 
-    def check(self, problem: object, network: Network) -> None:
-        """Refuse what D-ULA does, and a network on which something gets lost."""
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse what D-ULA does, and a network on which not every vector arrives."""
         super().check(problem, network)
-        check_lossless(network, "d_ula_in_turn takes all neighbors' vectors one by one")
+        check_neighbors(network, "d_ula_in_turn")
+        check_lossless(
+            network, "d_ula_in_turn takes one neighbor after another, and needs them all"
+        )
 
     def fuse(self, x: np.ndarray, beta: float, move: np.ndarray, network: Network) -> np.ndarray:
         """Return x after the moves towards all neighbors, plus a move."""
         return network.mix(in_turn_weights(network.graph, beta), x, plus=move)
 
 
-@lru_cache(maxsize=4)
 def in_turn_weights(graph: Graph, beta: float) -> np.ndarray:
-    """Return the matrix of neighbors in turn, (agents, agents), whose rows sum to one."""
-    weights = np.eye(graph.agents)
-    for agent, neighbors in enumerate(graph.neighbors):
-        for neighbor in neighbors:
-            weights[agent] *= 1 - beta
-            weights[agent, neighbor] += beta
-    return weights
+    """Return the matrix of neighbors in turn, (agents, agents), whose rows sum to one.
+
+    An agent's weight shrinks by 1 - beta with each neighbor that it moves towards afterwards.
+    """
+    once, later = _moves(graph)
+    return (beta * once + np.eye(graph.agents)) * (1 - beta) ** later
+
+
+@lru_cache(maxsize=4)
+def _moves(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Return who hears whom, and how many neighbors each agent moves towards after each."""
+    once = as_dense(graph.adjacency())
+    later = np.cumsum(once[:, ::-1], axis=1)[:, ::-1] - once
+    np.fill_diagonal(later, graph.in_degrees)
+    return once, later

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 
 from concord.arena.answer import Search, Wish
-from concord.contracts import Label, Problem, Quadratic
+from concord.contracts import Label
 from concord.errors import ConcordError
 from concord.library import recommend
 from concord.metrics import Measurement, Row
 from concord.options import build, plain
 from concord.plugins import plugin
+from concord.problem import Problem, Quadratic
 from concord.problems._fit import fit
 from concord.sampling.partition import Partition, Way
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.contracts import Problem, Stream
+from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.options import Options
+from concord.problem import Problem
 from concord.problems import quadratic
 from concord.sampling.partition import Partition
 

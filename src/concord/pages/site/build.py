@@ -18,6 +18,7 @@ from concord.errors import ConcordError
 from concord.home import HOME
 from concord.io import read_text
 from concord.markup import table_of
+from concord.pages import claims as of_claims
 from concord.pages.site import papers as pages
 from concord.pages.site import reference
 from concord.pages.site.papers import Files
@@ -131,7 +132,12 @@ def _write(
 
     files = Files(results, extra)
     rows: list[Row] = []
+    claims: list[dict[str, Any]] = []
     shown, lacking = [], {}
+    expected = config / "expected_verdicts.yaml"
+    compared = expected.exists() and settings["scale"] != "smoke"
+    known = ledger.expected_rows(expected) if compared else []
+    judged: list[Row] = []
     typed = _typed(config, settings)
     for key, paper in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
@@ -140,11 +146,15 @@ def _write(
         if not pages.made(paper, mine, results):
             continue
         shown.append(key)
+        judged += mine
+        seeds = ledger.unvaried(mine, expected)
+        mine = mine or of_claims.committed(paper, known)
         rows += mine
+        claims += pages.summarized(mine, paper.sections.names)
         own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
-        write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed)))
+        write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed), seeds))
     ours = [key for key in shown if not studies[key].printed]
-    claims, board = pages.summarized(rows), pages.board(rows)
+    board, seeds = pages.board(rows), ledger.unvaried(judged, expected)
     called = {key: study.name for key, study in studies.items()}
     smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
     if rows:
@@ -156,6 +166,7 @@ def _write(
             called=called,
             verdicts=board["verdicts"],
             smoke=smoke,
+            notes=of_claims.notes(rows, seeds),
             intervals=ledger.INTERVALS,
         )
         (extra / "claims.csv").write_text(table_of(ledger.COLUMNS, rows), "utf-8")
@@ -181,9 +192,14 @@ def _write(
         tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
         board=board,
         todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
-        commands=[typed(target) for target in ("reproduce", "site")],
-        compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
+        commands=[
+            (typed("reproduce"), "every figure and table that needs no download"),
+            (typed("ledger"), "the verdicts, and the runs that only they read"),
+            (typed("site"), "these pages, of whatever has been made"),
+        ],
+        compared=ledger.compare(judged, expected),
         smoke=smoke,
+        notes=of_claims.notes(rows, seeds),
         made=describe([]),
         seed=settings["seed"],
     )

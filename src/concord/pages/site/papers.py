@@ -23,7 +23,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
 from concord.io import read_text
 from concord.pages import captions
-from concord.pages.claims import where
+from concord.pages import claims as of_claims
 from concord.pages.site.curves import curves, group
 from concord.pages.site.parts import raw, title
 from concord.runs.run import Run
@@ -116,11 +116,16 @@ def _place(paper: Study, section: str, name: str, results: Path) -> Path | None:
 
 
 def page(
-    paper: Study, rows: Sequence[Row], files: Files, todo: Sequence[tuple[str, list[str]]]
+    paper: Study,
+    rows: Sequence[Row],
+    files: Files,
+    todo: Sequence[tuple[str, list[str]]],
+    seeds: str = "",
 ) -> str:
     """Return a study's page in reStructuredText; its files are copied beside it.
 
-    ``todo`` is what has not been made, by the command that makes it.
+    todo: what has not been made, by the command that makes it.
+    seeds: what is said where they were not varied.
     """
     about = paper.about
     claims = summarized(rows, paper.sections.names)
@@ -132,6 +137,7 @@ def page(
         root=ROOT,
         about=about,
         smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
+        notes=of_claims.notes(rows, seeds),
         board=board(rows),
         called={paper.key: paper.name},
         todo=todo,
@@ -185,7 +191,7 @@ def summarized(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> l
         claim = found.setdefault(
             (row["paper"], row["claim"]),
             {key: row[key] for key in _STATED}
-            | {"where": where(row)}
+            | {"where": of_claims.where(row)}
             | {"name": row["claim"], "readings": [], "reasons": [], "assumptions": []},
         )
         for one in entry.rows:
@@ -195,11 +201,11 @@ def summarized(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> l
             claim["reasons"] += [reason] if reason and reason not in claim["reasons"] else []
         several = len(entry.rows) > 1
         cases = [{**one, "name": words.case(one["case"], names)} for one in entry.rows]
-        name = f"{words.case(entry.deciding['case'], names)}: " if several else ""
         claim["readings"].append(
             {
                 **{"reading": entry.reading, "verdict": entry.verdict},
-                "ours": f"{name}{entry.deciding['ours']}",
+                "counted": entry.counted(names),
+                "ours": entry.decided(names),
                 "universes": row.get("multiverse"),
                 "cases": cases if several else [],
             }

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from concord.home import HOME
-from concord.markup import rst
+from concord.markup import rst, sentence
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Where the rules are told: documents are not in the wheel.
@@ -24,6 +24,7 @@ def render(template: str, **parts: Any) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["first_up"] = lambda text: text[:1].upper() + text[1:]
+    environment.filters["sentence"] = sentence
     return environment.get_template(f"{template}.html").render({"rules": RULES, **parts})
 
 

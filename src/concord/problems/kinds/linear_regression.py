@@ -223,12 +223,12 @@ class LinearRegression(QuadraticProblem):
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return estimates from rows of each agent, (chains, agents, batch)."""
-        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z)
-        return slopes + self.prior_gradient(x)
+        return self.batch_gradient_of(slice(None), x, rows)
 
-    def held_out(self, x: np.ndarray) -> np.ndarray:
-        """Return log N(y; x^T X, sigma^2) of the test rows, (..., rows)."""
-        return self.held_out_of(x, np.zeros((self.dim, self.dim)))
+    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates of these agents, (chains, few), at x, from their rows."""
+        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
+        return slopes + self.prior_gradient(x)
 
     def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return log N(y; m^T X, sigma^2 + X^T C X), the log of the mean over N(m, C)."""

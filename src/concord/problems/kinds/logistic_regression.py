@@ -388,7 +388,11 @@ class LogisticRegression(OneDataSet):
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return estimates from rows of each agent, (chains, agents, batch)."""
-        return batch_slopes(self.data, x, rows, sigmoid) + self.prior_gradient(x)
+        return self.batch_gradient_of(slice(None), x, rows)
+
+    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return estimates of these agents, (chains, few), at x, from their rows."""
+        return batch_slopes(self.data, x, rows, sigmoid, agents) + self.prior_gradient(x)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density of two parameters, up to a constant."""

@@ -13,10 +13,11 @@ import numpy as np
 from msgspec import field
 
 from concord import options, plugins
-from concord.contracts import Problem, Stream
+from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError, nearest
 from concord.options import Options
+from concord.problem import Problem
 from concord.problems._own import split
 from concord.sampling.partition import Partition
 

@@ -383,7 +383,7 @@ def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return t_j of points (..., n) at x (..., 2): the second component's share less the first's."""
+    """Return t_j of points (..., n) at x (..., 2), by which the components' shares differ."""
     first, mean = _means(params, x)
     half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2
     tilts: np.ndarray = points - middle[..., None]

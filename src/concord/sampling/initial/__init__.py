@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Problem, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.plugins import Chosen
+from concord.problem import Problem
 
 Moments = tuple[np.ndarray, np.ndarray]
 Shape = tuple[int, int, int]

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.options import NonNegative, Options
+from concord.problem import Problem
 from concord.sampling.initial import Moments, Shape
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from concord.contracts import Problem, WithInitial
+from concord.contracts import WithInitial
 from concord.errors import ConcordError
 from concord.options import Options
+from concord.problem import Problem
 from concord.sampling.initial import Shape
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive
+from concord.problem import Problem
 from concord.sampling import streams
 from concord.sampling.initial import Moments, Shape
 

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Problem
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
+from concord.laws.law import OfRun, laws_of_updates, update_of, with_errors
 from concord.laws.paths import Path, stacked
-from concord.metrics import Measurement, _laws
-from concord.networks.topology import Topology
+from concord.laws.read_off import NoLaw
+from concord.minibatches import Batches
+from concord.networks.network import Network
 from concord.problems._fit import Fit, field, fit, linearized
 from concord.problems._quadratic import QuadraticProblem
 
@@ -32,8 +33,9 @@ DIVERGED = 1e4  # standard deviations of the fit
 
 
 class Linearized(Path):
-    """The approximate laws of versions of a sampler, each with options, on any smooth problem.
+    """The approximate laws of versions of a sampler on any smooth problem.
 
+    errors: of mini-batches, as of ``laws_of_versions``.
     found: the Gaussian that fits the posterior, whose width says what is small and what diverged.
     positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
     problems either.
@@ -41,22 +43,22 @@ class Linearized(Path):
 
     def __init__(
         self,
-        sampler: Any,
-        problem: Problem,
-        topology: Topology,
-        params: Sequence[Any],
+        samplers: Sequence[Any],
+        problem: Any,
+        network: Network,
         positions: Moments | None,
         found: Fit,
         mix: np.ndarray | None = None,
+        errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
         if positions is None:
-            raise _laws.NoLaw("of these starts only draws are known; take another initial")
-        check(params)
+            raise NoLaw("of these starts only draws are known; take another initial")
+        check(samplers)
         agents, dim = problem.agents, problem.dim
-        self._sampler, self._topology, self._params = sampler, topology, params
+        self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = field(problem), found, positions
         start = exact.initial(agents, dim, positions)
-        super().__init__(self._step_of, stacked([start] * len(params)), agents, dim, mix)
+        super().__init__(self._step_of, stacked([start] * len(samplers)), agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -92,26 +94,22 @@ class Linearized(Path):
         updates = self._updates((mean, cov))
         size, mean, cov = self._agents * self._dim, mean.copy(), cov.copy()
         for version, (old, new) in enumerate(zip(before, updates, strict=True)):
-            for block, (was, now) in enumerate(zip(old.auxiliary, new.auxiliary, strict=True), 1):
-                if was.matrix is None or now.matrix is None:
-                    continue
-                part = slice(block * size, (block + 1) * size)
-                lead = np.eye(cov.shape[-1])
-                lead[part, :size] = now.matrix - was.matrix
-                mean[version] = lead @ mean[version]
-                mean[version, part] += np.ravel(np.subtract(now.mean, was.mean))
-                cov[version] = lead @ cov[version] @ lead.T
+            was, now = old.start, new.start
+            assert was is not None and now is not None
+            lead = np.eye(cov.shape[-1])
+            lead[size:, :size] = (now.matrix - was.matrix)[size:]
+            mean[version] = lead @ mean[version]
+            mean[version, size:] += (now.offset - was.offset)[size:]
+            cov[version] = lead @ cov[version] @ lead.T
         self._begins.append(k)
         self._parts.append((updates, self._path(updates), (mean, cov)))
 
     def _path(self, updates: list[Update]) -> Path:
         """Return the laws by these updates, with the starts that they state."""
         given = self._agents, self._dim, self._positions
-        starts = [exact.initial(*given, *update.auxiliary) for update in updates]
+        starts = [exact.initial(*given, update.start) for update in updates]
         turn = self._parts[0][1]._turn if self._parts else None  # the same all along
-        return _laws.of_updates(
-            self._sampler, updates, starts, self._topology, self._dim, turn=turn
-        )
+        return laws_of_updates(updates, starts, self._network, self._dim, turn=turn)
 
     def _updates(self, moments: Moments) -> list[Update]:
         """Return the updates on problems that are linearized at these moments of the states.
@@ -135,42 +133,38 @@ class Linearized(Path):
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         return [
-            _laws.update_of(
-                self._sampler,
-                QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s),
-                self._topology,
-                own,
+            self._update(
+                own, QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s)
             )
-            for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._params, strict=True)
+            for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._samplers, strict=True)
         ]
 
+    def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
+        if self._errors is None:
+            return update_of(sampler, problem, self._network)
+        batches, errors = self._errors
+        return with_errors(update_of(sampler, problem, self._network, batches), errors)
 
-def check(params: Sequence[Any]) -> None:
-    """Refuse options with which agents cannot be followed: ``NoLaw``."""
-    if any(getattr(own, "period", 1) > 1 for own in params):
-        raise _laws.NoLaw(
+
+def check(samplers: Sequence[Any]) -> None:
+    """Refuse samplers whose agents cannot be followed: ``NoLaw``."""
+    if any(getattr(own, "period", 1) > 1 for own in samplers):
+        raise NoLaw(
             "agents make several steps between two vectors, along which they are not linearized; "
             "sample it instead"
         )
 
 
-def law_of(m: Measurement) -> exact.Law:
+def law_of_run(run: OfRun) -> exact.Law:
     """Return the approximate law at the recorded iterations.
 
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.
     """
-    positions = m.initial.moments(m.problem.dim)
-    found = fit(m.problem, 0.0 if positions is None else positions[0])
-    given = m.sampler, m.problem, m.topology, [m.sampler_params], positions, found
-    law = Linearized(*given).law(m.trace.draw.tolist())
-    finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
-    if not finite.all():
-        raise _laws.NoLaw(
-            f"the approximation has no finite law at iteration {law.iterations[~finite][0]}, where "
-            "chains may be finite; sample it instead, or take a smaller step"
-        )
-    return replace(law, approximate=True)
+    positions = run.initial.moments(run.problem.dim)
+    found = fit(run.problem, 0.0 if positions is None else positions[0])
+    given = [run.sampler], run.problem, run.network, positions, found
+    return replace(Linearized(*given).law(run.trace.draw.tolist()), approximate=True)
 
 
 def _next(k: int) -> int:

@@ -1,0 +1,53 @@
+r"""D-ADMMS and C-ADMM as released: agents move in turn, and are pulled to the first agents.
+
+Agent i takes the primal step of ADMM after agents 0, ..., i - 1, sees where they have moved, and is
+pulled to agents 0, ..., deg_i - 1 in the place of its neighbors; it may be one of them:
+
+.. math::
+    \nabla f_i(x_i^{(k+1)}) + 2 \rho \deg_i x_i^{(k+1)} = \rho \Big( \deg_i x_i^{(k)}
+        + \sum_{j < \deg_i} x_j \Big) - p_i^{(k)} - \sqrt 2 \deg_i w_i^{(k+1)}
+
+with :math:`x_j = x_j^{(k+1)}` for j < i, else :math:`x_j^{(k)}`. The dual step follows when all
+have moved, and has the neighbors.
+
+Source: the released code of tzikas2024.
+Price: as ADMM's; what it would take to learn of the first agents is not counted.
+Needs: a connected network on which everything arrives, or no edges; a problem with
+``minimize_one``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from concord.networks.network import Network
+from concord.samplers.admm import ADMM, State
+from concord.samplers.checks import check_lossless, check_neighbors
+
+
+class ADMMInPlace(ADMM):
+    """D-ADMMS with a penalty rho, C-ADMM without noise, whose agents move one after another."""
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse what ADMM does, and a network on which not every vector arrives."""
+        super().check(problem, network)
+        check_neighbors(network, "admm_in_place")
+        check_lossless(
+            network, "admm_in_place moves one agent after another, and all must be heard"
+        )
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the minimizers of the primal steps in turn, and dual variables after theirs."""
+        (x, u), rho, degrees = state, self.penalty, network.graph.degrees
+        push = rho * (degrees[:, None] * x - u)
+        if self.noise:
+            w = rng.standard_normal(x.shape, dtype=x.dtype.type)
+            push = push - np.sqrt(2) * degrees[:, None] * w
+        moved, curvature = x.swapaxes(0, 1).copy(), 2 * rho * degrees  # agents first: fast sums
+        for agent, degree in enumerate(degrees):
+            linear = rho * moved[:degree].sum(axis=0) + push[:, agent]
+            moved[agent] = problem.minimize_one(agent, linear, curvature, x[:, agent])[0]
+        new = np.ascontiguousarray(moved.swapaxes(0, 1))
+        return State(new, u + network.mix(network.laplacian(), new))

@@ -1,0 +1,140 @@
+"""The golden draws and laws, and the comparer: what is changed a little is reported."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cases
+import compare
+import numpy as np
+import pandas
+import pytest
+import yaml
+
+DRAWS = compare.load(compare.HERE / "draws.xz")
+EXCEPTIONS = compare.exceptions_of("draws")
+CASES = {case["name"]: case for case in cases.cases()}
+
+
+def test_every_case_is_recorded():
+    assert CASES.keys() == DRAWS.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_and_laws(name: str):
+    wanted, found = {name: DRAWS[name]}, {name: cases.outcome(CASES[name])}
+    _, wrong = compare.compare(wanted, found, EXCEPTIONS, whole=False)
+    assert not wrong
+
+
+class TestWhatIsChangedALittle:
+    NAME = "de_sgld/usual"
+
+    def wrong(self, case: dict[str, Any]) -> list[str]:
+        wanted = {self.NAME: DRAWS[self.NAME]}
+        return compare.compare(wanted, {self.NAME: cases.outcome(case)}, [])[1]
+
+    def test_is_nothing(self):
+        assert not self.wrong(CASES[self.NAME])
+
+    def test_is_the_step(self):
+        changed = CASES[self.NAME] | {"options": {"step_size": 0.01 * 1.001}}
+        assert "differs by" in self.wrong(changed)[0]
+
+    def test_is_the_noise(self, monkeypatch: pytest.MonkeyPatch):
+        class Louder(np.random.Generator):
+            def standard_normal(self, *a: Any, **k: Any) -> Any:
+                values = super().standard_normal(*a, **k)
+                values *= 1 + 1e-6
+                return values
+
+        monkeypatch.setattr(np.random, "Generator", Louder)
+        assert "differs by" in self.wrong(CASES[self.NAME])[0]
+
+    @pytest.mark.parametrize("name", ["sent", "said", "gradients"])
+    def test_is_a_count(self, name: str):
+        found = {self.NAME: {key: values.copy() for key, values in DRAWS[self.NAME].items()}}
+        found[self.NAME][name][0, -1, 0] += 1
+        _, wrong = compare.compare({self.NAME: DRAWS[self.NAME]}, found, [])
+        assert wrong == [f"{self.NAME}: {name} differs by inf"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "least", "most"),
+    [
+        ([1.0, 2.0], [1.0, 2.0 + 2e-9], 0.9e-9, 1.1e-9),
+        ([0.0, 2.0], [2e-12, 2.0], 0.9e-12, 1.1e-12),  # zeros are as large as their array
+        ([0.0], [1e-300], 0.9, 1.1),
+        ([np.nan, np.inf], [np.nan, np.inf], 0, 0),
+        ([np.nan], [1.0], np.inf, np.inf),
+        ([1.0], [np.nan], np.inf, np.inf),
+        ([np.inf], [-np.inf], np.inf, np.inf),
+        ([1.0], [1.0, 1.0], np.inf, np.inf),
+        ([10**15], [10**15 + 1], np.inf, np.inf),
+        (["holds"], ["fails"], np.inf, np.inf),
+    ],
+)
+def test_a_difference(wanted: list, found: list, least: float, most: float):
+    assert least <= compare.difference(np.array(wanted), np.array(found)) <= most
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path):
+    numbers = {
+        "b/x": {"value": np.array([[np.pi, np.nan], [-np.inf, 1e-300]]), "none": np.zeros((0, 2))},
+        "a": {"count": np.array(3), "verdict": np.array(["holds"])},
+    }
+    compare.save(numbers, tmp_path / "numbers.xz")
+    assert not compare.compare(numbers, compare.load(tmp_path / "numbers.xz"), [])[1]
+    assert compare.load(tmp_path / "numbers.xz")["b/x"]["none"].shape == (0, 2)
+
+
+class TestExceptions:
+    WANTED, FOUND = (
+        {"a/x": {"v": np.array([1.0 + d])}, "b/sinkhorn/0": {"v": np.array([1.0 + 10 * d])}}
+        for d in (0.0, 1e-8)
+    )
+
+    @pytest.mark.parametrize(
+        ("tolerance", "count"), [(1e-7, 0), ("changed", 0), (1e-9, 2)], ids=str
+    )
+    def test_allow_a_difference(self, tolerance: Any, count: int):
+        own = {"pattern": "a/*", "tolerance": tolerance, "reason": "another order of sums"}
+        report, wrong = compare.compare(self.WANTED, self.FOUND, [own])
+        assert len(wrong) == count
+        assert any("another order of sums" in line for line in report)
+
+    def test_that_nothing_needs_are_wrong(self):
+        own = {"pattern": "*", "tolerance": "changed", "reason": "none"}
+        assert "remove it" in compare.compare(self.WANTED, self.WANTED, [own])[1][0]
+        assert not compare.compare(self.WANTED, self.WANTED, [own], whole=False)[1]
+
+    def test_allow_what_is_gone_if_they_say_changed(self):
+        own = {"pattern": "a/*", "tolerance": "changed", "reason": "it has another name"}
+        found = {"b/sinkhorn/0": self.WANTED["b/sinkhorn/0"], "a/y": {}}
+        report, wrong = compare.compare(self.WANTED, found, [own])
+        assert not wrong and "not recorded" in report[-1]
+        assert "missing" in compare.compare(self.WANTED, found, [])[1][0]
+
+
+def test_results_of_runs_and_of_experiments_are_read_alike(tmp_path: Path):
+    tables = []
+    for topology in ("ring", "no_edges"):
+        labels = {"topology": topology, "step": "1e-03"}
+        rows = {"iteration": [0, 9], "agent": "average", "metric": "w2", "value": [2.0, 1.0]}
+        table = pandas.DataFrame(rows | {"lo": [1.0, None], "hi": [3.0, None], "trials": 8})
+        run = tmp_path / "runs" / "study" / "experiment" / f"topology={topology}"
+        run.mkdir(parents=True)
+        table.to_csv(run / "metrics.csv", index=False)
+        (run / "run.yaml").write_text(yaml.safe_dump({"labels": labels}))
+        tables.append(table.assign(**labels))
+    whole = tmp_path / "experiments" / "study" / "experiment"
+    whole.mkdir(parents=True)
+    pandas.concat(tables).to_csv(whole / "metrics.csv", index=False)
+    row = {"claim": "c", "reading": "published", "case": "", "verdict": "not met"}
+    for folder in ("runs", "experiments"):
+        pandas.DataFrame([row]).to_csv(tmp_path / folder / "study" / "claims.csv", index=False)
+    first, second = (compare.read(tmp_path / name) for name in ("runs", "experiments"))
+    assert json.dumps(sorted(first)) == json.dumps(sorted(second))
+    assert "study/experiment/step=1e-03,topology=ring/w2/average" in first
+    assert first["study/verdicts/c/published/"]["verdict"] == ["not_met"]
+    assert not compare.compare(first, second, [])[1]

@@ -1,0 +1,345 @@
+"""What agents hear of each other, by loops over agents and ways; and what that is counted as."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from concord.networks.compressions import Compression
+from concord.networks.effects import Compress, Delay, Loss, RandomLinks, Sleep
+from concord.networks.graph import as_dense
+from concord.networks.network import Network
+from concord.networks.own import network
+from concord.networks.topology import build_graph
+from concord.samplers.admm import ADMM
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.diging_sgld import DIGingSGLD
+from concord.samplers.extra_sgld import EXTRASGLD
+from concord.samplers.local_sgld import LocalSGLD
+from concord.samplers.push_sum_sgld import PushSumSGLD
+from steps import EXACT, Regression, start, steps_of
+
+RING = build_graph("ring", 4)
+WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
+DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+GRAPHS = [RING, WHEEL, DIRECTED, build_graph("no_edges", 3), build_graph("ring", 90)]
+LOST = ("keep_own_weight", "reuse_last", "skip")  # what a receiver does by itself
+POLICIES = (*LOST, "sender_keeps")
+
+
+def normal(*shape, seed=3):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def started(net, x, seed=1):
+    return net.start(x, np.random.default_rng(seed), np.random.default_rng(seed + 1))
+
+
+def ways_of(graph):
+    """Return the pairs (receiver, sender) in the order of masks."""
+    return list(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
+def test_mixing_is_the_loop_over_agents(graph, order):
+    n, x, plus = graph.agents, normal(3, graph.agents, 2), normal(3, graph.agents, 2, seed=4)
+    before, net = (x.copy(), plus.copy()), started(Network(graph, order=order), x)
+    named = net.matrix("row_stochastic")
+    for weights in (named, "row_stochastic", graph.matrix(normal(len(graph.senders)), normal(n))):
+        dense = as_dense(named if isinstance(weights, str) else weights)
+        for added in (None, plus):
+            expected = x.copy()
+            for i in range(n):
+                seen = expected if order == "in_place" else x
+                expected[:, i] = sum(dense[i, j] * seen[:, j] for j in np.flatnonzero(dense[i]))
+                expected[:, i] += 0 if added is None else added[:, i]
+            found = net.mix(weights, x, added)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT)
+    assert np.array_equal(x, before[0]) and np.array_equal(plus, before[1])
+    assert (net.unicasts == 6 * graph.degrees).all()
+    assert (net.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
+
+
+def test_who_is_apart_does_not_hear_of_a_diverged_agent():
+    x = np.ones((1, 6, 2))
+    x[0, 3] = np.inf
+    net = started(network("ring", 90), np.ones((1, 90, 2)))  # sparse: nothing times infinity
+    y = np.ones((1, 90, 2))
+    y[0, 3] = np.inf
+    assert np.isfinite(net.mix("metropolis", y)[0, [0, 1, 5, 50]]).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
+@pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
+def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
+    effects = [Sleep(awake)] * (awake < 1) + [Loss(rate, "one_way")] * (rate > 0)
+    x, ways = normal(7, graph.agents, 2), ways_of(graph)
+    net = started(Network(graph, effects, on_loss=policy), x)
+    dense, last = graph.metropolis(), {way: x[:, way[1]].copy() for way in ways}
+    seen = []
+    for k in range(6):
+        net.begin(k)
+        arrived, expected = net.traffic.arrived, x.copy()
+        for c, i in np.ndindex(7, graph.agents):
+            own = [way for way in ways if way[0] == i]
+            came = {way: arrived[ways.index(way), c] for way in own}
+            seen += came.values()
+            for way in own:
+                if came[way] or policy != "reuse_last":
+                    last[way][c] = x[c, way[1]] if came[way] else x[c, i]
+            heard = sum(dense[way] * last[way][c] for way in own)
+            if policy == "sender_keeps":
+                heard = sum(dense[way] * x[c, way[1]] for way in own if came[way])
+                lost = [way for way in ways if way[1] == i and not arrived[ways.index(way), c]]
+                heard = heard + sum(dense[way] for way in lost) * x[c, i]
+            expected[c, i] = dense[i, i] * x[c, i] + heard + 1
+        x = net.mix("metropolis", x, np.ones_like(x))
+        np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
+        if policy == "skip":
+            assert all(len({arrived[w, c] for w, way in enumerate(ways) if way[0] == i}) == 1
+                       for c, i in np.ndindex(7, graph.agents))  # fmt: skip
+    assert 0.05 < np.mean(seen) < 0.95
+
+
+@pytest.mark.parametrize("policy", LOST)
+@pytest.mark.parametrize("besides", [[Loss(0.3, "one_way"), Sleep(0.8)], []], ids=["lost", "late"])
+def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
+    x, ways, late = normal(7, 5, 2), ways_of(WHEEL), 2
+    net = started(Network(WHEEL, [Delay(late), *besides], on_loss=policy), x)
+    dense, past, last = WHEEL.metropolis(), [], x[:, WHEEL.senders].copy()
+    for k in range(9):
+        net.begin(k)
+        past.append(x)
+        expected, arrived = np.empty_like(x), net.traffic.arrived
+        assert k >= late or not arrived.any()
+        for c, (e, (i, j)) in itertools.product(range(7), enumerate(ways)):
+            if arrived[e, c]:
+                last[c, e] = past[k - late][c, j]
+            elif policy != "reuse_last":
+                last[c, e] = x[c, i]
+        for c, i in np.ndindex(7, 5):
+            heard = sum(dense[way] * last[c, e] for e, way in enumerate(ways) if way[0] == i)
+            expected[c, i] = dense[i, i] * x[c, i] + heard + 1
+        x = net.mix("metropolis", x, np.ones_like(x))
+        np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
+    """Two lanes, one of which holds twice what the other does, whatever happens."""
+    late = [] if policy == "sender_keeps" else [Delay(1)]
+    x = normal(9, 5, 2)
+    net = started(Network(WHEEL, [Loss(0.5, "one_way"), Sleep(0.8), *late], on_loss=policy), x)
+    assert net.open_lane(2 * x) == 1
+    for k in range(8):
+        net.begin(k)
+        twice = net.mix("metropolis", 2 * x, lane=1)
+        x = net.mix("metropolis", x)
+        np.testing.assert_allclose(twice, 2 * x, rtol=0, atol=EXACT)
+    awake = net.broadcasts / 2  # so many vectors of each
+    assert (net.unicasts == 2 * awake * WHEEL.degrees).all() and 5 < awake.mean() < 7.5
+
+
+def test_what_was_said_last_is_known_and_not_sent_again():
+    """Where nothing happens all have what is; else what has arrived, at first the start."""
+    x, weights = normal(4, 5, 2), WHEEL.signless_laplacian()
+    net = started(Network(WHEEL), x)
+    np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
+    assert not net.unicasts.any()
+    net = started(Network(WHEEL, [Loss(0.5, "one_way")], on_loss="reuse_last"), x)
+    known, ways = x[:, WHEEL.senders].copy(), ways_of(WHEEL)
+    for k in range(4):
+        expected = weights.diagonal()[:, None] * x
+        for e, (i, j) in enumerate(ways):
+            expected[:, i] += weights[i, j] * known[:, e]
+        np.testing.assert_allclose(net.mix_known(weights, x), expected, rtol=0, atol=EXACT)
+        net.begin(k)
+        net.mix("metropolis", x)
+        arrived = net.traffic.arrived.T
+        known[arrived] = x[:, WHEEL.senders][arrived]
+        x = x + 1
+    assert (net.broadcasts == 4).all()
+
+
+def test_a_pair_hears_how_far_it_is_apart_or_nothing():
+    x, pairs = normal(200, 2, 3), np.tile([[3, 0], [2, 1]], (100, 1))
+    lossless = started(Network(WHEEL), normal(200, 5, 3))
+    np.testing.assert_array_equal(lossless.difference(pairs, x), x - x[:, ::-1])
+    counted = np.zeros((200, 5))
+    counted[np.arange(200)[:, None], pairs] = 1
+    assert (lossless.unicasts == counted).all() and (lossless.broadcasts == counted).all()
+    np.testing.assert_array_equal(lossless.copied_bytes, 24 * counted)
+    net = started(Network(WHEEL, [Loss(0.5, "one_way")]), normal(200, 5, 3))
+    net.begin(0)
+    found, ways = net.difference(pairs, x), ways_of(WHEEL)
+    for c, (place, (i, j)) in itertools.product(
+        range(200), enumerate([(0, 1), (1, 0)])
+    ):
+        arrived = net.traffic.arrived[ways.index((pairs[c, i], pairs[c, j])), c]
+        expected = x[c, i] - x[c, j] if arrived else np.zeros(3)
+        np.testing.assert_array_equal(found[c, place], expected)
+    assert 0.3 < (found[:, 0] == 0).all(axis=1).mean() < 0.7
+
+
+def test_a_server_averages():
+    server = network("server", 4)
+    x, shares = normal(3, 4, 2), np.array([0.1, 0.2, 0.3, 0.4])
+    net = started(server, x)
+    assert net.average(x).shape == (3, 1, 2)
+    np.testing.assert_allclose(net.average(x)[:, 0], x.mean(axis=1), rtol=0, atol=EXACT)
+    expected = sum(shares[i] * x[:, i] for i in range(4))
+    np.testing.assert_allclose(net.average(x, shares)[:, 0], expected, rtol=0, atol=EXACT)
+    assert net.unicasts.tolist() == net.broadcasts.tolist() == [6] * 4  # up and down, three times
+    np.testing.assert_array_equal(net.copied_bytes, 6 * 16.0)
+    senders = np.array([[True, False, False, True]] * 3)
+    net.average(x, senders=senders, size=5)
+    assert (net.unicasts == 6 + 2 * senders).all()
+    np.testing.assert_array_equal(net.copied_bytes, 6 * 16.0 + 2 * 5 * senders)
+
+
+@pytest.mark.parametrize(
+    ("net", "unicasts", "broadcasts"),
+    [
+        (network("complete", 5), 20, 5),  # to each neighbor, or on the air
+        (network("server", 5), 10, 10),  # up and down
+        (network("server", 5, average_by="ring_all_reduce"), 8, 8),  # along a ring 2 (N - 1)
+    ],
+)
+def test_averages_of_all_are_the_same_and_their_prices_are_not(net, unicasts, broadcasts):
+    problem = Regression(5, 2)
+    found = steps_of(DESGLD(0.01), problem, net, 10)
+    assert found.network.unicasts.sum() == 10 * unicasts
+    assert found.network.broadcasts.sum() == 10 * broadcasts
+    other = steps_of(DESGLD(0.01), problem, network("complete", 5), 10)
+    np.testing.assert_allclose(found.x, other.x, rtol=0, atol=EXACT)
+
+
+def test_all_that_is_said_is_counted():
+    """On a wheel whose degrees are 3, 2, 2, 2, 1, of vectors of three numbers in two chains."""
+    degrees, x = np.array([3, 2, 2, 2, 1]), normal(2, 5, 3)
+
+    def counts(say, net=None):
+        net = started(net or Network(WHEEL), x)
+        net.begin(0)
+        say(net)
+        return [np.broadcast_to(part, (2, 5)).tolist() for part in
+                (net.unicasts, net.broadcasts, net.copied_bytes)]  # fmt: skip
+
+    def each(unicasts, broadcasts, size):
+        unicasts, broadcasts = (np.broadcast_to(part, (2, 5)) for part in (unicasts, broadcasts))
+        return [unicasts.tolist(), broadcasts.tolist(), (unicasts * size).tolist()]
+
+    assert counts(lambda n: n.mix("metropolis", x)) == each(degrees, 1, 24)
+    single = x.astype(np.float32)
+    assert counts(lambda n: n.mix("metropolis", single)) == each(degrees, 1, 12)
+    assert counts(lambda n: n.mix("metropolis", x, size=7)) == each(degrees, 1, 7)
+    first = np.array([[True], [False]])
+    assert counts(lambda n: n.mix("metropolis", x, chains=first[:, 0])) == each(
+        degrees * first, 1 * first, 24
+    )
+    longer = np.concatenate([x, x[..., :1]], axis=2)  # a third of a vector more
+    found = counts(lambda n: n.mix("metropolis", longer))
+    np.testing.assert_allclose(found[0], np.tile(degrees * 4 / 3, (2, 1)))
+    np.testing.assert_allclose(found[2], np.tile(degrees * 32.0, (2, 1)))
+    asked = np.array([True, False, False, False, True])
+    assert counts(lambda n: n.announce(asked)) == each(degrees * asked, asked, 24)
+    few = np.array([[0, 4], [1, 2]])
+    said = np.array([[1, 0, 0, 0, 1], [0, 1, 1, 0, 0]])
+    assert counts(lambda n: n.count_sent(few)) == each(said, said, 24)
+    assert counts(lambda n: n.count_sent(few, 1, degrees[few])) == each(said * degrees, said, 24)
+    nobody = Network(WHEEL, [Sleep(1e-300)])
+    assert counts(lambda n: n.mix("metropolis", x), nobody) == each(0, 0, 24)
+    half = Network(WHEEL, [Compress(Compression("top_k", share=0.1))])
+    assert counts(lambda n: n.mix("metropolis", x), half) == each(degrees, 1, 9)
+    down = Network(WHEEL, [RandomLinks(0.0)])
+    assert counts(lambda n: n.mix("metropolis", x), down) == each(0, 0, 24)
+
+
+def test_a_network_is_left_as_it_is_and_starts_again():
+    stated, x = Network(WHEEL, [Loss(0.5, "one_way")], on_loss="reuse_last"), normal(3, 5, 2)
+
+    def go():
+        net, y = started(stated, x), x
+        for k in range(5):
+            net.begin(k)
+            y = net.mix("metropolis", y)
+        return y, net.unicasts
+
+    (one, sent), (other, again) = go(), go()
+    assert np.array_equal(one, other) and np.array_equal(sent, again)
+    assert stated.traffic is None and not stated.unicasts.any()
+
+
+def test_the_average_is_kept_where_links_lose_both_and_by_senders_that_keep():
+    x = normal(9, 5, 2)
+    for direction, policy, kept in [
+        ("link", "keep_own_weight", True),
+        ("one_way", "sender_keeps", True),
+        ("one_way", "keep_own_weight", False),
+    ]:
+        net = started(Network(WHEEL, [Loss(0.4, direction)], on_loss=policy), x)
+        net.begin(0)
+        off = net.mix("metropolis", x).mean(axis=1) - x.mean(axis=1)
+        assert (abs(off).max() < EXACT) == kept
+
+
+def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
+    net, x = network("directed_exponential", 8, schedule={"kind": "one_peer"}), normal(3, 8, 2)
+    net, y = started(net, x), x
+    for k in range(3):
+        net.begin(k)
+        y = net.mix("pairwise", y)
+        assert (net.unicasts == k + 1).all()
+    np.testing.assert_allclose(y, np.broadcast_to(x.mean(axis=1)[:, None], x.shape), atol=EXACT)
+
+
+SAMPLERS = [
+    DESGLD(0.05), DESGHMC(0.2, 1.5, initial_velocity_sd=0.5), DULA(0.05, 0.2), ADMM(0.7),
+    EXTRASGLD(0.05, h=0.3), DIGingSGLD(0.05), LocalSGLD(0.05, period=3, common_noise=0.4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.name)
+def test_where_all_arrives_it_is_the_faultless_sampler(sampler):
+    problem, up = Regression(5, 2), [RandomLinks(1.0)]
+    one = steps_of(sampler, problem, Network(WHEEL))
+    other = steps_of(sampler, problem, Network(WHEEL, up, on_loss="reuse_last"))
+    for faultless, faulty in zip(one.states, other.states, strict=True):
+        for part, same in zip(faultless, faulty, strict=True):
+            np.testing.assert_allclose(part, same, rtol=0, atol=EXACT)
+    assert (one.network.unicasts == other.network.unicasts).all()
+    assert (one.network.broadcasts == other.network.broadcasts).all()
+
+
+@pytest.mark.parametrize("sampler", [*SAMPLERS, PushSumSGLD(0.01)], ids=lambda s: s.name)
+def test_who_sleeps_neither_moves_nor_sends_nor_pays(sampler):
+    policy = "reuse_last" if isinstance(sampler, ADMM) else "sender_keeps"
+    problem, net = Regression(5, 2), Network(WHEEL, [Sleep(0.5)], on_loss=policy)
+    found = steps_of(sampler, problem, net, 1, x0=start(problem, 50))
+    before, after = found.states
+    active = found.network.activations == 1
+    assert 0.3 < active.mean() < 0.7
+    for part, moved in zip(before, after, strict=True):
+        if part.size:
+            same = (part == moved).reshape(50, 5, -1).all(axis=2)
+            assert same[~active].all()
+    assert ((before.x != after.x).all(axis=2) == active).all()
+    vectors = found.network.broadcasts.max()
+    assert (found.network.unicasts == vectors * active * WHEEL.degrees).all()
+    assert (found.gradients == found.gradients.max() * active).all()
+
+
+def test_the_sums_of_push_sum_are_conserved_whatever_gets_lost():
+    effects = [Loss(0.4, "one_way"), Sleep(0.7)]
+    net, problem = Network(DIRECTED, effects, on_loss="sender_keeps"), Regression(6, 2)
+    x0 = start(problem, 50)
+    state = steps_of(PushSumSGLD(1e-30), problem, net, 60, x0=x0).states[-1]
+    assert abs(state.y.sum(axis=1) - 6).max() < EXACT
+    total = (state.x * state.y[..., None]).sum(axis=1)
+    np.testing.assert_allclose(total, x0.sum(axis=1), rtol=0, atol=EXACT)
+    # and all agents get to the average of the start
+    assert abs(state.x - x0.mean(axis=1, keepdims=True)).max() < 1e-2

@@ -1,0 +1,375 @@
+"""Samplers with a server: Consensus Monte Carlo, FSGLD, QLSD and DG-LMC, and what they count."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord.networks.compressions import Compression
+from concord.networks.own import network
+from concord.samplers.consensus_mc import ConsensusMC, State
+from concord.samplers.dg_lmc import DGLMC
+from concord.samplers.fsgld import FSGLD
+from concord.samplers.qlsd import QLSD
+from steps import EXACT, Quadratic, Regression, Still, chain, errors, logistic, start, steps_of
+
+SERVER, LIMIT, CHAINS = network("server", 4), 5.0, 4000  # standard errors
+WHOLE, QSGD = Compression("top_k", share=1.0), Compression("qsgd", bits=3)
+THETA = np.array([1.0, -2.0])
+
+
+def close(one, other, **given):
+    np.testing.assert_allclose(one, other, **{"rtol": 1e-11, "atol": EXACT, **given})
+
+
+def at(theta, chains, agents=4):
+    """Return positions that all are theta."""
+    return np.tile(theta, (chains, agents, 1))
+
+
+def drift(problem, theta):
+    """Return the gradient of the sum."""
+    return sum(problem.gram[i] @ theta - problem.shift[i] for i in range(problem.agents))
+
+
+# Consensus Monte Carlo
+
+
+def exact(problem, steps, chains=CHAINS, **options):
+    """Return thetas after steps, (chains, dim), and what the steps are."""
+    sampler = ConsensusMC(**options)
+    net = network("server" if problem.agents > 1 else "no_edges", problem.agents)
+    found = steps_of(sampler, problem, net, steps, x0=start(problem, chains))
+    read = sampler.read_out(found.states[-1])
+    assert np.array_equal(read, np.repeat(read[:, :1], problem.agents, axis=1), equal_nan=True)
+    return read[:, 0], found
+
+
+def test_with_the_right_covariances_theta_is_a_linear_map_that_makes_the_posterior():
+    problem = Regression(4, 2)
+    own, units = np.linalg.inv(problem.gram), np.eye(8).reshape(8, 4, 2)
+    squares, nothing = np.broadcast_to(own * 30, (8, 4, 2, 2)), np.empty(0)
+    state = State(units, 0 * units, squares, np.array([31.0]), nothing, nothing, nothing)
+    found = ConsensusMC().read_out(state)
+    assert np.ptp(found, axis=1).max() == 0
+    matrix, blocks = found[:, 0].T, np.zeros((4, 2, 4, 2))
+    blocks[np.arange(4), :, np.arange(4)] = own
+    close(matrix @ blocks.reshape(8, 8) @ matrix.T, problem.posterior.cov)
+    centers = np.linalg.solve(problem.gram, problem.shift[..., None]).ravel()
+    close(matrix @ centers, problem.posterior.mean)
+
+
+@pytest.mark.parametrize("combine", ["draws", "gaussian"])
+def test_exact_draws_make_the_posterior(combine):
+    """But for what errors of covariances from 200 draws add, about d N / 200 of the variance."""
+    problem = Regression(4, 2)
+    theta, found = exact(problem, 200, combine=combine)
+    cov = problem.posterior.cov
+    z = (theta.mean(axis=0) - problem.posterior.mean) / np.sqrt(cov.diagonal() / CHAINS)
+    assert np.abs(z).max() < LIMIT
+    root = np.linalg.inv(np.linalg.cholesky(cov))
+    ratio = root @ np.cov(theta.T) @ root.T - np.eye(2)
+    assert np.abs(ratio).max() < LIMIT * np.sqrt(2 / CHAINS) + 8 / 200
+    # Every draw is worth a gradient, and sent once.
+    assert found.gradients.tolist() == [200] * 4
+    assert (found.network.unicasts == 200).all() and (found.network.broadcasts == 200).all()
+
+
+def test_langevin_steps_leave_their_own_bias():
+    """Each agent's variance is that of ULA: H^-1 (1 - eta H / 2)^-1 in one dimension."""
+    eta, H = 0.2, np.array([1.0, 3.0])
+    theta, _ = exact(Quadratic(H[:, None, None], [[0.0], [3.0]]), 700, step_size=eta)
+    weights = H * (1 - eta * H / 2)
+    variance, mean = 1 / weights.sum(), weights[1] / weights.sum()
+    assert abs(theta.mean() - mean) < LIMIT * np.sqrt(variance / CHAINS)
+    assert abs(theta.var() / variance - 1) < LIMIT * np.sqrt(2 / CHAINS) + 0.02
+
+
+def test_one_agent_draws_exactly_and_anew():
+    problem = Regression(1, 2)
+    _, found = exact(problem, 6)
+    x, target = found.x[1:, :, 0] - problem.posterior.mean, problem.posterior
+    assert errors(x[-1], np.zeros(2), target.cov) < LIMIT
+    between = (x[4] * x[5]).mean(axis=0)  # of one draw and the next
+    assert np.abs(between).max() < LIMIT * target.cov.max() / np.sqrt(CHAINS)
+    assert not found.network.unicasts.any()
+
+
+def test_moments_are_those_of_the_draws_after_burn_in():
+    _, found = exact(Regression(3, 2), 9, 4, step_size=0.05, burn_in=2)
+    state, seen = found.states[-1], found.x[3:]
+    assert state.draws == 7
+    close(state.mean, seen.mean(axis=0))
+    for c, i in np.ndindex(4, 3):
+        close(state.squares[c, i] / 6, np.cov(seen[:, c, i].T), rtol=1e-10)
+
+
+def test_before_there_are_more_draws_than_dimensions_theta_is_the_plain_average():
+    x, nothing = start(Regression(3, 2), 5), np.empty(0)
+    squares = np.broadcast_to(np.diag([1.0, 100.0]) * np.arange(1, 4)[:, None, None], (5, 3, 2, 2))
+    for count, plain in ((0, True), (2, True), (3, False)):
+        state = State(x, x, squares, np.array([count]), nothing, nothing, nothing)
+        found = ConsensusMC().read_out(state)
+        assert np.allclose(found, x.mean(axis=1, keepdims=True)) == plain
+
+
+def test_a_diverged_chain_answers_nothing():
+    theta, _ = exact(Regression(3, 2), 700, 3, step_size=5.0)
+    assert np.isnan(theta).all()
+
+
+# FSGLD
+
+UNEQUAL = (0.1, 0.2, 0.3, 0.4)
+
+
+def one_of_each(problem, sampler, theta):
+    """Return what one step without noise makes of theta, for each agent drawn, and the chances."""
+    chances = np.array(sampler.probabilities or [0.25] * 4)
+    rng = Still()
+    rng.random = lambda size: np.cumsum(chances) - chances / 2  # in every chain the next agent
+    found = steps_of(sampler, problem, SERVER, 1, x0=at(theta, 4), rng=rng)
+    assert np.ptp(found.x[1], axis=1).max() == 0
+    assert np.array_equal(found.network.unicasts, 2 * np.eye(4)), "only who is drawn is sent to"
+    assert np.array_equal(found.gradients, sampler.local_steps * np.eye(4))
+    return found.x[1][:, 0], chances
+
+
+@pytest.mark.parametrize("surrogates", ["none", "laplace"])
+@pytest.mark.parametrize("chances", [None, UNEQUAL])
+@pytest.mark.parametrize("make", [lambda: Regression(4, 2), logistic])
+def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates, chances):
+    problem, eta, theta = make(), 0.03, np.array([0.7, -1.3])
+    sampler = FSGLD(eta, surrogates=surrogates, probabilities=chances)
+    moved, chance = one_of_each(problem, sampler, theta)
+    full = problem.gradient(at(theta, 1))[0].sum(axis=0)
+    close(chance @ moved, theta - eta * full, rtol=1e-10)
+    quadratic = isinstance(problem, Regression)
+    assert (np.ptp(moved, axis=0).max() > 1e-6) == (not quadratic or surrogates == "none")
+
+
+def test_local_steps_are_by_loops_from_where_each_has_led():
+    problem, eta, theta = Regression(4, 2), 0.03, np.array([0.7, -1.3])
+    moved, _ = one_of_each(problem, FSGLD(eta, probabilities=UNEQUAL, local_steps=3), theta)
+    for i in range(4):
+        x = theta
+        for _ in range(3):
+            x = x - eta / UNEQUAL[i] * (problem.gram[i] @ x - problem.shift[i])
+        close(moved[i], x)
+
+
+def test_simulated_moments_are_those_over_who_is_drawn():
+    problem, chains, chances, eta = Regression(4, 2), 20_000, UNEQUAL, 0.01
+    mean, second = np.zeros(2), np.eye(2)
+    for _ in range(6):
+        parts = []
+        for i, p in enumerate(chances):
+            m, c = np.eye(2) - eta / p * problem.gram[i], eta / p * problem.shift[i]
+            cross = np.outer(m @ mean, c)
+            parts.append(
+                (p * (m @ mean + c), p * (m @ second @ m.T + cross + cross.T + np.outer(c, c)))
+            )
+        mean, second = (sum(part) for part in zip(*parts, strict=True))
+        second = second + 2 * eta * np.eye(2)
+    x0 = np.random.default_rng(6).standard_normal((chains, 4, 2))
+    x = chain(FSGLD(eta, probabilities=chances), problem, SERVER, 6, x0=x0)[-1][:, 0]
+    assert errors(x, mean, second - np.outer(mean, mean)) < LIMIT
+
+
+def test_surrogates_of_quadratic_potentials_leave_langevin_alone():
+    problem = Regression(4, 2)
+    noise, numbers = np.random.default_rng(3), np.random.default_rng(4)
+    rng = SimpleNamespace(standard_normal=noise.standard_normal, random=numbers.random)
+    found = chain(FSGLD(0.01, "laplace"), problem, SERVER, rng=rng)[:, :, 0]
+    again = np.random.default_rng(3)
+    for x, after in itertools.pairwise(found):
+        w = np.sqrt(0.02) * again.standard_normal((3, 1, 2))[:, 0]
+        close(after, [each - 0.01 * drift(problem, each) + w[c] for c, each in enumerate(x)])
+
+
+# QLSD
+
+
+def still(steps, chains=3, problem=None, x0=None, gamma=0.02, **options):
+    """Return problem and steps of QLSD without normal noise from theta = (1, -2)."""
+    batches = {key: options.pop(key) for key in ("batch_size",) if key in options}
+    problem, x0 = problem or Regression(4, 2), at(THETA, chains) if x0 is None else x0
+    sampler = QLSD(gamma, **options)
+    return problem, steps_of(sampler, problem, SERVER, steps, x0=x0, rng=Still(), **batches)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5])
+def test_without_compression_qlsd_is_langevin_on_the_sum(memory):
+    problem, rng = Regression(4, 2), np.random.default_rng(1)
+    found = chain(QLSD(0.02, WHOLE, memory_rate=memory), problem, SERVER)
+    for k, (x, after) in enumerate(itertools.pairwise(found)):
+        w = np.sqrt(0.04) * rng.standard_normal((3, 1, 2))[:, 0]
+        moved = [each - 0.02 * drift(problem, each) + w[c] for c, each in enumerate(x[:, 0])]
+        close(after, np.repeat(np.array(moved)[:, None], 4, axis=1))
+        assert k or np.ptp(x, axis=1).min() > 0  # it starts where agent 0 does
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": QSGD},
+        {"compression": QSGD, "memory_rate": 0.2},
+        {"compression": QSGD, "participants": 2},
+        {"compression": QSGD, "participants": 3, "memory_rate": 0.2},
+        {"compression": WHOLE, "participants": 1},
+    ],
+    ids=str,
+)
+def test_on_average_the_drift_of_qlsd_is_that_of_the_posterior(options):
+    chains, theta = 20_000, THETA
+    problem, found = still(3, chains, **options)
+    for x in found.x[1:]:
+        theta = theta - 0.02 * drift(problem, theta)
+        assert np.ptp(x, axis=1).max() == 0
+        error = (x[:, 0].mean(axis=0) - theta) / (x[:, 0].std(axis=0) / np.sqrt(chains))
+        assert np.abs(error).max() < LIMIT
+    assert found.x[1][:, 0].std(axis=0).min() > 1e-3
+
+
+def test_a_memory_follows_the_gradients_and_makes_the_drift_vary_less():
+    """At the mode of the posterior the agents' gradients are not zero, what is left of them is."""
+    spread = {}
+    for rate in (0.0, 0.2):
+        problem, found = still(300, 200, compression=QSGD, memory_rate=rate)
+        spread[rate] = found.x[-1][:, 0].std(axis=0)
+    assert (spread[0.2] < 0.05 * spread[0.0]).all()
+    state = found.states[-1]
+    gradients = problem.gradient(state.x)
+    np.testing.assert_allclose(state.m, gradients, atol=0.02 * np.abs(gradients).max())
+    assert not still(1, compression=QSGD)[1].states[1].m.any()
+
+
+def test_differences_to_the_gradients_at_the_mode_vanish_there():
+    """Without noise the mode is kept exactly, which whole gradients, rounded, do not."""
+    problem = Regression(4, 3)
+    x0 = at(problem.posterior.mean, 5)
+    for begins, kept in (("mode", True), ("zero", False)):
+        _, found = still(1, 5, problem, x0, compression=QSGD, memory_start=begins)
+        assert np.allclose(found.x[1], x0, atol=1e-12) == kept
+
+
+def test_control_variates_of_a_renewed_point_leave_less_than_plain_mini_batches():
+    """The drift is the posterior's on average, exactly after a renewal, and varies less later."""
+    problem, spread, chains = Regression(4, 2, points=5), {}, 4000
+    for renewal, costs in ((None, [1] * 5), (3, [5, 2, 2, 5, 2])):
+        options = {"compression": WHOLE, "batch_size": 2, "renewal": renewal, "gamma": 0.002}
+        found, theta = still(5, chains, problem, **options)[1], THETA
+        for x in found.x[1:]:
+            theta = theta - 0.002 * drift(problem, theta)
+            error = np.abs(x[:, 0].mean(axis=0) - theta)
+            assert (error < LIMIT * x[:, 0].std(axis=0) / np.sqrt(chains) + 1e-9).all()
+        assert (found.gradients == sum(costs)).all()  # 5 or 6 points are three mini-batches
+        spread[renewal] = [x[:, 0].std(axis=0).max() for x in found.x[1:]]
+    assert spread[3][0] < 1e-12
+    assert spread[3][1] < spread[None][1] / 2
+
+
+def test_who_takes_part_pays():
+    _, found = still(40, 50, compression=QSGD, participants=3)
+    assert (found.gradients.sum(axis=1) == 3 * 40).all()
+    assert np.array_equal(found.network.unicasts, 2 * found.gradients)
+    error = np.sqrt(0.75 * 0.25 / 2000)
+    assert np.abs(found.gradients.mean(axis=0) / 40 - 0.75).max() < LIMIT * error
+    # A length and 3 bits for each of two numbers up, two numbers down.
+    np.testing.assert_array_equal(found.network.copied_bytes, found.gradients * (8 + 1 + 16))
+    assert QLSD(0.02, QSGD).vector_size(12, 8) == (8 + np.ceil(3 * 12 / 8) + 12 * 8) / 2
+
+
+# DG-LMC
+
+SKEW = (((1.0, 0.5), (-0.3, 2.0)),)
+SKEWS = (*SKEW, ((0.7, 0.0), (1.0, 1.0)), ((3.0, 1.0), (1.0, 1.0)), ((1.0, 0.0), (0.5, 1.0)))
+
+
+@pytest.mark.parametrize("particles", [None, 2])
+@pytest.mark.parametrize(
+    ("rho", "coupling"), [(0.1, None), ((0.1, 0.2, 0.3, 0.4), SKEW), (0.3, SKEWS)]
+)
+def test_dg_lmc_is_its_equations(rho, coupling, particles):
+    """By loops over chains and agents; theta has its own mean and any root of its covariance."""
+    problem, gamma, agents = Regression(4, 2), 0.02, range(4)
+    rhos = np.broadcast_to(rho, 4)
+    A = [np.eye(2)] * 4 if coupling is None else [np.array(c) for c in coupling] * 4
+    ties = [A[i].T @ A[i] / rhos[i] for i in agents]
+    Q = sum(ties)
+    sampler = DGLMC(gamma, rho, local_steps=3, coupling=coupling, particles=particles)
+    found, rng = steps_of(sampler, problem, SERVER, 4, x0=start(problem, 20)), np.random.default_rng(1)
+
+    def move(z, theta):
+        w, new = rng.standard_normal(z.shape), np.empty_like(z)
+        for c, i in np.ndindex(len(z), 4):
+            gradient = problem.gram[i] @ z[c, i] - problem.shift[i]
+            pull = np.linalg.inv(A[i].T @ A[i]) @ gradient + (z[c, i] - theta[c, i]) / rhos[i]
+            kick = np.sqrt(2 * gamma) * np.linalg.inv(A[i]) @ w[c, i]
+            new[c, i] = z[c, i] - gamma * pull + kick
+        return new
+
+    def log_q(s, t, z):
+        total = np.zeros(len(z))
+        for _ in range(particles):
+            near = move(z, s)
+            for c in range(len(z)):
+                apart = t[c] - near[c]
+                total[c] += np.exp(-sum(apart[i] @ ties[i] @ apart[i] for i in agents) / 2)
+        return np.log(total)
+
+    root = np.linalg.inv(Q) @ np.linalg.cholesky(Q)
+    close(root @ root.T, np.linalg.inv(Q))
+    x = found.states[0].x
+    assert (np.ptp(x, axis=1).max() == 0) == bool(particles)
+    z, accepted = x, []
+    for state in found.states[1:]:
+        for _ in range(3):
+            z = move(z, x)
+        w = rng.standard_normal((20, 1, 2))[:, 0]
+        theta = np.array(
+            [np.linalg.solve(Q, sum(ties[i] @ z[c, i] for i in agents)) + root @ w[c]
+             for c in range(20)]
+        )  # fmt: skip
+        theta = np.repeat(theta[:, None], 4, axis=1)
+        if particles:
+            odds = problem.potential(x).sum(axis=1) - problem.potential(theta).sum(axis=1)
+            odds = odds + log_q(theta, x, z) - log_q(x, theta, z)
+            accepted.append(np.log(rng.random(20)) < odds)
+            theta = np.where(accepted[-1][:, None, None], theta, x)
+        x = theta
+        close(state.z, z)
+        close(state.x, x)
+    if particles:
+        moved = np.array(accepted).sum(axis=0)
+        assert np.array_equal(found.network.activations, np.repeat(moved[:, None], 4, axis=1))
+        assert 0.02 < np.mean(accepted) < 0.98
+    assert found.gradients.tolist() == [4 * (3 + 4 * (1 if particles else 0))] * 4
+    assert found.network.unicasts.tolist() == [4 * 2 * (2 if particles else 1)] * 4
+
+
+@pytest.mark.parametrize(("particles", "recorded"), [(1, 0.565), (5, 0.597), (10, 0.614)])
+def test_theta_is_accepted_as_often_as_its_authors_saw(particles, recorded):
+    """The Gaussian example of the released code with rho = 1/M, on other points of its law."""
+    rng = np.random.default_rng(3)
+    cov = np.array([[1.0, -0.5], [-0.5, 1.0]])
+    y = rng.multivariate_normal(np.zeros(2), cov, (10, 200))
+    precision = np.linalg.inv(cov)
+    H = 200 * precision + np.linalg.inv([[1.0, 0.5], [0.5, 1.0]]) / 10
+    problem, rho = Quadratic(np.repeat(H[None], 10, axis=0), y.sum(axis=1) @ precision), 1 / 402
+    sampler, net = DGLMC(rho / 4, rho, particles=particles), network("server", 10)
+    x = chain(sampler, problem, net, 150, x0=0.03 * start(problem, 100))[30:]
+    np.testing.assert_array_equal(np.ptp(x, axis=2), 0)  # one theta
+    moved = (np.diff(x[:, :, 0, 0], axis=0) != 0).mean(axis=0)  # of each chain
+    assert moved.mean() == pytest.approx(recorded, abs=0.006 + 4 * moved.std() / 10)
+
+
+def test_particles_leave_less_bias_than_none():
+    problem, widths = Regression(4, 2), []
+    for particles in (None, 5):
+        sampler = DGLMC(0.005, 0.3, particles=particles)
+        late = chain(sampler, problem, SERVER, 250, x0=start(problem, 150))[100::15, :, 0]
+        covariance = np.cov(late.reshape(-1, 2).T)
+        widths.append(np.trace(covariance) / np.trace(problem.posterior.cov))
+    assert abs(widths[1] - 1) < abs(widths[0] - 1) / 2

@@ -1,0 +1,124 @@
+"""Traces on disk: read as they were written, or refused by their name."""
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+from concord.networks.own import network
+from concord.record import Record, Recorder
+from concord.samplers.de_sgld import DESGLD
+from concord.sampling.trace import DIGEST, Trace, join_traces, read_trace, write_trace
+from steps import Regression, recorded
+
+
+def run(iterations, **record):
+    """Return the trace of a run of three chains of four agents."""
+    return recorded(DESGLD(0.01), Regression(4, 2), network("ring", 4), iterations, **record)
+
+
+def test_a_trace_reads_back_as_it_was_written(tmp_path):
+    trace = run(3, agents=[0, 2], probes=["consensus_error", "misclassified", "accuracy"])
+    trace.attributes = {"run": '{"chains": 3}', "note": "naïve ≤ 1"}
+    write_trace(trace, tmp_path / "trace.nc")
+    back = read_trace(tmp_path / "trace.nc")
+    assert back.attributes == trace.attributes
+    assert back.draw.tolist() == [0, 1, 2, 3] and back.agent.tolist() == [0, 2]
+    assert set(back.variables) == set(trace.variables)
+    for name, (dimensions, values) in trace.variables.items():
+        assert back.variables[name][0] == dimensions
+        assert back[name].dtype == values.dtype
+        np.testing.assert_array_equal(back[name], values)
+
+
+def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    write_trace(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
+    path = tmp_path / "trace.nc"
+    with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as data:
+        assert data["x"].dims == ("chain", "draw", "agent", "dim")
+        assert data["draw"].values.tolist() == [0, 3] and data["agent"].values.tolist() == [1, 2]
+        np.testing.assert_array_equal(data["x"].sel(draw=3, agent=2), start()[:, 2] + 6)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a trace", None])
+def test_a_broken_trace_is_named(content, tmp_path):
+    path = tmp_path / "trace.nc"
+    if content is None:
+        write_trace(run(3), path)
+        content = path.read_bytes()[:500]
+    path.write_bytes(content)
+    with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
+        read_trace(path)
+
+
+def same(one, other):
+    """Whether two traces hold the same."""
+    arrays = ((one.draw, other.draw), (one.agent, other.agent))
+    return (
+        one.attributes == other.attributes
+        and one.variables.keys() == other.variables.keys()
+        and all(np.array_equal(*both) for both in arrays)
+        and all(np.array_equal(one[name], other[name]) for name in other.variables)
+    )
+
+
+def saved(path):
+    trace = run(3, probes=["consensus_error"])
+    trace.attributes = {"seed": "1", "note": "naïve ≤ 1"}
+    trace.save(path)
+    return trace, path.read_bytes()
+
+
+def test_a_damaged_trace_is_the_same_or_refused_by_its_name(tmp_path):
+    path = tmp_path / "trace.nc"
+    trace, content = saved(path)
+    rng = np.random.default_rng(4)
+    damaged = []
+    for bit in rng.integers(8 * len(content), size=200).tolist():
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        damaged.append(bytes(flipped))
+    damaged += [content[:size] for size in rng.integers(len(content), size=20).tolist()]
+    damaged += [content[:-1], content[:-32], content[:-33], content[:-41], content + b"x"]
+    refused = 0
+    for bad in damaged:
+        path.write_bytes(bad)
+        try:
+            assert same(concord.load(path), trace)
+        except ConcordError as error:
+            assert str(error).startswith(str(path)) and "delete it" in str(error)
+            refused += 1
+    assert refused > 200
+
+
+def test_a_trace_without_a_digest_is_read(tmp_path):
+    """As version 0.2.0 wrote them."""
+    path = tmp_path / "trace.nc"
+    trace, content = saved(path)
+    path.write_bytes(content[: -len(DIGEST) - 32])
+    assert same(concord.load(path), trace)
+    path.write_bytes(content[: -len(DIGEST) - 33])
+    with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
+        concord.load(path)
+
+
+def test_traces_of_blocks_are_joined_by_chain():
+    x, counts = np.arange(24.0).reshape(3, 2, 2, 2), np.arange(4).reshape(2, 2)
+    parts = [
+        Trace(
+            {
+                "x": (("chain", "draw", "agent", "dim"), x[chains]),
+                "unicasts": (("draw", "agent"), counts),
+                "diverged_at": (("chain",), np.arange(3)[chains]),
+            },
+            np.array([0, 4]),
+            np.array([0, 1]),
+        )
+        for chains in (slice(0, 2), slice(2, 3))
+    ]
+    joined = join_traces(parts)
+    assert joined.chains == 3 and joined.draw.tolist() == [0, 4]
+    np.testing.assert_array_equal(joined["x"], x)
+    np.testing.assert_array_equal(joined["unicasts"], counts)
+    assert joined["diverged_at"].tolist() == [0, 1, 2]

@@ -1,0 +1,294 @@
+"""Steps of samplers on small problems and networks, for tests against equations by hand."""
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.laws.gaussian import Gaussian
+from concord.loop import run
+from concord.minibatches import Batches, MiniBatches
+from concord.networks.own import network
+from concord.problem import CountedProblem
+from concord.sampling.schedules import Schedule
+
+EXACT = 1e-12  # rounding only
+CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
+NETWORKS = [
+    network("complete", 6),
+    network("ring", 5),
+    network("star", 4),
+    network("path", 3),
+    network("no_edges", 4),
+    network("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
+    network("ring", 2),
+    network("no_edges", 1),
+]
+NAMES = [f"{each.name}-{each.agents}" for each in NETWORKS]
+
+
+class Bare:
+    """A standard normal target of which nothing but gradients is known."""
+
+    def __init__(self, agents: int, dim: int = 2) -> None:
+        self.agents, self.dim, self.posterior = agents, dim, None
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+
+class Quadratic(Bare):
+    """Potentials x'H_i x / 2 - b_i'x, (agents, dim, dim) and (agents, dim)."""
+
+    def __init__(self, gram: Any, shift: Any) -> None:
+        self.gram, self.shift = np.array(gram, float), np.array(shift, float)
+        self.agents, self.dim = self.shift.shape
+        self.posterior = None
+        if np.linalg.eigvalsh(self.gram.sum(axis=0))[0] > 0:
+            cov = np.linalg.inv(self.gram.sum(axis=0))
+            self.posterior = Gaussian(cov @ self.shift.sum(axis=0), cov)
+
+    def from_chain(self, first: int) -> Any:
+        return self
+
+    def gradient(self, x):
+        return self.hessian_product(x, x) - self.shift
+
+    def gradient_of(self, agents, x):
+        return (self.gram[agents] @ x[..., None])[..., 0] - self.shift[agents]
+
+    def hessian_product(self, x, v):
+        return np.einsum("ade,cae->cad", self.gram, v)
+
+    def potential(self, x):
+        return np.einsum("cad,cad->ca", x, self.hessian_product(x, x) / 2 - self.shift)
+
+    def minimize(self, linear, curvature, start):
+        precision = self.gram + curvature[:, None, None] * np.eye(self.dim)
+        return np.linalg.solve(precision, (linear + self.shift)[..., None])[..., 0], 1
+
+    def minimize_one(self, agent, linear, curvature, start):
+        precision = self.gram[agent] + curvature[agent] * np.eye(self.dim)
+        return np.linalg.solve(precision, (linear + self.shift[agent]).T).T, 1
+
+
+class Regression(Quadratic):
+    """A linear regression of agents with few points each, the last with one more.
+
+    The prior is N(0, I), a share of it each agent's.
+    """
+
+    def __init__(self, agents: int, dim: int, points: int = 3) -> None:
+        rng = np.random.default_rng([3, agents])
+        self.counts = np.full(agents, points) + (np.arange(agents) == agents - 1)
+        self.features = rng.standard_normal((agents, points + 1, dim))
+        self.targets = rng.standard_normal((agents, points + 1))
+        there = np.arange(points + 1) < self.counts[:, None]
+        whole = self.features * there[..., None]
+        super().__init__(
+            np.einsum("apd,ape->ade", whole, whole) + np.eye(dim) / agents,
+            np.einsum("apd,ap->ad", whole, self.targets),
+        )
+
+    def prior_gradient(self, x):
+        return x / self.agents
+
+    def batch_gradient(self, x, rows):
+        agent = np.arange(self.agents)[:, None]
+        features, targets = self.features[agent, rows], self.targets[agent, rows]
+        errors = np.einsum("cabd,cad->cab", features, x) - targets
+        scale = self.counts[:, None] / rows.shape[2]
+        return scale * np.einsum("cab,cabd->cad", errors, features) + self.prior_gradient(x)
+
+
+def logistic(agents: int = 4) -> Any:
+    """Return a logistic regression, whose potentials are no quadratic forms."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((agents, 10, 2))
+    y = X[..., 0] > 0.3
+
+    def odds(x):
+        return 1 / (1 + np.exp(-np.einsum("apd,cad->cap", X, x)))
+
+    def gradient(x):
+        return np.einsum("cap,apd->cad", odds(x) - y, X) + x / agents
+
+    def potential(x):
+        logit = np.einsum("apd,cad->cap", X, x)
+        return (np.logaddexp(0, logit) - y * logit).sum(axis=2) + (x**2).sum(axis=2) / 2 / agents
+
+    def hessian(x):
+        p = odds(x)
+        return np.einsum("cap,apd,ape->cade", p * (1 - p), X, X) + np.eye(2) / agents
+
+    def minimize(linear, curvature, start):
+        x = start
+        for _ in range(50):
+            slope = gradient(x) + curvature[:, None] * x - linear
+            steep = hessian(x) + curvature[:, None, None] * np.eye(2)
+            x = x - np.linalg.solve(steep, slope[..., None])[..., 0]
+        return x, 50
+
+    return SimpleNamespace(
+        agents=agents,
+        dim=2,
+        posterior=None,
+        gradient=gradient,
+        potential=potential,
+        hessian_product=lambda x, v: np.einsum("cade,cae->cad", hessian(x), v),
+        minimize=minimize,
+    )
+
+
+class Still:
+    """A generator without normal noise, whose other numbers are random."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
+        return np.zeros(size, dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rng, name)
+
+
+def start(problem: Any, chains: int = 3, seed: int = 0) -> np.ndarray:
+    """Return normal positions."""
+    return np.random.default_rng(seed).standard_normal((chains, problem.agents, problem.dim))
+
+
+class Steps(NamedTuple):
+    """What steps have led to: the state after each, that of the start first, and the counts."""
+
+    states: list[Any]
+    x: np.ndarray  # (1 + steps, chains, agents, dim)
+    network: Any
+    gradients: np.ndarray
+
+
+def steps_of(
+    sampler: Any,
+    problem: Any,
+    net: Any,
+    steps: int = 5,
+    *,
+    x0: np.ndarray | None = None,
+    rng: Any = None,
+    **batches: Any,
+) -> Steps:
+    """Return what steps lead to from normal positions, or x0.
+
+    rng: of the noise; None: seeded by 1. batches: options of mini-batches.
+    """
+    x0 = start(problem) if x0 is None else x0
+    rng = np.random.default_rng(1) if rng is None else rng
+    if batches:
+        problem = MiniBatches(problem, Batches(**batches), len(x0), rng)
+    counted, found = CountedProblem(problem, len(x0)), []
+    running = net.start(x0, *(np.random.default_rng(seed) for seed in (21, 22)))
+    run(sampler, counted, running, x0, steps, rng, [lambda k, state: found.append(state)])
+    return Steps(found, np.array([state.x for state in found]), running, counted.total)
+
+
+def chain(sampler: Any, problem: Any, net: Any, steps: int = 5, **given: Any) -> np.ndarray:
+    """Return the positions after each step, (1 + steps, chains, agents, dim)."""
+    return steps_of(sampler, problem, net, steps, **given).x
+
+
+def errors(draws: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
+    """Return the largest difference of moments of draws (chains, ..., S) from exact ones.
+
+    In standard errors, which the draws themselves have; what does not vary counts as exact.
+    """
+    centered = draws - mean
+    products = centered[..., :, None] * centered[..., None, :] - cov
+    return max(
+        float((abs(part.mean(axis=0)) / (part.std(axis=0) / np.sqrt(len(part)) + 1e-12)).max())
+        for part in (centered, products)
+    )
+
+
+class Update(NamedTuple):
+    """An affine update s' = M s + c + noise of what the state of a chain consists of, x first."""
+
+    matrix: np.ndarray
+    offset: np.ndarray
+    noise: np.ndarray  # its covariance
+
+    def after(self, doublings: int, mean: np.ndarray, cov: np.ndarray) -> Any:
+        """Return mean and covariance after 2^doublings steps."""
+        matrix, offset, noise = self
+        for _ in range(doublings):
+            offset = matrix @ offset + offset
+            noise = matrix @ noise @ matrix.T + noise
+            matrix = matrix @ matrix
+        return matrix @ mean + offset, matrix @ cov @ matrix.T + noise
+
+
+class _Units(Still):
+    """A generator whose normal numbers are, over all draws, one for a chain and number each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = 0
+
+    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
+        numbers = np.zeros(size, dtype).reshape(size[0], -1)
+        first, width = self.drawn, numbers.shape[1]
+        for chain_ in range(first, min(first + width, size[0])):
+            numbers[chain_, chain_ - first] = 1.0
+        self.drawn += width
+        return numbers.reshape(size)
+
+
+def read_off(sampler: Any, problem: Any, net: Any) -> Update:
+    """Return the update of the first step of a sampler that is affine, read off its steps."""
+
+    def begin(chains: int) -> tuple[Any, Any, Any]:
+        x0 = np.zeros((chains, problem.agents, problem.dim))
+        counted, running = CountedProblem(problem, chains), net.start(x0)
+        return sampler.init(x0, counted, running, Still()), counted, running
+
+    varies = [one.shape != two.shape for one, two in zip(begin(1)[0], begin(2)[0], strict=True)]
+
+    def flat(state: Any) -> np.ndarray:
+        parts = [part for part, own in zip(state, varies, strict=True) if own]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def step(values: np.ndarray, rng: Any) -> np.ndarray:
+        state, counted, running = begin(len(values))
+        parts, used = [], 0
+        for part, own in zip(state, varies, strict=True):
+            if own:
+                width = part[0].size
+                part = values[:, used : used + width].reshape(part.shape)
+                used += width
+            parts.append(part)
+        running.begin(0)
+        return flat(sampler.step(type(state)(*parts), 0, counted, running, rng))
+
+    size = flat(begin(1)[0]).shape[1]
+    offset = step(np.zeros((1, size)), Still())[0]
+    matrix = (step(np.eye(size), Still()) - offset).T
+    count = _Units()
+    step(np.zeros((1, size)), count)
+    gain = step(np.zeros((count.drawn, size)), _Units()) - offset
+    return Update(matrix, offset, gain.T @ gain)
+
+
+def limit(sampler: Any, problem: Any, net: Any, doublings: int = 20) -> tuple[np.ndarray, ...]:
+    """Return means (agents, dim), variances, and the average's moments after very many steps."""
+    update, size = read_off(sampler, problem, net), problem.agents * problem.dim
+    start_cov = np.diag(np.arange(len(update.offset)) < size).astype(float)
+    mean, cov = update.after(doublings, np.zeros(len(update.offset)), start_cov)
+    shape, each = (problem.agents, problem.dim), np.eye(problem.dim)
+    average = np.tile(each, problem.agents) / problem.agents
+    mean, cov = mean[:size], cov[:size, :size]
+    return (
+        mean.reshape(shape),
+        cov.diagonal().reshape(shape),
+        average @ mean,
+        average @ cov @ average.T,
+        cov,
+    )
