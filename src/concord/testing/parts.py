@@ -13,8 +13,8 @@ from concord.contracts import Label, declared
 from concord.errors import ConcordError
 from concord.metrics import NETWORKS, Measurement, Row, alike, check_network
 from concord.minibatches import Batches
+from concord.networks.conditions import network_under
 from concord.networks.graph import Graph
-from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
 from concord.record import Record
@@ -117,13 +117,10 @@ def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
 def a_run_is_measured_or_refused(module: Any) -> None:
     """A short run of DE-SGLD gives rows of the metrics it names, or one sentence."""
     for prob in (problem(5, 2), Bare(5)):
-        network, sampler = Network(build_graph("ring", 5)), DESGLD(step_size=Schedule(0.01))
-        start = initial.Law("normal")
-        trace = sample_chains(
-            *(sampler, prob, network),
-            **{"law": start, "record": Record(), "chains": 4, "iterations": 6},
-            **{"seed": 1, "labels": Labels()},
-        )
+        network = network_under(build_graph("ring", 5), None)
+        sampler, start = DESGLD(step_size=Schedule(0.01)), initial.Law("normal")
+        about: Any = {"record": Record(), "seed": 1, "labels": Labels()}
+        trace = sample_chains(sampler, prob, network, law=start, chains=4, iterations=6, **about)
         streamed = partial(streams.generator, 1)
         m = Measurement(trace, prob, network, sampler, Batches(), start, 6, streamed)
         try:

@@ -235,7 +235,9 @@ def chains_have_their_law(module: Any) -> None:
         values, vectors = np.linalg.eigh(cov[:size, :size])
         still = values < POINT * max(1.0, values[-1])
         z = (x - mean[:size]) @ vectors / np.sqrt(np.where(still, POINT, values))
-        expect(bool((np.abs(z[:, still]) < SURE).all()), "chains leave the plane of their law", case)
+        expect(
+            bool((np.abs(z[:, still]) < SURE).all()), "chains leave the plane of their law", case
+        )
         off = _standard_errors(z[:, ~still])
         expect(off < SURE, f"chains are {off:.0f} standard errors off their law", case)
     if not tried:
@@ -249,7 +251,9 @@ def _follow(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any,
         means = np.array([update.matrix @ mean + update.offset for update in updates])
         mean, before, cov = chance @ means, cov, np.zeros_like(cov)
         for p, update, off in zip(chance, updates, means - mean, strict=True):
-            cov += p * (update.matrix @ before @ update.matrix.T + update.noise + np.outer(off, off))
+            cov += p * (
+                update.matrix @ before @ update.matrix.T + update.noise + np.outer(off, off)
+            )
     return mean, cov
 
 
@@ -310,7 +314,8 @@ class Near(QuadraticProblem):
 
 def _miss_by_law(case: Case) -> str:
     """Say how the law misses the posterior for small steps; nothing if it does not."""
-    target, agents, dim, found = case.problem.posterior, *case.problem.shift.shape, []
+    target, agents, dim = case.problem.posterior, case.problem.agents, case.problem.dim
+    found = []
     root = np.linalg.inv(np.linalg.cholesky(target.cov))
     each = np.eye(agents * dim).reshape(agents, dim, -1)
     for step in (4.0**-8, 4.0**-9):

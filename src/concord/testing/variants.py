@@ -41,6 +41,7 @@ GRAPHS = [
     build_graph("server", 4),
 ]
 CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
+NUMBERS = {"points": 11, "bits": 3}  # of options that have no default, or need one of several
 # The seed of all that tests draw; ``testing.run`` may set it.
 SEED = ContextVar("SEED", default=1)
 
@@ -105,8 +106,8 @@ def options(field: Any, n: int) -> list[Any]:
         return [CONSTANT, DECAYING, *([None] if type(None) in kinds else [])]
     if Compression in kinds:
         return [Compression("qsgd", bits=3), Compression("top_k", share=0.5)]
-    if field.name == "points":
-        return [11]
+    if field.name in NUMBERS:
+        return [NUMBERS[field.name]]
     if tagged := kinds_of(field.type):
         return [
             kind(**{own.name: options(own, m)[-1] for m, own in enumerate(fields_of(kind))})
@@ -146,7 +147,7 @@ def variants(module: Any) -> Iterator[Any]:
 
 
 def with_schedules(sampler: Any, step: Schedule = CONSTANT, others: Schedule = CONSTANT) -> Any:
-    """Return a sampler with a schedule as its ``step_size``, or its first, and another elsewhere."""
+    """Return a sampler with a schedule as ``step_size``, or its first, and another elsewhere."""
     names = [f.name for f in fields_of(type(sampler))]
     names = [name for name in names if isinstance(getattr(sampler, name), Schedule)]
     names.sort(key=lambda name: name != "step_size")
@@ -221,7 +222,8 @@ def cases(module: Any, constant: bool = False, dim: int = 2) -> list[Case]:
 
     constant: without those whose schedules change.
     """
-    graphs, found, seen = [draw_tree(7), *GRAPHS], [], []
+    graphs, seen = [draw_tree(7), *GRAPHS], []
+    found: list[Case] = []
     for number, sampler in enumerate(variants(module)):
         sampler = with_schedules(sampler) if constant else sampler
         if sampler in seen:
