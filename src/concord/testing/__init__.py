@@ -18,7 +18,7 @@ from concord.markup import line
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options, members
-from concord.plugins import PACKAGES, display_name, docstring_of, options_of, plugin
+from concord.plugins import PACKAGES, docstring_of, options_of, plugin
 from concord.sampler import Sampler
 from concord.testing import parts, problems, samplers
 from concord.testing._outcome import Broken, Inapplicable, Prototype, expect
@@ -47,8 +47,11 @@ def is_documented(module: Any) -> None:
 
 def name_is_a_text(module: Any) -> None:
     """The name that readers see in place of its key is a text on one line."""
-    name = display_name(module)
-    expect(name == line(name), f"its name is {name!r}; write it on one line, without odd spaces")
+    name = (module.name or None) if isinstance(module, type) else vars(module).get("NAME")
+    if name is not None:
+        expect(isinstance(name, str) and bool(name), f"its name is {name!r}, and no text")
+        why = f"its name is {name!r}; write it on one line, without odd spaces"
+        expect(name == line(name), why)
 
 
 def options_are_typed_and_described(module: Any) -> None:
