@@ -3,14 +3,15 @@
 from typing import Any
 
 from concord.metrics import Measurement
+from concord.minibatches import Batches
 from concord.sampling import streams
 
-NOTHING = dict.fromkeys(("problem", "topology", "sampler", "sampler_params", "initial"))
+NOTHING = dict.fromkeys(("problem", "network", "sampler", "initial"))
 
 
 def measurement(trace: Any, **given: Any) -> Measurement:
     """Return the measurement of a trace, of whose run only this is known."""
     if "iterations" not in given:
         given["iterations"] = int(trace.draw[-1])
-    stream = {"stream": lambda what: streams.generator(1, what)}
-    return Measurement(trace=trace, **NOTHING | stream | given)
+    usual = {"batches": Batches(), "stream": lambda what: streams.generator(1, what)}
+    return Measurement(trace=trace, **NOTHING | usual | given)
