@@ -30,7 +30,9 @@ from concord.problem import CountedProblem, Quadratic
 from concord.sampler import ReadOut
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
-ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
+# Rounding of the random chains, relative to what adds up to a number; and to the shift of the
+# gradients, which a step that subtracts gradients cancels.
+ROUNDING, CANCELED = 1e-10, 1e-14
 # A step that does the same in these iterations does so in all: 0 is a multiple of every period.
 ELSEWHERE = (0, 1, 2, 720_720)
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
@@ -75,6 +77,7 @@ class StepReader:
                 f"{type(problem).__name__} is not quadratic, so no exact law is known; use "
                 "quadratic or linear_regression, or sample it"
             )
+        self._canceled = CANCELED * float(np.abs(problem.shift).max(initial=0.0))
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
         with np.errstate(all="ignore"):
@@ -258,7 +261,7 @@ class StepReader:
         script.results = begin(script)
         if script.chances or "errors" in script.inputs:
             raise Unreadable("it starts by chance")
-        _, (matrix,), (offset,) = _solve(begin, script)
+        _, (matrix,), (offset,) = _solve(begin, script, self._canceled)
         whole, size = len(self._blocks) * self._size, self._size
         noise = matrix[size:, :whole].T @ matrix[size:, :whole]
         if self.network.is_lossless:
@@ -270,7 +273,8 @@ class StepReader:
 
     def _read(self, k: int, probe: Script) -> Reading:
         """Return the step of iteration k, of which random chains have told what it draws."""
-        probability, matrices, offsets = _solve(lambda script: self._step(k, script), probe)
+        found = _solve(lambda script: self._step(k, script), probe, self._canceled)
+        probability, matrices, offsets = found
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size = int(ends[0])
         updates = []
@@ -291,11 +295,12 @@ class StepReader:
 
 
 def _solve(
-    call: Callable[[Script], np.ndarray], probe: Script
+    call: Callable[[Script], np.ndarray], probe: Script, canceled: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the maps of what is called, of each outcome: chances, matrices (T, O), offsets (O,).
 
     call: returns results for a script. probe: the script of random chains for which it was called.
+    canceled: rounding that any number may have.
     """
     counts = [probe.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
@@ -325,7 +330,7 @@ def _solve(
         own = inputs[rows]
         size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
         apart = np.abs(own @ matrix + offset - results[rows])
-        if not (apart <= ROUNDING * size[:, None]).all():
+        if not (apart <= ROUNDING * size[:, None] + canceled).all():
             raise Unreadable("its step is not affine")
     return chance, matrices, offsets
 
