@@ -465,7 +465,7 @@ def test_chains_are_worth_what_their_autocorrelation_says():
         worth = answer._search.worth(row)
         assert 0 < worth <= row.iterations
         if row.entry.kind == "extra_sgld" and row.read == "agents":
-            options = {"step_size": row.params.step_size, "iterations": 20 * row.iterations}
+            options = {"step_size": row.sampler.step_size, "iterations": 20 * row.iterations}
             trace = concord.sample("extra_sgld", problem, "ring", chains=20, **options)
             x = trace["x"][:, row.iterations :]
             steps = x.shape[1]
