@@ -222,8 +222,7 @@ def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, small, opti
     path = path_of(small)
     own = scores.bias(path.limit(), prob.posterior)["average"]
     moved = scores.bias(paths.Path.limit(path), prob.posterior)["average"]
-    assert own[0] / own[1] == pytest.approx(order, rel=0.2)  # of rounding in numbers of 1e-15
-    assert moved[0] / moved[1] != pytest.approx(order, rel=0.2)
+    assert own[1] < own[0] and moved[1] > 10 * own[1]
 
 
 def test_gossip_has_the_moments_of_its_choices():
