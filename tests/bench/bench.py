@@ -337,11 +337,8 @@ def compiled_steps(tiny: bool) -> Iterator[Case | Skipped]:
         from concord.fast.steps import CompiledSampler
 
         problem, net, plain = regression(agents, dim), network("ring", agents), sampler_of(kind)
-        works = (
-            runner(sampler, net, chains, problem, iterations)
-            for sampler in (CompiledSampler(plain), plain)
-        )
-        yield Case(case, *works, aim=1.0)
+        how = net, chains, problem, iterations
+        yield Case(case, runner(CompiledSampler(plain), *how), runner(plain, *how), aim=1.0)
 
 
 @entry
