@@ -110,6 +110,21 @@ class ReadOut(Protocol):
         """Return the agents' answers, (chains, agents, dim)."""
 
 
+class Coefficients(NamedTuple):
+    """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
+
+    A sampler of this step may have ``coefficients(k, network)``, from which ``fast`` compiles it.
+    There k may be several steps, (steps,), which gain and sd then have as an axis, and M where it
+    changes, (steps, agents, agents).
+
+    matrix: M, of what all agents send; None: the identity, and nothing is sent.
+    """
+
+    matrix: Any
+    gain: Any
+    sd: Any
+
+
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sqrt{2 \eta}\, w` with w ~ N(0, I), of the shape and type of an array."""
     return sqrt(2 * step_size) * rng.standard_normal(like.shape, dtype=like.dtype.type)
