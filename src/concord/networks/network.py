@@ -73,12 +73,7 @@ class Network(Summarized):
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
         self.on_loss, self.order, self.barrier = on_loss, order, barrier
         self.compute, self.link = compute, link
-        if order == "in_place" and graph.server_messages is not None:
-            raise ConcordError(
-                f"update_order: in_place has no meaning on {graph.name}, which averages at once; "
-                "use simultaneous, or topology complete"
-            )
-        if order == "in_place" and not self.is_lossless:
+        if order == "in_place" and not (self.is_lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place has no meaning where not every agent hears each neighbor's "
                 "vector; use simultaneous, or a topology without a server and without network"
@@ -424,11 +419,13 @@ class Network(Summarized):
     def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
         """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""
         graph = self.graph
-        if id(matrix) not in self._splits:
+        of, *split = self._splits.get(id(matrix), (None,))
+        if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            self._splits[id(matrix)] = matrix, *_split(graph, matrix)
-        _, diagonal, values, inbox = self._splits[id(matrix)]
+            split = [*_split(graph, matrix)]
+            self._splits[id(matrix)] = matrix, *split
+        diagonal, values, inbox = split
         ways, chains, dim = heard.shape
         total = (inbox @ heard.reshape(ways, chains * dim)).reshape(self.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
