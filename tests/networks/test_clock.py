@@ -131,6 +131,14 @@ def test_pairs_that_gossip_wait_for_each_other():
             np.testing.assert_allclose(found.seconds[k + 1, c], time)
 
 
+def test_nobody_waits_for_who_sends_nothing():
+    alone = GossipULA(0.01, communication="never")
+    found = Timed("ring", 5, alone, 25, 4, compute={"seconds": 1.0, "slowest": 3.0})
+    takes = np.array([3.0, 1.0, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(found.seconds[-1], found.activations[-1] * takes)
+    assert not found.waited.any()
+
+
 def test_a_step_takes_as_long_as_its_gradients():
     """Three local steps; minima as many as their solver's; without a barrier the first has one."""
     compute = {"seconds": 1.0}
