@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from concord import metrics, plugins, words
-from concord.contracts import Label, declared
+from concord.contracts import Label
 from concord.metrics import Row
-from concord.plugins import built_in, plugin
+from concord.plugins import built_in, display_name, plugin
 from concord.testing import CHECKS, Broken, name_is_a_text
 from concord.testing.parts import what_is_declared_is_of_its_metrics
 
@@ -77,7 +77,7 @@ def test_what_a_kind_is_called(key, value, text):
 
 def test_every_sampler_has_a_name_of_its_own():
     modules = [plugin("samplers", kind, "tests") for kind in built_in("samplers")]
-    assert all(declared(module, "NAME") for module in modules)
+    assert all(display_name(module) for module in modules)
     assert max(Counter(module.NAME for module in modules).values()) == 1
 
 
@@ -149,7 +149,7 @@ def test_what_a_family_may_not_declare(declared, why):
 def test_a_name_is_one_line():
     name_is_a_text(SimpleNamespace(NAME="DE-SGLD"))
     for name in ("", 5, "two\nlines", " odd"):
-        with pytest.raises(Broken, match="NAME is"):
+        with pytest.raises(Broken, match="its name is"):
             name_is_a_text(SimpleNamespace(NAME=name))
     name_is_a_text(SimpleNamespace())  # readers see its key
 

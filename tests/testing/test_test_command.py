@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from test_plugin_study import COSINE, LADDER
 
 from concord import plugins
 from concord.__main__ import main
 from concord.provenance import SOURCE
+from studies.test_plugin_study import COSINE, LADDER
 
 LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) not applicable")
 

@@ -1,7 +1,8 @@
 """Tests of kinds: of what is built in by the test suite, of a plug-in by ``concord test``.
 
-``CHECKS`` of a package are functions of a kind's module. Each returns nothing if the promise in its
-name is kept, and raises ``Broken``, ``Prototype`` (a warning) or ``Inapplicable`` otherwise.
+``CHECKS`` of a package are functions of a kind: of a sampler's class, and of other kinds' modules.
+Each returns nothing if the promise in its docstring is kept, and raises ``Broken``, ``Prototype``
+(a warning) or ``Inapplicable`` otherwise.
 """
 
 import inspect
@@ -17,7 +18,8 @@ from concord.markup import line
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options, members
-from concord.plugins import PACKAGES, plugin
+from concord.plugins import PACKAGES, docstring_of, options_of, plugin
+from concord.sampler import Sampler
 from concord.testing import parts, problems, samplers
 from concord.testing._outcome import Broken, Inapplicable, Prototype, expect
 from concord.testing.variants import SEED
@@ -25,7 +27,7 @@ from concord.testing.variants import SEED
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
 
 PROTOCOLS = {
-    "samplers": contracts.Sampler,
+    "samplers": Sampler,
     "problems": contracts.ProblemKind,
     "topologies": TopologyKind,
     "partitions": contracts.PartitionKind,
@@ -40,33 +42,32 @@ PROTOCOLS = {
 
 def is_documented(module: Any) -> None:
     """Its docstring says what it is."""
-    expect(bool((module.__doc__ or "").strip()), "it has no docstring")
+    expect(bool(docstring_of(module).strip()), "it has no docstring")
+
+
+def name_is_a_text(module: Any) -> None:
+    """The name that readers see in place of its key is a text on one line."""
+    name = (module.name or None) if isinstance(module, type) else vars(module).get("NAME")
+    if name is not None:
+        expect(isinstance(name, str) and bool(name), f"its name is {name!r}, and no text")
+        why = f"its name is {name!r}; write it on one line, without odd spaces"
+        expect(name == line(name), why)
 
 
 def options_are_typed_and_described(module: Any) -> None:
-    """``Params`` is a class of ``Options`` whose fields have a description."""
-    if "Params" not in dir(module):
+    """Its options are a class of ``Options`` whose fields have a description."""
+    if not isinstance(module, type) and "Params" not in dir(module):
         raise Inapplicable("metrics have no options")
-    params = module.Params
-    expect(
-        isinstance(params, type) and issubclass(params, Options),
-        "Params is no class of concord.options.Options",
-    )
+    params = options_of(module)
+    suited = isinstance(params, type) and issubclass(params, Options)
+    expect(suited, "its options are no class of concord.options.Options")
     for field in msgspec.structs.fields(params):
         described = members(field.type)[0][1].get("description")
         expect(bool(described), f"option {field.name} is not described: Annotated[type, 'text']")
 
 
-def name_is_a_text(module: Any) -> None:
-    """``NAME``, if readers see that in place of its key, is a text on one line."""
-    if "NAME" in vars(module):
-        name = module.NAME
-        expect(isinstance(name, str) and bool(name), f"NAME is {name!r}, and no text")
-        expect(name == line(name), f"NAME is {name!r}; write it on one line, without odd spaces")
-
-
 def methods(protocol: Any) -> dict[str, list[str]]:
-    """Return the parameters of a protocol's methods, by name."""
+    """Return the parameters of a protocol's methods, by name, without ``self``."""
     return {
         name: list(inspect.signature(member).parameters)[1:]
         for cls in protocol.__mro__
@@ -79,10 +80,11 @@ def takes_what_the_contract_says(package: str) -> Callable[[Any], None]:
     """Return the check of a package's functions."""
 
     def takes_what_the_contract_says(module: Any) -> None:
-        """Its functions have the parameters of ``concord.contracts``."""
+        """Its functions have the parameters of its contract."""
         for name, wanted in methods(PROTOCOLS[package]).items():
             expect(name in dir(module), f"it has no {name}")
             found = list(inspect.signature(getattr(module, name)).parameters)
+            found = found[isinstance(module, type) :]  # without self
             expect(found == wanted, f"{name} takes {found}, not {wanted}")
 
     return takes_what_the_contract_says
@@ -97,8 +99,8 @@ CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
 }
 CHECKS["samplers"] += samplers.CHECKS
 CHECKS["problems"] += problems.CHECKS
-for _package, _own in parts.CHECKS.items():
-    CHECKS[_package] += _own
+for _package, _checks in parts.CHECKS.items():
+    CHECKS[_package] += _checks
 
 
 class Outcome(NamedTuple):

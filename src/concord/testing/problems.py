@@ -1,14 +1,16 @@
 """What every problem promises: its gradients are those of its potential, whatever the estimate."""
 
 import inspect
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concord.contracts import Batched, NeedsData, WithPotential, dtype_of
+from concord.contracts import NeedsData, dtype_of
 from concord.errors import ConcordError
+from concord.problem import Batched, ChosenAgents, Proximal, WithHessians, WithPotential
 from concord.sampling import partition, streams
 from concord.testing._outcome import Inapplicable, expect, taken
 from concord.testing.variants import variants
@@ -31,6 +33,15 @@ def built(module: Any) -> list[tuple[Any, Any]]:
     return list(taken(build, variants(module)))
 
 
+def offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield options, problem and positions of those that offer something."""
+    found = [(params, one) for params, one in built(module) if isinstance(one, protocol)]
+    if not found:
+        raise Inapplicable(f"it has no {what}")
+    for params, one in found:
+        yield params, one, somewhere(one)
+
+
 def somewhere(problem: Any, seed: int = 0) -> np.ndarray:
     """Return positions at which no coordinate is near zero, where Laplace priors have a kink."""
     rng = np.random.default_rng(seed)
@@ -39,12 +50,15 @@ def somewhere(problem: Any, seed: int = 0) -> np.ndarray:
     return x.astype(dtype_of(problem))
 
 
-def gradient(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Return the full gradient at x, which is written into the array given."""
-    out = np.full_like(x, np.nan)
-    expect(problem.gradient(len(x))(x, out) is out, "gradient(x, out) does not return out")
-    expect(bool(np.isfinite(out).all()), "gradient(x, out) leaves numbers that are not finite")
-    return out
+def alike(found: np.ndarray, expected: np.ndarray, double: float, single: float = 1e-4) -> bool:
+    """Whether arrays are the same but for rounding, relative to the largest number."""
+    rounding = double if expected.dtype == float else single
+    return bool(np.abs(found - expected).max() <= rounding * np.abs(expected).max())
+
+
+def _has_another_gradient(params: Any) -> bool:
+    """Whether the prior has, as in released code, another gradient than its slope."""
+    return getattr(params, "prior_gradient_at", "iterate") != "iterate"
 
 
 def says_what_it_is(module: Any) -> None:
@@ -57,105 +71,111 @@ def says_what_it_is(module: Any) -> None:
         expect(found == ["first"], f"from_chain takes {found}, not first")
 
 
-def leaves_its_arguments_alone(module: Any) -> None:
-    """Potential and gradient do not write into x, and give the same again."""
-    for _, problem in built(module):
-        x = somewhere(problem)
-        kept, first = x.copy(), gradient(problem, x)
-        if isinstance(problem, WithPotential):
-            problem.potential(x)
-        expect(np.array_equal(gradient(problem, x), first), "the gradient is another one again")
-        expect(np.array_equal(x, kept), "potential or gradient write into x")
-
-
-def chains_from_one_on_are_those_of_the_whole(module: Any) -> None:
-    """A block of chains sees the data that these chains have in the whole."""
+def gradients_are_functions_of_the_positions(module: Any) -> None:
+    """They are finite and the same again, of x that nobody writes into, and of every block."""
     for params, problem in built(module):
         x = somewhere(problem)
-        later, expected = problem.from_chain(1), gradient(problem, x)[1:]
-        off = np.abs(gradient(later, x[1:]) - expected).max()
-        rounding = 1e-12 if x.dtype == float else 1e-5
-        expect(
-            bool(off <= rounding * np.abs(expected).max()),
-            f"from_chain(1) has other gradients than chain 1, with {params}",
-        )
+        x.setflags(write=False)
+        first = problem.gradient(x)
+        expect(first.shape == x.shape, f"gradient(x) has the shape {first.shape}, not {x.shape}")
+        expect(bool(np.isfinite(first).all()), "the gradient is not finite")
+        kept = first.copy()
+        second = problem.gradient(x + 1)
+        expect(first is not second and np.array_equal(first, kept), "a gradient changes afterwards")
+        expect(np.array_equal(problem.gradient(x), kept), "the gradient is another one again")
+        later = problem.from_chain(1).gradient(x[1:])
+        why = f"from_chain(1) has other gradients than chain 1, with {params}"
+        expect(alike(later, first[1:], 1e-12, 1e-5), why)
 
 
 def gradient_is_the_slope_of_the_potential(module: Any) -> None:
     """Central differences: their error is of order h^2, times third derivatives, and 1e-16 / h."""
-    tried = 0
-    for params, problem in built(module):
-        double = dtype_of(problem) is np.dtype(float)
-        if not (double and isinstance(problem, WithPotential)):
+    for params, problem, x in offering(module, WithPotential, "potential"):
+        if dtype_of(problem) is not np.dtype(float) or _has_another_gradient(params):
             continue
-        if getattr(params, "prior_gradient_at", "iterate") != "iterate":
-            continue  # a reading whose prior has, as released, another gradient than its slope
-        x, h, tried = somewhere(problem), 1e-5, tried + 1
-        dim = x.shape[2]
-        found = gradient(problem, x)
-        expect(
-            problem.potential(x).shape == (CHAINS, AGENTS),
-            f"potential(x) has the shape {problem.potential(x).shape}, not (chains, agents)",
-        )
-        slopes = np.empty_like(x)
-        for coordinate in range(dim):
-            change = np.zeros(dim)
-            change[coordinate] = h  # every agent at once: f_i depends on x_i alone
+        shape = problem.potential(x).shape
+        expect(shape == x.shape[:2], f"potential(x) has the shape {shape}, not (chains, agents)")
+        h, slopes, found = 1e-5, np.empty_like(x), problem.gradient(x)
+        for coordinate, change in enumerate(h * np.eye(problem.dim)):
+            # Every agent at once: f_i depends on x_i alone.
             rise = problem.potential(x + change) - problem.potential(x - change)
             slopes[..., coordinate] = rise / (2 * h)
         off = np.abs(slopes - found) - 1e-6 * np.abs(found)
-        expect(
-            bool(off.max() <= 1e-7 * np.abs(found).max()),
-            f"the gradient is not the slope of the potential, with {params}",
-        )
-    if not tried:
-        raise Inapplicable("it states no potential")
+        why = f"the gradient is not the slope of the potential, with {params}"
+        expect(bool(off.max() <= 1e-7 * np.abs(found).max()), why)
 
 
-def batched(module: Any) -> list[tuple[Any, Any, np.ndarray]]:
-    """Return options, problem and positions of those of which mini-batches can be drawn."""
-    found = [(params, one, somewhere(one)) for params, one in built(module)]
-    if not (found := [case for case in found if isinstance(case[1], Batched)]):
-        raise Inapplicable("it has no mini-batches")
-    return found
+def hessians_are_slopes_of_the_gradient(module: Any) -> None:
+    """Central differences along a direction; or the options are refused."""
+    for params, problem, x in offering(module, WithHessians, "Hessians"):
+        v, h = somewhere(problem, 1), 1e-6
+        try:
+            found = problem.hessian_product(x, v)
+        except ConcordError:
+            continue
+        slope = (problem.gradient(x + h * v) - problem.gradient(x - h * v)) / (2 * h)
+        kept = dtype_of(problem) is not np.dtype(float) or alike(found, slope, 1e-4)
+        expect(kept, f"hessian_product is not the slope of the gradient, with {params}")
+
+
+def minimizers_have_no_gradient(module: Any) -> None:
+    """Where ``minimize`` ends, grad f(x) + c x is b; of one agent alone, too."""
+    for params, problem, start in offering(module, Proximal, "minimizers"):
+        if _has_another_gradient(params):
+            continue
+        linear, curvature = somewhere(problem, 2), np.array([1.0, 2.0, 0.5])
+        try:
+            x = problem.minimize(linear, curvature, start)[0]
+        except ConcordError:
+            continue
+        left = np.abs(problem.gradient(x) + curvature[:, None] * x - linear).max()
+        size = np.abs(problem.gradient(start)).max()
+        kept = bool(left <= 1e-5 + 1e-8 * size)
+        expect(kept, f"minimize does not end at a minimizer, by {left:.2g}, with {params}")
+        alone = problem.minimize_one(1, linear[:, 1], curvature, start[:, 1])[0]
+        expect(alike(alone, x[:, 1], 1e-5), f"minimize_one ends elsewhere than minimize: {params}")
+
+
+def chosen_agents_have_the_gradients_of_all(module: Any) -> None:
+    """``gradient_of`` gives rows of ``gradient``."""
+    for params, problem, x in offering(module, ChosenAgents, "gradients of chosen agents"):
+        chains, agents = np.arange(CHAINS)[:, None], np.array([[2, 0], [1, 2]])
+        found = problem.gradient_of(agents, x[chains, agents])
+        why = f"gradient_of gives other gradients than gradient, with {params}"
+        expect(alike(found, problem.gradient(x)[chains, agents], 1e-10), why)
 
 
 def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
     """All batches of one point, enumerated: the estimate is unbiased, exactly."""
-    for params, problem, x in batched(module):
-        estimate, total = problem.batch_gradient(CHAINS, 1), np.zeros_like(x)
+    for params, problem, x in offering(module, Batched, "mini-batches"):
+        total = np.zeros_like(x)
         for row in range(problem.counts.max()):
             inside = row < problem.counts
             rows = np.where(inside, row, 0)[None, :, None].repeat(CHAINS, axis=0)
-            total += estimate(x, rows, np.empty_like(x)) * inside[:, None]
-        off = np.abs(total / problem.counts[:, None] - gradient(problem, x)).max()
-        rounding = 1e-12 if x.dtype == float else 1e-4
-        expect(
-            bool(off <= rounding * np.abs(total).max()),
-            f"mini-batches of one point do not average to the gradient, with {params}",
-        )
+            total += problem.batch_gradient(x, rows) * inside[:, None]
+        off = np.abs(total / problem.counts[:, None] - problem.gradient(x)).max()
+        rounding = (1e-12 if x.dtype == float else 1e-4) * np.abs(total).max()
+        why = f"mini-batches of one point do not average to the gradient, with {params}"
+        expect(bool(off <= rounding), why)
 
 
 def a_batch_is_the_mean_of_its_points(module: Any) -> None:
     """So a batch of b has the expectation of one point, and the prior's part counts once."""
-    for params, problem, x in batched(module):
+    for params, problem, x in offering(module, Batched, "mini-batches"):
         counts = problem.counts[:, None]
         rows = np.random.default_rng(3).integers(0, counts, (CHAINS, AGENTS, 4))
-        together = problem.batch_gradient(CHAINS, 4)(x, rows, np.empty_like(x))
-        alone = problem.batch_gradient(CHAINS, 1)
-        mean = np.mean([alone(x, rows[..., [j]], np.empty_like(x)) for j in range(4)], axis=0)
-        rounding = 1e-12 if x.dtype == float else 1e-4
-        expect(
-            bool(np.abs(together - mean).max() <= rounding * np.abs(mean).max()),
-            f"a mini-batch is not the mean of its points, with {params}",
-        )
+        mean = np.mean([problem.batch_gradient(x, rows[..., [j]]) for j in range(4)], axis=0)
+        kept = alike(problem.batch_gradient(x, rows), mean, 1e-12)
+        expect(kept, f"a mini-batch is not the mean of its points, with {params}")
 
 
 CHECKS = (
     says_what_it_is,
-    leaves_its_arguments_alone,
-    chains_from_one_on_are_those_of_the_whole,
+    gradients_are_functions_of_the_positions,
     gradient_is_the_slope_of_the_potential,
+    hessians_are_slopes_of_the_gradient,
+    minimizers_have_no_gradient,
+    chosen_agents_have_the_gradients_of_all,
     mini_batches_of_every_point_average_to_the_gradient,
     a_batch_is_the_mean_of_its_points,
 )

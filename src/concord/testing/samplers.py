@@ -1,393 +1,386 @@
-"""What every sampler promises; most of all that step and law agree.
+"""What every sampler promises. Networks and problems count, which needs no check."""
 
-The law (``affine``) is written from the paper's matrices, the step from its equation per agent.
-Here the matrices are read off the step itself, by feeding it basis vectors as chains: rounding is
-all that may differ.
-"""
+import random
+from typing import Any
 
-import tracemalloc
-from typing import Any, cast
-
-import networkx as nx
 import numpy as np
 
-from concord.contracts import AffineSampler, Info, ReadOut
 from concord.errors import ConcordError
-from concord.networks import topology
-from concord.networks.channel import Passage
-from concord.networks.conditions import Conditions
-from concord.networks.network import drawing, under
+from concord.laws import exact
+from concord.laws.read_off import NoLaw, StepReader
+from concord.minibatches import Batches, MiniBatches
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
 from concord.options import build
-from concord.sampling import streams
-from concord.testing import calibration, gate
-from concord.testing._outcome import Inapplicable, Prototype, expect, same
+from concord.plugins import docstring_of
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampling.schedules import Schedule
+from concord.testing._outcome import Inapplicable, Prototype, expect
+from concord.testing.noise import LEVEL, least_p
 from concord.testing.variants import (
+    GRAPHS,
     Bare,
     Case,
-    Quiet,
-    Still,
-    Wrapped,
-    combinations,
-    copied,
-    drawn,
+    cases,
+    draw_tree,
     problem,
     stream,
     variants,
     walk,
+    with_schedules,
 )
 
-
-def laws(module: Any, dims: tuple[int, ...] = (1, 3)) -> list[tuple[Case, Any]]:
-    """Return the combinations whose law the sampler states, and the laws; with full gradients."""
-    if not isinstance(module, AffineSampler):
-        raise Inapplicable("it states no exact law (affine)")
-    cases = [*combinations(module, dims), *drawn(module, constants=False)]
-    found = [
-        (case, module.affine(case.prob, case.graph, case.params))
-        for case in cases
-        if not case.batched
-    ]
-    found = [(case, law) for case, law in found if law is not None]
-    expect(bool(found), "affine states no law for any of the networks and options tried")
-    return found
-
-
-def blocks(state: Any) -> list[str]:
-    """Return the names of what makes up the state vector: positions, then auxiliaries."""
-    return [
-        name
-        for name, part in zip(state._fields, state, strict=True)
-        if isinstance(part, np.ndarray) and part.shape == state.x.shape
-    ]
+# Steps from one state whose noise is compared, and chains of a block.
+STEPS, BLOCK = 100, 50
+# Chains that are compared with their law, their steps, and how far they start from where their
+# agents do, which is far from each other: it shows who averages with whom.
+CHAINS, ITERATIONS, START_SD = 2000, 12, 0.1
+# Standard errors by which moments of so many chains may be off. The mean square of normal numbers
+# is so far off with a probability of 4e-12, and a run has fewer than a thousand moments.
+SURE = 8.0
+POINT = 1e-12  # a variance that is none, up to rounding
+# By how much a law may miss the posterior: this part of what it misses it by at a step four times
+# as large; or this little, in units of the posterior's standard deviation and variance.
+SHRINKS, CLOSE = 0.6, 1e-3
+# How far moments of chains may be from the posterior's besides chance, for the bias of a finite
+# step: in standard deviations and parts of a variance.
+ROUGH = 0.1
 
 
-def advance(case: Case, vectors: np.ndarray, k: int, rng: Any) -> np.ndarray:
-    """Return the state vectors one step later, each of ``vectors`` (chains, S) being a chain."""
-    chains, shape = len(vectors), (len(vectors), case.prob.agents, case.prob.dim)
-    state, step = case.begin(vectors[:, : case.size].reshape(shape).copy(), Still(chains))
-    names = blocks(state)
-    if len(names) < len(state):  # to what the law takes as known
-        state = walk(state, step, Still(chains), range(k))
-    parts = [part.reshape(shape).copy() for part in np.split(vectors, len(names), axis=1)]
-    state, _ = step(state._replace(**dict(zip(names, parts, strict=True))), k, rng)
-    return np.concatenate([getattr(state, name).reshape(chains, -1) for name in names], axis=1)
+def says_what_it_does(module: Any) -> None:
+    """Its file's docstring has the equation of its step, and its source."""
+    for what in (".. math::", "Source:"):
+        if what not in docstring_of(module):
+            raise Prototype(f"its file's docstring has no {what!r}")
 
 
-def state_size(case: Case) -> int:
-    """Return the length of the state vector."""
-    return len(blocks(case.begin(0 * case.start(2, 0), Still(2))[0])) * case.size
+def a_step_is_local(module: Any) -> None:
+    """What an agent has, position and data, reaches those that it is sent to, and nobody else.
 
-
-class Erring(Wrapped):
-    """The problem with the m-th unit vector, for chain m, added to the gradient."""
-
-    def gradient(self, chains: int) -> Any:
-        """Return the gradient with its errors."""
-        exact = self.inner.gradient(chains)
-        errors = np.eye(chains, self.agents * self.dim)
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            exact(x, out)
-            out += errors.reshape(x.shape)
-            return out
-
-        return gradient
-
-
-def is_laid_out_as_its_neighbors(module: Any) -> None:
-    """Its text has equation and source, its state begins with x."""
-    for needed in (".. math::", "Source:"):
-        expect(needed in (module.__doc__ or ""), f"its docstring has no {needed!r}")
-    fields = getattr(module.State, "_fields", ())
-    expect(fields[:1] == ("x",), "State is no NamedTuple whose first field is x")
-    expect(bool(module.State.__doc__), "State has no docstring")
-
-
-def steps_depend_on_their_arguments_alone(module: Any) -> None:
-    """The same generator gives the same chain; x0, global random state and data are untouched."""
-    for case in combinations(module, dims=(2,)):
-        before = repr(np.random.get_state())  # noqa: NPY002 (to see that nobody uses it)
-        gram, x0, results = case.prob.gram.copy(), case.start(4, 1), []
-        kept = x0.copy()
-        for _ in range(2):
-            rng = streams.generator(1, "noise")
-            state, step = case.begin(x0, rng)
-            for k in range(4):
-                state, info = step(state, k, rng)
-            expect(isinstance(info, Info), "a step does not return (state, Info)")
-            _counts_are_possible(case, info)
-            results.append(state.x.copy())
-        x = results[0]
-        expect(x.shape == x0.shape, f"x has the shape {x.shape}", case)
-        expect(x.dtype == x0.dtype, f"x is of type {x.dtype}, not {x0.dtype}", case)
-        expect(bool(np.isfinite(x).all()), "x is not finite after four steps", case)
-        expect(not np.array_equal(x, x0), "x has not moved in four steps", case)
-        expect(
-            np.array_equal(*results),
-            "two runs with the same generator differ: use no random numbers but rng's",
-            case,
-        )
-        expect(np.array_equal(x0, kept), "init or step writes into x0: copy it", case)
-        expect(np.array_equal(case.prob.gram, gram), "a step writes into the data", case)
-        after = repr(np.random.get_state())  # noqa: NPY002
-        expect(after == before, "it uses numpy's global random state: use rng")
-
-
-def _counts_are_possible(case: Case, info: Info) -> None:
-    """Look at what ``Info`` counts, of four chains."""
-    unicasts, broadcasts = np.asarray(info.unicasts), np.asarray(info.broadcasts)
-    sizes = ((case.prob.agents,), (4, case.prob.agents))
-    expect(
-        unicasts.shape == broadcasts.shape and unicasts.shape in sizes,
-        f"Info counts messages in the shapes {unicasts.shape} and {broadcasts.shape}, "
-        f"not {sizes[0]} or {sizes[1]}",
-        case,
-    )
-    expect(
-        bool((broadcasts >= 0).all() and (unicasts >= broadcasts).all()),
-        "Info has fewer unicasts than broadcasts, or negative ones",
-        case,
-    )
-    expect(
-        bool((unicasts <= broadcasts * case.graph.degrees).all()),
-        "Info has more unicasts than neighbors for each broadcast",
-        case,
-    )
-    paid = np.zeros(sizes[0]) if info.gradients is None else np.asarray(info.gradients)
-    expect(
-        paid.shape in sizes and bool((paid >= 0).all()),
-        f"Info counts gradients in another shape than {sizes}, or negative ones",
-        case,
-    )
-
-
-def a_step_needs_nothing_of_the_states_before(module: Any) -> None:
-    """A step consumes its state: what it was given, and what it returned, may hold anything after.
-
-    Only then may it be given copies, or write into either.
+    Those are the neighbors, and theirs if vectors are sent again in the same step; nobody where
+    nothing arrives.
     """
-    for case in combinations(module, dims=(2,)):
-        rng = streams.generator(1, "noise")
-        whole = case.after(4, case.start(4, 1), rng)
-        rng = streams.generator(1, "noise")
-        state, step = case.begin(case.start(4, 1), rng)
-        for k in range(4):
-            given = copied(state)
+    tried = 0
+    loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
+    graphs = [build_graph("path", 9), draw_tree(9), *GRAPHS]
+    for number, sampler in enumerate(variants(module)):
+        for graph in graphs[number % 2 :]:
+            case = Case(sampler, _Overheard(Network(graph)), problem(graph.agents, 2))
+            if graph.server_messages is None and len(graph.edges) and case.allowed:
+                break
+        else:
+            continue
+        tried += 1
+        expect(_is_local(case, 1), "agents learn of agent 0 what it has not sent them", case)
+        for on_loss in ("keep_own_weight", "sender_keeps", "reuse_last"):
+            under = build(Conditions, {"loss": loss, "on_loss": on_loss})
+            lossy = case._replace(network=_Overheard(network_under(graph, under)))
+            if lossy.allowed:
+                expect(_is_local(lossy, 3), "agents learn of agent 0 where nothing arrives", lossy)
+                break
+    if not tried:
+        raise Inapplicable("it takes no network with edges")
+
+
+class _Overheard(Network):
+    """A network that notes how often vectors were sent over it."""
+
+    def __init__(self, network: Network) -> None:
+        vars(self).update(vars(network))
+        self.rounds = [0]
+
+    def _add(self, *counted: Any) -> None:
+        self.rounds[0] += 1
+        super()._add(*counted)
+
+
+def _is_local(case: Case, steps: int) -> bool:
+    """Whether agents that agent 0 cannot reach end where they do if it is elsewhere."""
+    network: Any = case.network
+    changed, ends = problem(network.agents, 2, other=True), []
+    for data, move in ((case.problem, 0.0), (changed, 1.0)):
+        state, step = case.begin(case.draw(2, "local"), stream("local"), data)
+        x = state.x.copy()
+        x[:, 0] += move
+        network.rounds[0] = 0
+        ends.append(walk(state._replace(x=x), step, stream("local", "steps"), range(steps)).x)
+    graph, reached = network.graph, {0}
+    for _ in range(network.rounds[0] if network.is_lossless else 0):
+        reached |= set(graph.receivers[np.isin(graph.senders, list(reached))].tolist())
+    far = np.setdiff1d(np.arange(graph.agents), list(reached))
+    return np.allclose(ends[0][:, far], ends[1][:, far], 1e-9, 1e-9, equal_nan=True)
+
+
+def draws_from_its_generator_alone(module: Any) -> None:
+    """The same generator gives the same chains; nobody else's random numbers are used."""
+    for number, case in enumerate(cases(module)):
+        before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+        x0 = case.draw(4, number)
+        one, other = (case.run(x0, 4, stream("alone", number)) for _ in range(2))
+        after = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+        expect(after == before, "it uses global random numbers: use rng", case)
+        why = "two runs with the same generator differ: use no random numbers but rng's"
+        expect(_equal(one, other), why, case)
+        x = case.answer(one)
+        expect(x.shape == x0.shape, f"its positions have the shape {x.shape}", case)
+        expect(x.dtype == x0.dtype, f"its positions are of type {x.dtype}, not {x0.dtype}", case)
+        expect(bool(np.isfinite(x).all()), "its positions are not finite after four steps", case)
+        expect(not np.array_equal(x, x0), "its positions have not moved in four steps", case)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether states are the same, number for number."""
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+
+
+def leaves_its_inputs_as_they_are(module: Any) -> None:
+    """Positions, states and data that it is given are read-only, and it works."""
+    for case in cases(module):
+        for part in vars(case.problem).values():
+            if isinstance(part, np.ndarray):
+                part.setflags(write=False)
+        x0, rng = case.draw(3, "frozen"), stream("frozen")
+        x0.setflags(write=False)
+        state, step = case.begin(x0, rng)
+        expect(state._fields[:1] == ("x",), "its state is no NamedTuple whose first field is x")
+        for k in range(3):
             for part in state:
-                part.fill(np.nan)
-            state, _ = step(given, k, rng)
-        for plain, poisoned in zip(whole, state, strict=True):
-            expect(
-                np.array_equal(plain, poisoned, equal_nan=True),
-                "a step reads an array of a state it was given or returned before; keep a copy",
-            )
+                part.setflags(write=False)
+            try:
+                case.answer(state)
+                state = step(state, k, rng)
+            except ValueError as error:
+                expect("read-only" not in str(error), "it writes into its inputs: copy them", case)
+                raise
+
+
+def a_step_is_a_function_of_its_arguments(module: Any) -> None:
+    """State, iteration and generator decide; nothing is remembered outside of the state."""
+    for number, case in enumerate(cases(module, constant=True)):
+        rng = stream("history", number)
+        start, step = case.begin(case.draw(3, number), rng)
+        state = walk(start, step, rng, range(5))
+        one = [step(state, 5, stream("again")) for _ in range(2)]
+        walk(state, step, rng, range(6, 30))
+        one.append(step(state, 5, stream("again")))
+        kept = all(_equal(one[0], other) for other in one[1:])
+        why = "the same state, iteration and generator give another step later: keep what it needs"
+        expect(kept, f"{why} in the state", case)
 
 
 def chains_do_not_see_each_other(module: Any) -> None:
-    """Without noise, a chain moves the same in other company."""
-    for case in combinations(module, dims=(2,)):
-        x0 = case.start(6, 2)
-        whole, part = (
-            case.after(3, start.copy(), Quiet(streams.generator(2, "noise"))).x[-2:]
-            for start in (x0, x0[4:])
-        )
-        same(whole, part, "a chain moves otherwise in other company", case)
+    """A chain that starts elsewhere leaves all others where they are."""
+    for number, case in enumerate(cases(module)):
+        x0 = case.draw(4, number)
+        moved = x0.copy()
+        moved[0] += 1.0
+        one, other = (case.run(start, 3, stream("apart", number)).x[1:] for start in (x0, moved))
+        same = np.allclose(one, other, 1e-9, 1e-9, equal_nan=True)
+        expect(same, "where a chain is depends on where others are", case)
 
 
-def nothing_is_heard_where_all_is_lost(module: Any) -> None:
-    """What a sampler sends goes through the channel: it knows nothing else of its neighbors.
+def takes_any_number_of_chains_and_dimensions(module: Any) -> None:
+    """One chain and one dimension are arrays as any; with mini-batches, if it takes these."""
+    for number, case in enumerate([*cases(module, dim=1), *cases(module, dim=3)]):
+        rng = stream("shapes", number)
+        if module.takes_batches and number % 2:
+            batched = MiniBatches(case.problem, Batches(batch_size=2), 1, rng)
+            case = case._replace(problem=batched)
+            if not case.allowed:
+                continue
+        x0 = case.draw(1, number)
+        x = case.answer(case.run(x0, 3, rng))
+        expect(x.shape == x0.shape, f"its positions of one chain have the shape {x.shape}", case)
 
-    Neither where they are nor what data they have.
 
-    One that opens no channel hears in a step as far as it sends vectors.
+def noise_is_fresh(module: Any) -> None:
+    """Noise is independent between chains, blocks of chains and steps, and always as large.
+
+    Every step starts from one state, so that what differs is noise.
     """
-    heard, tried = "", 0
-    loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
-    for case in combinations(module, dims=(2,)):
-        if not case.graph.edges or case.batched or case.graph.messages is not None:
-            continue
-        lossy = [
-            case._replace(graph=under(case.graph, build(Conditions, conditions), ""))
-            for policy in ("keep_own_weight", "sender_keeps")
-            for conditions in [{"loss": loss, "on_loss": policy}]
-        ]
-        accepted = [one for one in lossy if one.allowed]
-        one = (accepted or lossy)[0]
-        other = one._replace(prob=problem(one.prob.agents, 2, other=True))
+    for number, case in enumerate(cases(module, constant=True)):
+        ends = np.array([_ends(case, number, block) for block in range(2)])
+        if np.isfinite(ends).all():
+            p, what = least_p(ends)
+            expect(p > LEVEL, f"{what} (p = {p:.0e})", case)
+
+
+def _ends(case: Case, number: int, block: int) -> np.ndarray:
+    """Return where STEPS steps of a block of chains from one state lead, (steps, chains, size)."""
+    rng, ahead = stream("fresh", number, block), case.sampler.draws_ahead
+    x0 = case.draw(1, "fresh").repeat(BLOCK, axis=0)
+    state, step = case._replace(problem=case.problem.from_chain(BLOCK * block)).begin(x0, rng)
+    first = (np.repeat(p[:1], BLOCK, axis=0) if p.shape[:1] == (BLOCK,) else p for p in state)
+    state = type(state)(*first)._replace(**dict.fromkeys(ahead, np.empty(0)))
+    return np.array([step(state, k + 1, rng).x.reshape(BLOCK, -1) for k in range(STEPS)])
+
+
+def chains_have_their_law(module: Any) -> None:
+    """Many chains have mean and covariance of the law that is read off the step."""
+    tried, why = 0, ""
+    for number, case in enumerate(cases(module)):
+        (agents, dim), rng = (case.problem.agents, case.problem.dim), stream("law", number)
+        center = 10 * case.draw(1, "law")[0]
         try:
-            still, moved, changed = _unheard(one), _unheard(one, 1.0), _unheard(other)
-        except Exception:
-            if accepted:
-                raise
-            continue  # it refuses both; and one that does hears nothing there either, if it can run
+            reader = StepReader(case.sampler, case.problem, case.network)
+            start = exact.initial(agents, dim, (center, START_SD), reader.start)
+            mean, cov = _follow(reader, *start)
+        except NoLaw as error:
+            why = str(error)
+            continue
         tried += 1
-        if not np.array_equal(still, moved):
-            heard = f"agents hear agent 0 where nothing arrives, {case}"
-        elif not np.array_equal(still, changed):
-            heard = f"agents know agent 0's data, of which nothing arrives, {case}"
+        x0 = center + START_SD * rng.standard_normal((CHAINS, agents, dim))
+        x, size = case.run(x0, ITERATIONS, rng).x.reshape(CHAINS, -1), agents * dim
+        values, vectors = np.linalg.eigh(cov[:size, :size])
+        still = values < POINT * max(1.0, values[-1])
+        z = (x - mean[:size]) @ vectors / np.sqrt(np.where(still, POINT, values))
+        expect(
+            bool((np.abs(z[:, still]) < SURE).all()), "chains leave the plane of their law", case
+        )
+        off = _standard_errors(z[:, ~still])
+        expect(off < SURE, f"chains are {off:.0f} standard errors off their law", case)
     if not tried:
-        raise Inapplicable("it takes no network with edges")
-    expect(not heard, heard)
+        raise Inapplicable(why)
 
 
-def _unheard(case: Case, moved: float = 0.0) -> np.ndarray:
-    """Return where agents end that cannot hear agent 0, which has moved since all began."""
-    network: Any = drawing(case.graph, stream("masks"))
-    rng: Any = Quiet(stream("heard"))
-    state, step = case._replace(graph=network).begin(np.zeros((2, case.prob.agents, 2)), rng)
-    state.x[:, 0] += moved
-    if isinstance(step, Passage):
-        return walk(state, step, rng, range(3)).x[:, 1:].copy()
-    state, info = step(state, 0, rng)  # it sends by itself, so far
-    edges = nx.Graph(network.edges)
-    near = nx.single_source_shortest_path_length(edges, 0, int(np.max(info.broadcasts)))
-    return state.x[:, np.setdiff1d(np.arange(network.agents), list(near))].copy()
+def _follow(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any, Any]:
+    """Return mean and covariance after ITERATIONS steps, whatever they choose."""
+    for k in range(ITERATIONS):
+        chance, updates, _ = reader.at(k)
+        means = np.array([update.matrix @ mean + update.offset for update in updates])
+        mean, before, cov = chance @ means, cov, np.zeros_like(cov)
+        for p, update, off in zip(chance, updates, means - mean, strict=True):
+            cov += p * (
+                update.matrix @ before @ update.matrix.T + update.noise + np.outer(off, off)
+            )
+    return mean, cov
+
+
+def _standard_errors(z: np.ndarray) -> float:
+    """Return by how many standard errors columns miss mean 0 and mean square 1, the most."""
+    off = []
+    for values, target in ((z, 0.0), (z**2, 1.0)):
+        error = np.maximum(values.std(axis=0), 1e-9) / np.sqrt(len(z))
+        off.append(np.abs(values.mean(axis=0) - target) / error)
+    return float(np.max(off, initial=0.0))
+
+
+def tends_to_the_posterior(module: Any) -> None:
+    """With some of its options, and small steps, agents and their average have the posterior's law.
+
+    By the law where there is one: as the step falls fourfold, what is missing falls too. Otherwise
+    by chains that start from the posterior and stay close to it. A sampler that samples something
+    else by design says what in ``biased``.
+    """
+    if module.biased:
+        raise Inapplicable(f"it says that it samples another law: {module.biased}")
+    graphs = [GRAPHS[n] for n in (2, 4, 8, 7)]
+    tried, reasons = [], []
+    for sampler in map(with_schedules, variants(module)):
+        every = [Case(sampler, Network(graph), Near(graph.agents, 3)) for graph in graphs]
+        every = [case for case in every if case.allowed]
+        if sampler in tried or not every:
+            continue
+        tried.append(sampler)
+        for case in every:
+            try:
+                why = _miss_by_law(case)
+            except NoLaw:
+                why = _miss_by_chains(case)
+            if why:
+                reasons.append(f"{why}, {case}")
+                break
+        else:
+            return
+    if not tried:
+        raise Inapplicable("it takes none of the networks tried")
+    expect(False, f"with none of {len(tried)} options it tends to the posterior; {reasons[0]}")
+
+
+class Near(QuadraticProblem):
+    """Agents of about the same curvature, 1, and different modes; .3 of it is the prior's."""
+
+    def __init__(self, agents: int, dim: int) -> None:
+        rng = stream("near", agents, dim)
+        skew = 0.1 * rng.standard_normal((agents, dim, dim))
+        gram = np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2
+        super().__init__(gram, rng.standard_normal((agents, dim)))
+
+    def prior_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the prior's part of the gradients at x."""
+        return 0.3 * x
+
+
+def _miss_by_law(case: Case) -> str:
+    """Say how the law misses the posterior for small steps; nothing if it does not."""
+    target, agents, dim = case.problem.posterior, case.problem.agents, case.problem.dim
+    found = []
+    root = np.linalg.inv(np.linalg.cholesky(target.cov))
+    each = np.eye(agents * dim).reshape(agents, dim, -1)
+    for step in (4.0**-8, 4.0**-9):
+        sampler = with_schedules(case.sampler, Schedule(step), Schedule(0.1))
+        update = StepReader(sampler, case.problem, case.network).update()
+        law = exact.limit(update.at(1000), *exact.initial(agents, dim, (0.0, 1.0), update.start))
+        if law is None:
+            return "its law does not settle"
+        mean, cov = law[0][: agents * dim], law[1][: agents * dim, : agents * dim]
+        missing = []
+        for place in [*each, each.mean(axis=0)]:
+            spread = root @ place @ cov @ place.T @ root.T - np.eye(dim)
+            off = np.linalg.norm(root @ (place @ mean - target.mean))
+            missing.append(float(off + np.linalg.norm(spread, 2)))
+        found.append(max(missing))
+    if found[1] < CLOSE or found[1] < SHRINKS * found[0]:
+        return ""
+    return f"its law misses the posterior by {found[1]:.2g} for a step near 0"
+
+
+def _miss_by_chains(case: Case) -> str:
+    """Say how the average of chains misses the posterior; nothing if it does not."""
+    posterior, agents = case.problem.posterior, case.problem.agents
+    chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior", agents)
+    theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)
+    own = case._replace(sampler=with_schedules(case.sampler, Schedule(step), Schedule(0.1)))
+    x = case.answer(own.run(theta, int(3 / step), rng)).mean(axis=1)
+    z = (x - posterior.mean) @ np.linalg.inv(np.linalg.cholesky(posterior.cov)).T
+    if not np.isfinite(z).all():
+        return "chains leave the posterior"
+    off, ratio = np.abs(z.mean(axis=0)).max(), float((z**2).mean())
+    if off > ROUGH + SURE / np.sqrt(chains):
+        return f"the mean of chains is {off:.2g} standard deviations from the posterior's"
+    if abs(ratio - 1) > ROUGH + SURE * np.sqrt(2 / z.size):
+        return f"the variance of chains is {ratio:.2g} times the posterior's"
+    return ""
 
 
 def refuses_in_one_sentence_what_it_cannot_sample(module: Any) -> None:
-    """A problem that offers gradients only is sampled, or refused with a remedy."""
-    prob, graph, x0 = Bare(5), topology.build("ring", 5), np.ones((2, 5, 2))
-    for params in variants(module):
-        try:
-            module.check(prob, graph, params)
-            Case(module, graph, prob, params).after(1, x0.copy(), np.random.default_rng(0))
-        except ConcordError as error:
-            expect(";" in str(error), f"it refuses a problem without a remedy: {error}")
+    """It samples a problem that has nothing but gradients, and any network, or says what it needs.
 
-
-def step_without_noise_is_the_matrix_of_the_law(module: Any) -> None:
-    """``affine`` has the matrix and offset that the step applies."""
-    for case, law in laws(module):
-        size = state_size(case)
-        vectors = np.concatenate([np.zeros((1, size)), np.eye(size)])
-        for k in (0, 3, int(stream("later").integers(21, 150))):
-            after = advance(case, vectors, k, Still(len(vectors)))
-            update = law.at(k)
-            expect(
-                update.matrix.shape == (size, size),
-                f"the law's matrix has the shape {update.matrix.shape}, not {(size, size)}",
-                case,
-            )
-            same(after[0], update.offset, "the law's offset is not the step's", case)
-            same(
-                (after[1:] - after[0]).T,
-                update.matrix,
-                "the law's matrix is not the step's",
-                case,
-            )
-
-
-def step_with_unit_noise_is_the_covariance_of_the_law(module: Any) -> None:
-    """``affine`` has the covariance of the noise that the step adds."""
-    for case, law in laws(module):
-        size, counter = state_size(case), Still(7)
-        advance(case, np.zeros((7, size)), 2, counter)
-        chains = max(sum(counter.sizes), 2) + 1 + case.size  # unlike other lengths
-        after = advance(case, np.zeros((chains, size)), 2, Still(chains, unit=True))
-        gain = (after - after[-1]).T
-        same(gain @ gain.T, law.at(2).noise, "the law's noise is not the step's", case)
-
-
-def errors_of_gradients_enter_as_the_law_says(module: Any) -> None:
-    """``affine`` has the gain of errors in the gradients, as mini-batches have."""
-    for case, law in laws(module):
-        gain = law.at(1).gradient_gain
-        if gain is not None:
-            chains, erring = case.size + 1, case._replace(prob=Erring(case.prob))
-            after = advance(erring, np.zeros((chains, state_size(case))), 1, Still(chains))
-            same((after - after[-1])[:-1].T, gain, "gradient_gain is not the step's", case)
-
-
-def auxiliaries_start_as_the_law_says(module: Any) -> None:
-    """``affine`` has the law of what the state holds beside x at the start."""
-    for case, law in laws(module, dims=(2,)):
-        x0 = case.start(5, 4)
-        for draw in (0.0, 1.0, -2.0):  # a start N(m, s^2 I) is m + s times the number drawn
-            state, _ = case.begin(x0, Still(5, fill=draw))
-            same(state.x, x0, "the state does not start at x0")
-            names = blocks(state)[1:]
-            expect(
-                len(names) == len(law.auxiliary),
-                f"the state holds {names} beside x, but the law {len(law.auxiliary)} auxiliaries",
-            )
-            for name, (mean, spread, matrix) in zip(names, law.auxiliary, strict=True):
-                expected = np.broadcast_to(mean + np.asarray(spread) * draw, x0.shape)
-                if matrix is not None:
-                    expected = expected + (x0.reshape(5, -1) @ matrix.T).reshape(x0.shape)
-                same(getattr(state, name), expected, f"{name} starts otherwise than the law says")
-
-
-def what_is_read_leaves_the_state_as_it_is(module: Any) -> None:
-    """``read`` returns positions, and changes nothing."""
-    if not isinstance(module, ReadOut):
-        raise Inapplicable("it reads its x")
-    read = cast(Any, module).read
-    for case in combinations(module):
-        x0, rng = case.start(4, 5), streams.generator(5, "noise")
-        state, step = case.begin(x0, rng)
-        for k in range(4):
-            before = copied(state)
-            shape = read(state, case.params).shape
-            expect(shape == x0.shape, f"what is read has the shape {shape}", case)
-            kept = all(map(np.array_equal, before, state))
-            expect(kept, "read writes into the state", case)
-            state, _ = step(state, k, rng)
-
-
-def positions_have_uniform_ranks_in_their_exact_law(module: Any) -> None:
-    """Calibration: many chains are distributed as ``affine`` says, after ten steps."""
-    if not isinstance(module, AffineSampler):
-        raise Inapplicable("it states no exact law (affine), so nothing is calibrated")
-    tried, wrong = calibration.wrong(module)
-    expect(bool(tried), "affine states no law for any of the networks and options tried")
-    many = f"{len(wrong)} of {tried} combinations are not as the law says"
-    expect(not wrong, f"{many}, such as {wrong[0] if wrong else ''}")
-
-
-def a_step_allocates_nothing_the_size_of_its_state(module: Any) -> None:
-    """Buffers are allocated once, in ``init``; with mini-batches in every order too."""
-    first: dict[Any, Case] = {}
-    for case in combinations(module, dims=(2,)):
-        order = getattr(case.params, "batch_order", None)
-        first.setdefault(case.batched and (order,), case)
-    expect(False in first, "it takes no full gradients")
-    for case in first.values():
-        part = allocated(case)
-        if part >= 0.5:
-            raise Prototype(
-                f"a step allocates {part:.1f} times its state; allocate buffers in init and write "
-                "into them (out=)"
-            )
-
-
-def allocated(case: Case) -> float:
-    """Return the most a step allocates, as a part of its state."""
-    x0 = np.zeros((40_000, case.prob.agents, case.prob.dim))  # beside it numpy's buffers are small
-    rng = streams.generator(1, "noise")
-    state, step = case.begin(x0, rng)
-    state = walk(state, step, rng, range(3))
-    tracemalloc.start()
-    try:
-        state, _ = step(state, 3, rng)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    return float(peak / x0.nbytes)
+    In a ConcordError, with a remedy.
+    """
+    graphs = [*GRAPHS, build_graph("directed_ring", 5), build_graph("edge_list", 4, edges=[[0, 1]])]
+    for sampler in variants(module):
+        for graph in graphs:
+            case = Case(sampler, Network(graph), Bare(graph.agents))
+            try:
+                sampler.check(None, case.network)
+                sampler.check(case.problem, case.network)
+                case.run(case.draw(2, "bare"), 1, stream("bare"))
+            except ConcordError as error:
+                expect(";" in str(error), f"it refuses without a remedy: {error}", case)
 
 
 CHECKS = (
-    is_laid_out_as_its_neighbors,
-    steps_depend_on_their_arguments_alone,
-    a_step_needs_nothing_of_the_states_before,
+    says_what_it_does,
+    a_step_is_local,
+    draws_from_its_generator_alone,
+    leaves_its_inputs_as_they_are,
+    a_step_is_a_function_of_its_arguments,
     chains_do_not_see_each_other,
-    nothing_is_heard_where_all_is_lost,
+    takes_any_number_of_chains_and_dimensions,
+    noise_is_fresh,
+    chains_have_their_law,
+    tends_to_the_posterior,
     refuses_in_one_sentence_what_it_cannot_sample,
-    step_without_noise_is_the_matrix_of_the_law,
-    step_with_unit_noise_is_the_covariance_of_the_law,
-    errors_of_gradients_enter_as_the_law_says,
-    auxiliaries_start_as_the_law_says,
-    what_is_read_leaves_the_state_as_it_is,
-    positions_have_uniform_ranks_in_their_exact_law,
-    *gate.CHECKS,
-    a_step_allocates_nothing_the_size_of_its_state,
 )
