@@ -5,11 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord.chains import Labels, sample_chains
 from concord.laws.gaussian import Gaussian
 from concord.loop import run
 from concord.minibatches import Batches, MiniBatches
 from concord.networks.own import network
+from concord.options import build
 from concord.problem import CountedProblem
+from concord.record import Record
+from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 
 EXACT = 1e-12  # rounding only
@@ -194,6 +198,23 @@ def steps_of(
 def chain(sampler: Any, problem: Any, net: Any, steps: int = 5, **given: Any) -> np.ndarray:
     """Return the positions after each step, (1 + steps, chains, agents, dim)."""
     return steps_of(sampler, problem, net, steps, **given).x
+
+
+def recorded(
+    sampler: Any, problem: Any, net: Any, iterations: int, chains: int = 3, **record: Any
+) -> Any:
+    """Return the trace of a run from normal positions."""
+    return sample_chains(
+        sampler,
+        problem,
+        net,
+        law=Law("normal"),
+        record=build(Record, record, "tests"),
+        chains=chains,
+        iterations=iterations,
+        seed=1,
+        labels=Labels(),
+    )
 
 
 def errors(draws: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:

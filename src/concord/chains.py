@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from concord.loop import run
@@ -14,6 +15,17 @@ from concord.record import Record, Recorder
 from concord.sampling import initial, streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace, join_traces
+
+
+class _Bar:
+    """Moves a bar of progress on to the iteration that it is called with."""
+
+    def __init__(self, advance: Callable[..., object]) -> None:
+        self._advance, self._k = advance, 0
+
+    def __call__(self, k: int, state: Any) -> None:
+        self._advance(k - self._k)
+        self._k = k
 
 
 class Labels(NamedTuple):
@@ -90,8 +102,9 @@ def sample_chains(
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )
-                callbacks: list[Any] = [recorder, lambda k, state: advance() if k else None]
-                run(sampler, counted, running, block, iterations, noise, callbacks)
+                callbacks: list[Any] = [recorder, _Bar(advance)]
+                due = recorder.next_due
+                run(sampler, counted, running, block, iterations, noise, callbacks, due)
                 traces.append(recorder.trace())
     except KeyboardInterrupt:
         if not traces and recorder is not None:

@@ -21,24 +21,33 @@ def run(
     steps: int,
     rng: np.random.Generator,
     callbacks: Sequence[Callback] = (),
+    due: Callable[[], int] | None = None,
 ) -> Any:
     """Return the state after so many steps from x0, (chains, agents, dim).
 
     network: as ``Network.start`` returns it. callbacks: called with each iteration and its state,
-    that of the start included.
+    that of the start included. due: returns the next iteration that they must see, where a sampler
+    takes several steps at once (``fast``); None: all.
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
     state = sampler.init(x0, counted, network, rng)
     counted.take()  # starts are not charged
     for callback in callbacks:
         callback(0, state)
+    several = getattr(sampler, "multi_step", None)
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(steps):
-            network.begin(k)
-            state = keep_asleep(network, state, sampler.step(state, k, counted, network, rng))
-            network.end(k, counted.settle(network.awake))
+        k = 0
+        while k < steps:
+            taken = 0
+            if several is not None and due is not None:
+                state, taken = several(state, k, min(due(), steps) - k, counted, network, rng)
+            if not taken:
+                network.begin(k)
+                state = keep_asleep(network, state, sampler.step(state, k, counted, network, rng))
+                network.end(k, counted.settle(network.awake))
+            k += taken or 1
             for callback in callbacks:
-                callback(k + 1, state)
+                callback(k, state)
     return state
 
 

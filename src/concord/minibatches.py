@@ -95,6 +95,8 @@ class MiniBatches:
 
     def __getattr__(self, name: str) -> Any:
         """Return what the problem itself offers."""
+        if name == "problem":  # of a copy that has none yet
+            raise AttributeError(name)
         return getattr(self.problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:

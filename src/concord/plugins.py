@@ -132,8 +132,8 @@ def _is_sampler(kind: type, module: Any) -> bool:
 
 
 def options_of(module: Any) -> Any:
-    """Return the class of a kind's options: its ``Params``, or a sampler itself."""
-    return module if isinstance(module, type) else module.Params
+    """Return the class of a kind's options: its ``Params``, or a sampler's ``options``."""
+    return module.options() if isinstance(module, type) else module.Params
 
 
 def display_name(module: Any) -> str:

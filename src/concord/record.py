@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -136,6 +137,10 @@ class Recorder:
             for name, moments in self._averages.items():
                 moments.add(getattr(self._problem, name)(x[:, self._agents]))
         self._row += 1
+
+    def next_due(self) -> int:
+        """The next iteration to record, or one that no run reaches."""
+        return int(self._due[self._row]) if self._row < len(self._due) else sys.maxsize
 
     def _observe(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return what is recorded of an iteration at x."""

@@ -13,12 +13,16 @@ lasts from step to step is in it, or in the network.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from math import sqrt
+from types import new_class
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 
-from concord.networks.network import Network
+from concord.minibatches import Batches
+from concord.networks.network import Network, Ordered
 from concord.options import Options
 
 
@@ -80,6 +84,19 @@ class Sampler(Options):
         """Tell whether rounding errors grow until the chains of another processor are others."""
         return False
 
+    @classmethod
+    @cache
+    def options(cls) -> type[Options]:
+        """Return the class of all that a study states of it: mini-batches and order included."""
+        beside = [Batches] * cls.takes_batches + [Ordered] * cls.takes_order
+        fields = [field for each in (cls, *beside) for field in msgspec.structs.fields(each)]
+        body = {
+            "__module__": cls.__module__,
+            "__annotations__": {field.name: field.type for field in fields},
+            **{f.name: f.default for f in fields if f.default is not msgspec.NODEFAULT},
+        }
+        return new_class(cls.__name__, (Options,), exec_body=lambda space: space.update(body))
+
     def vector_size(self, dim: int, itemsize: int) -> float | None:
         """Return the bytes of a vector that it sends, on average; None: as the network has them."""
         return None
@@ -91,6 +108,21 @@ class ReadOut(Protocol):
 
     def read_out(self, state: Any) -> np.ndarray:
         """Return the agents' answers, (chains, agents, dim)."""
+
+
+class Coefficients(NamedTuple):
+    """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
+
+    A sampler of this step may have ``coefficients(k, network)``, from which ``fast`` compiles it.
+    There k may be several steps, (steps,), which gain and sd then have as an axis, and M where it
+    changes, (steps, agents, agents).
+
+    matrix: M, of what all agents send; None: the identity, and nothing is sent.
+    """
+
+    matrix: Any
+    gain: Any
+    sd: Any
 
 
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:

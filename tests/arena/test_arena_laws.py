@@ -10,21 +10,34 @@ from msgspec import structs
 import concord
 from concord.arena import cells, scores, tuning
 from concord.laws import exact, paths
+from concord.laws import law as gate
 from concord.laws.arrivals import Losses
 from concord.laws.gaussian import Gaussian
-from concord.metrics import _laws
-from concord.networks.edges import Edges
+from concord.laws.law import laws_of_versions, update_of
+from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.moments import chances
-from concord.options import build
-from concord.plugins import plugin
+from concord.problems._quadratic import QuadraticProblem
+from concord.runs.run import ChosenSampler
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_config
 from concord.studies.study import Study
-from concord.testing import samplers as contract
-from variants import EXACT, problem
 
 START = Law("normal").moments
+GRAPH = concord.network("ring", 5)
+
+
+def made(kind, **options):
+    return ChosenSampler.parse({"kind": kind, **options}, "").params
+
+
+def problem(agents, dim, points=8):
+    """Return agents of so many points each, with a prior shared among them."""
+    rng = np.random.default_rng([agents, dim, points])
+    features = rng.standard_normal((agents, points, dim))
+    gram = features.swapaxes(1, 2) @ features / points + np.eye(dim) / agents
+    return QuadraticProblem(gram, rng.standard_normal((agents, dim)))
 
 
 def recursion(update, start, steps, read):
@@ -50,17 +63,30 @@ def recursion(update, start, steps, read):
     return found, total, spread
 
 
-@pytest.mark.parametrize("kind", sorted(EXACT))
+POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
+EXACT = {
+    "de_sgld": [{"step_size": 0.02}, {"step_size": POWER}],
+    "de_sghmc": [{"step_size": 0.1, "friction": 2.0, "initial_velocity_sd": 0.5}],
+    "d_ula": [{"step_size": 0.01, "fusion": 0.1}],
+    "admm": [{"penalty": 1.0}],
+    "extra_sgld": [{"step_size": 0.02}],
+    "diging_sgld": [{"step_size": POWER}],
+    "push_sum_sgld": [{"step_size": 0.02}],
+    "local_sgld": [{"step_size": 0.02, "period": 2, "renewal": 1.0}],
+    "graph_gibbs": [{"tolerance": 0.5}],
+    "d_mala": [{"step_size": 0.1, "drift": "half", "correction": "none"}],
+}
+
+
+@pytest.mark.parametrize("kind", EXACT)
 def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
-    module = EXACT[kind]
-    cases = contract.laws(module, (1, 2))
-    rng = np.random.default_rng(7)
-    for case in rng.choice(len(cases), min(4, len(cases)), replace=False):
-        (_, graph, prob, params), update = cases[case]
+    for options in EXACT[kind]:
+        sampler, prob, graph = made(kind, **options), problem(5, 2), concord.network("star", 5)
+        update = update_of(sampler, prob, graph)
         positions = START(prob.dim)
-        path = _laws.of_versions(module, [prob] * 2, graph, [params] * 2, positions)
+        path = laws_of_versions([sampler] * 2, [prob] * 2, graph, positions)
         size = prob.agents * prob.dim
-        start = exact.initial(prob.agents, prob.dim, positions, *update.auxiliary)
+        start = exact.initial(prob.agents, prob.dim, positions, update.start)
         read = np.eye(size, len(start[0]))
         steps = 11
         found, total, spread = recursion(update, start, steps, read)
@@ -93,17 +119,15 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        params = tuning.changed(run.sampler.params, about["chosen"], "")
-        start = START(2)
-        if hasattr(run.sampler.module, "choices") and (
-            choices := run.sampler.module.choices(prob, task.topology, params)
-        ):
+        sampler = tuning.changed(run.sampler.params, about["chosen"], "")
+        start, reader = START(2), StepReader(sampler, prob, task.network)
+        if reader.chooses:
             mean, cov = exact.initial(8, 2, start)
             for k in range(about["iterations"]):
-                mean, cov = choices(k).step(mean, cov)
+                mean, cov = reader.choices()(k).step(mean, cov)
         else:
-            update = run.sampler.module.affine(prob, task.topology, params)
-            mean, cov = exact.initial(8, 2, start, *update.auxiliary)
+            update = reader.update()
+            mean, cov = exact.initial(8, 2, start, update.start)
             for k in range(about["iterations"]):
                 at = update.at(k)
                 mean, cov = at.matrix @ mean + at.offset, at.matrix @ cov @ at.matrix.T + at.noise
@@ -122,9 +146,9 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
 
 def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
     """Its worst agent's variance is off in proportion to the tolerance, so b2 to its square."""
-    module, prob = EXACT["graph_gibbs"], problem(5, 1)
-    params = [build(module.Params, {"tolerance": t}, "") for t in (1e-3, 5e-4, 2.5e-4)]
-    seen = _laws.of_versions(module, [prob] * 3, GRAPH, params, START(1)).at([paths.FOREVER])
+    prob = problem(5, 1)
+    samplers = [made("graph_gibbs", tolerance=t) for t in (1e-3, 5e-4, 2.5e-4)]
+    seen = laws_of_versions(samplers, [prob] * 3, GRAPH, START(1)).at([paths.FOREVER])
     b2 = scores.bias(seen.only(0), prob.posterior)["worst"]
     assert b2[-1] < 1e-4
     np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
@@ -138,14 +162,14 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
     """DIGing sends gradients besides, of which receivers know the first: those of each data set."""
     loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
     network = concord.network("ring", 5, loss=loss, on_loss=on_loss)
-    module, ways = EXACT[kind], Edges(network)
+    ways = network.graph
     sets = [problem(5, 2, points=count) for count in (3, 4)]
-    both = [build(module.Params, {"step_size": step, **options}, "") for step in (0.02, 0.05)]
-    seen = _laws.of_versions(module, sets, network, both, START(2)).at([3, 20])
+    both = [made(kind, step_size=step, **options) for step in (0.02, 0.05)]
+    seen = laws_of_versions(both, sets, network, START(2)).at([3, 20])
     losses = Losses(chances(network), (ways.receivers, ways.senders), on_loss)
-    for version, (prob, params) in enumerate(zip(sets, both, strict=True)):
-        update = module.affine(prob, network, params)
-        start = exact.initial(5, 2, START(2), *update.auxiliary)
+    for version, (prob, sampler) in enumerate(zip(sets, both, strict=True)):
+        update = update_of(sampler, prob, network)
+        start = exact.initial(5, 2, START(2), update.start)
         law = paths.lossy([update], losses, [start], 5, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
@@ -153,47 +177,41 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
 
 def test_choices_are_not_built_where_their_second_moments_would_be_too_large(monkeypatch):
     """They hold a matrix for every edge: of a thousand agents more than a machine's memory."""
-    module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
-    params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
+    sampler, prob = made("gossip_ula", step_size=0.001, drift="whole"), problem(5, 2)
     seen = []
-    monkeypatch.setattr(module, "choices", lambda *_: seen.append(1))
-    monkeypatch.setattr(_laws, "SECOND_LIMIT", 9)
-    with pytest.raises(_laws.NoLaw):
-        _laws.of_versions(module, [prob], graph, [params], START(2))
+    monkeypatch.setattr(StepReader, "_read", lambda *given: seen.append(1))
+    monkeypatch.setattr(gate, "SECOND_LIMIT", 9)
+    with pytest.raises(NoLaw, match="up to 9 entries"):
+        laws_of_versions([sampler], [prob], GRAPH, START(2))
     assert not seen
-    monkeypatch.setattr(_laws, "SECOND_LIMIT", 10)
-    with pytest.raises(_laws.NoLaw):  # those that are watched choose from nothing
-        _laws.of_versions(module, [prob], graph, [params], START(2))
-    assert seen
 
 
 @pytest.mark.parametrize("options", [{"renewal": 0.5}, {"renewal": 0.5, "period": 3}])
 def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
     """The first iteration surely renews, so that the moments of one do not repeat."""
-    module, prob = plugin("samplers", "local_sgld", ""), problem(5, 2)
-    params = build(module.Params, {"step_size": 0.01, **options}, "")
-    with pytest.raises(_laws.NoLaw, match="no exact law with these options"):
-        _laws.of_versions(module, [prob], GRAPH, [params], START(2))
+    sampler, prob = made("local_sgld", step_size=0.01, **options), problem(5, 2)
+    with pytest.raises(NoLaw, match="of positions alone"):
+        laws_of_versions([sampler], [prob], GRAPH, START(2))
     limit = tuning.stable(
-        module, lambda s: tuning.changed(params, {"step_size": s}, ""), 0.01, prob, GRAPH
+        lambda s: tuning.changed(sampler, {"step_size": s}, ""), 0.01, prob, GRAPH
     )
     assert 0 < limit < np.inf
-    silent = build(module.Params, {"step_size": 0.01, "communication": 0.5}, "")
-    assert _laws.of_versions(module, [prob], GRAPH, [silent], START(2)).limit() is not None
+    silent = made("local_sgld", step_size=0.01, communication=0.5)
+    assert laws_of_versions([silent], [prob], GRAPH, START(2)).limit() is not None
 
 
 @pytest.mark.parametrize(
     ("kind", "step", "options", "order"),
     [
         ("extra_sgld", 2e-5, {}, 4),
-        ("d_mala", 1e-3, {"drift": "half", "correction": "none"}, 16),  # the noise's sd
+        ("d_mala", 4e-3, {"drift": "half", "correction": "none"}, 16),  # the noise's sd
     ],
 )
 def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, options, order):
     """The bias of the average falls as theory says; powers move what a step conserves instead."""
-    module, prob = EXACT[kind], problem(5, 1)
-    both = [build(module.Params, {"step_size": s, **options}, "") for s in (step, step / 2)]
-    path = _laws.of_versions(module, [prob] * 2, GRAPH, both, START(1))
+    prob = problem(5, 1)
+    both = [made(kind, step_size=s, **options) for s in (step, step / 2)]
+    path = laws_of_versions(both, [prob] * 2, GRAPH, START(1))
     for level in ("worst", "average"):
         b2 = scores.bias(path.limit(), prob.posterior)[level]
         assert b2[0] / b2[1] == pytest.approx(order, rel=0.02), level
@@ -202,19 +220,15 @@ def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, options, or
 
 
 def test_gossip_has_the_moments_of_its_choices():
-    module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
-    params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
-    path = _laws.of_versions(module, [prob], graph, [params], START(2))
-    choices = module.choices(prob, graph, params)(0)
+    sampler, prob = made("gossip_ula", step_size=0.001, drift="whole"), problem(5, 2)
+    path = laws_of_versions([sampler], [prob], GRAPH, START(2))
+    choices = StepReader(sampler, prob, GRAPH).choices()(0)
     mean, cov = exact.initial(5, 2, START(2))
     for _ in range(37):
         mean, cov = choices.step(mean, cov)
     wanted = exact.marginals(mean, cov, 5, 2)
     for part, other in zip(path.at([37]), wanted, strict=True):
         np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
-
-
-GRAPH = concord.network("ring", 5)
 
 
 def test_updates_that_alternate_or_change_for_ever():
@@ -232,11 +246,10 @@ def test_updates_that_alternate_or_change_for_ever():
     for one, other in zip(slow.averaged(50), fast.averaged(50), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert slow.limit() is None and fast.limit() is not None
-    module, prob = EXACT["de_sgld"], problem(5, 1)
-    constant = module.affine(prob, GRAPH, build(module.Params, {"step_size": 0.01}, ""))
-    assert paths.turn_of(constant) == (0, 1)
-    decaying = Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
-    assert paths.turn_of(module.affine(prob, GRAPH, module.Params(decaying))) is None
+    prob = problem(5, 1)
+    assert paths.turn_of(update_of(DESGLD(0.01), prob, GRAPH)) == (0, 1)
+    decaying = DESGLD(Schedule(0.02, b=2.0, c=1.0, exponent=0.7))
+    assert paths.turn_of(update_of(decaying, prob, GRAPH)) is None
 
 
 @pytest.mark.parametrize(("by", "same"), [(1e-14, True), (1e-10, False), (np.inf, False)])
@@ -250,9 +263,7 @@ def test_updates_that_differ_by_rounding_alone_are_the_same(by, same):
 
 def test_ergodic_bias_is_that_of_many_runs():
     prob, chains, steps = problem(5, 1), 4000, 60
-    module = EXACT["de_sgld"]
-    params = build(module.Params, {"step_size": 0.02}, "")
-    path = _laws.of_versions(module, [prob], GRAPH, [params], START(1))
+    path = laws_of_versions([DESGLD(0.02)], [prob], GRAPH, START(1))
     exactly = {
         level: float(value[0])
         for level, value in scores.ergodic(path.averaged(steps), prob.posterior).items()
@@ -275,10 +286,9 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
     # x' = (1 - s h) x + sqrt(2 s) w has the variance 1 / (h (1 - s h / 2)), against 1 / h.
     h, target = 2.0, Gaussian(np.zeros(1), np.eye(1) / 2.0)
     prob = concord.problems.quadratic(H=[[[h]]], b=[[0.0]])
-    module, alone = EXACT["c_ula"], concord.network("no_edges", 1)
-    steps = [0.2, 0.1, 0.01]
-    params = [build(module.Params, {"step_size": s}, "") for s in steps]
-    path = _laws.of_versions(module, [prob] * 3, alone, params, START(1))
+    alone, steps = concord.network("no_edges", 1), [0.2, 0.1, 0.01]
+    samplers = [made("c_ula", step_size=s) for s in steps]
+    path = laws_of_versions(samplers, [prob] * 3, alone, START(1))
     seen = path.at([paths.FOREVER])
     found = scores.bias(seen.only(0), target)["worst"]
     wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
@@ -286,9 +296,8 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
 
 
 def test_a_law_that_diverges_scores_infinity():
-    prob, module = problem(5, 1), EXACT["de_sgld"]
-    params = [build(module.Params, {"step_size": s}, "") for s in (0.01, 1.0)]
-    path = _laws.of_versions(module, [prob] * 2, GRAPH, params, START(1))
+    prob, samplers = problem(5, 1), [DESGLD(0.01), DESGLD(4.0)]
+    path = laws_of_versions(samplers, [prob] * 2, GRAPH, START(1))
     for k in (200, 10**5):
         b2 = scores.bias(path.at([k]), prob.posterior)
         for level in scores.LEVELS:

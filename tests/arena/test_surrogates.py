@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
+from concord.arena.linearized import Linearized
 from concord.arena.surrogates import Coordinates
-from concord.metrics import _laws
-from concord.metrics._linearized import Linearized
+from concord.laws.law import laws_of_versions
 from concord.networks.own import network
-from concord.options import build
-from concord.plugins import plugin
 from concord.problems._fit import fit
 from concord.problems._quadratic import QuadraticProblem
+from concord.runs.run import ChosenSampler
 
 SAMPLERS = {
     "de_sgld": {"step_size": 0.1},
@@ -38,12 +37,11 @@ def test_small_systems_are_exact_where_they_may_be(kind, mean):
     if kind == "graph_gibbs" and mean:
         pytest.skip("colors in turn have no eigenvectors in common")
     problem, graph = problem_of(curved=not mean), network("grid", 6)
-    sampler = plugin("samplers", kind, "sampler")
-    params = [build(sampler.Params, SAMPLERS[kind], "sampler")] * 2
+    samplers = [ChosenSampler.parse({"kind": kind, **SAMPLERS[kind]}, "sampler").params] * 2
     positions = np.full(3, 0.5), np.diag([1.0, 1.0, 1.0])
-    own = _laws.of_versions(sampler, [problem] * 2, graph, params, positions)
-    surrogate = Coordinates(sampler, fit(problem), graph, params, positions, mean=mean)
-    mix = np.linalg.matrix_power(graph.metropolis().dense(), 2)
+    own = laws_of_versions(samplers, [problem] * 2, graph, positions)
+    surrogate = Coordinates(samplers, fit(problem), graph, positions, mean=mean)
+    mix = np.linalg.matrix_power(graph.matrix("metropolis"), 2)
     for read in (None, mix):
         for exact, found in zip(
             own.reading(read).at([1, 7, 40]), surrogate.reading(read).at([1, 7, 40]), strict=True
@@ -54,10 +52,9 @@ def test_small_systems_are_exact_where_they_may_be(kind, mean):
 @pytest.mark.parametrize("kind", sorted(SAMPLERS.keys() - {"graph_gibbs", "local_sgld"}))
 def test_linearized_laws_are_exact_on_gaussian_problems(kind):
     problem, graph = problem_of(curved=True), network("path", 6)
-    sampler = plugin("samplers", kind, "sampler")
-    params = [build(sampler.Params, SAMPLERS[kind], "sampler")]
+    samplers = [ChosenSampler.parse({"kind": kind, **SAMPLERS[kind]}, "sampler").params]
     positions = np.full(3, 0.5), np.eye(3)
-    own = _laws.of_versions(sampler, [problem], graph, params, positions)
-    found = Linearized(sampler, problem, graph, params, positions, fit(problem))
+    own = laws_of_versions(samplers, [problem], graph, positions)
+    found = Linearized(samplers, problem, graph, positions, fit(problem))
     for exact, other in zip(own.at([1, 7, 40]), found.at([1, 7, 40]), strict=True):
         np.testing.assert_allclose(other, exact, atol=1e-8)

@@ -11,9 +11,13 @@ import concord
 import tracking
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
-from concord.networks import topology
-from concord.samplers import admm, de_sghmc, de_sgld
-from concord.sampling.schedules import Schedule
+from concord.laws.law import update_of
+from concord.minibatches import Batches
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.samplers.admm import ADMM
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
 
 
 def always(affine: exact.Affine) -> exact.Update:
@@ -27,28 +31,33 @@ def quadratic(agents: int, dim: int, seed: int = 0):
     return concord.problems.quadratic(gram, 3 * rng.standard_normal((agents, dim)))
 
 
-# Samplers' updates, which the contract tests of samplers hold against their steps.
+def network(kind: str, agents: int) -> Network:
+    return Network(build_graph(kind, agents))
 
 
-def sgld(problem, graph, eta: float) -> exact.Affine:
-    return de_sgld.affine(problem, graph, de_sgld.Params(Schedule(eta))).at(0)
+def sgld(problem, network, eta: float, batches=None) -> exact.Affine:
+    return update_of(DESGLD(eta), problem, network, batches).at(0)
 
 
-def sghmc(problem, graph, eta: float, friction: float) -> exact.Affine:
-    params = de_sghmc.Params(Schedule(eta), friction=friction)
-    return de_sghmc.affine(problem, graph, params).at(0)
+def sghmc(problem, network, eta: float, friction: float) -> exact.Affine:
+    return update_of(DESGHMC(eta, friction), problem, network).at(0)
 
 
-def admms(problem, graph, rho: float, order: str = "simultaneous") -> exact.Affine:
-    params = admm.Params(penalty=rho, update_order=order)
-    return admm.affine(problem, graph, params).at(0)
+def admms(problem, network, rho: float) -> exact.Affine:
+    return update_of(ADMM(rho), problem, network).at(0)
+
+
+def at_zero(blocks: int, size: int) -> exact.Start:
+    """Return the start of blocks of which all but the positions are zero."""
+    total = blocks * size
+    return exact.Start(np.eye(total, size), np.zeros(total), np.zeros((total, total)))
 
 
 STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (admms, 1.5)}
 
 
 def test_compose_refuses_gradients_at_an_intermediate_state():
-    stage = sgld(quadratic(2, 1), topology.build("ring", 2), 0.1)
+    stage = sgld(quadratic(2, 1), network("ring", 2), 0.1, Batches(batch_size=1))
     with pytest.raises(ValueError, match="first stage"):
         exact.compose(exact.linear(np.eye(2)), stage)
 
@@ -85,13 +94,12 @@ def test_steps_that_change_with_time():
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     build, *options = STEPS[sampler]
-    affine = build(quadratic(4, 2, seed=1), topology.build("ring", 4), *options)
+    affine = build(quadratic(4, 2, seed=1), network("ring", 4), *options)
     mean, cov = exact.stationary(affine)
     np.testing.assert_allclose(affine.matrix @ mean + affine.offset, mean, atol=1e-10)
     lyapunov = affine.matrix @ cov @ affine.matrix.T + affine.noise
     np.testing.assert_allclose(lyapunov, cov, atol=1e-10 * np.abs(cov).max())
-    zero, blocks = exact.Start(0.0, 0.0), len(mean) // 8
-    start = exact.initial(4, 2, (1.0, 1.0), *[zero] * (blocks - 1))
+    start = exact.initial(4, 2, (1.0, 1.0), at_zero(len(mean) // 8, 8))
     law = paths.single(always(affine), start, 4, 2).law([3000])
     limit = exact.marginals(mean, cov, 4, 2)
     for late, final in zip(
@@ -124,7 +132,7 @@ def test_mini_batch_moments_agree_with_enumeration():
     eta, steps = 0.07, 4
     gram, shift = curvature.sum(axis=1)[:, None, None], slope.sum(axis=1)[:, None]
     problem = concord.problems.quadratic(gram, shift)
-    affine = sgld(problem, topology.build("ring", 2), eta)
+    affine = sgld(problem, network("ring", 2), eta, Batches(batch_size=1))
 
     def gradient_noise(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         # The estimate is 2 (a_j x - b_j) for a random point j, so xi = +-(e x - g) with these.
@@ -134,7 +142,7 @@ def test_mini_batch_moments_agree_with_enumeration():
 
     mean0, cov0 = exact.initial(2, 1, (0.5, 0.8))
     law = paths.single(always(affine), (mean0, cov0), 2, 1, gradient_noise).law([steps])
-    weights = topology.build("ring", 2).metropolis().dense()
+    weights = network("ring", 2).matrix("metropolis")
     means, seconds = [], []
     for batches in itertools.product(itertools.product((0, 1), repeat=2), repeat=steps):
         mean, cov = mean0, cov0
@@ -154,14 +162,14 @@ def test_mini_batch_moments_agree_with_enumeration():
 
 
 def test_noisy_gradients_need_a_gain():
-    affine = admms(quadratic(3, 1), topology.build("ring", 3), 1.0)
-    start = exact.initial(3, 1, (0.0, 1.0), exact.Start(0.0, 0.0))
+    affine = admms(quadratic(3, 1), network("ring", 3), 1.0)
+    start = exact.initial(3, 1, (0.0, 1.0), at_zero(2, 3))
     with pytest.raises(ValueError, match="gradient gain"):
         paths.single(always(affine), start, 3, 1, lambda mean, cov: cov).law([2])
 
 
 def test_divergence_is_a_result():
-    affine = sgld(quadratic(3, 2), topology.build("ring", 3), 50.0)
+    affine = sgld(quadratic(3, 2), network("ring", 3), 50.0)
     start = exact.initial(3, 2, (0.0, 1.0))
     target = Gaussian(np.zeros(2), np.eye(2))
     with warnings.catch_warnings():
@@ -183,7 +191,8 @@ def test_a_law_of_no_iteration_is_empty():
 
 def test_initial_moments_of_every_block():
     cov = np.array([[2.0, 0.5], [0.5, 1.0]])
-    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), exact.Start(0.0, 3.0))
+    start = at_zero(2, 6)._replace(noise=np.diag([0.0] * 6 + [9.0] * 6))
+    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), start)
     np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
     np.testing.assert_array_equal(spread[2:4, 2:4], cov)
     np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
@@ -197,7 +206,9 @@ def test_a_block_may_start_from_the_positions():
     rng = np.random.default_rng(4)
     factor, matrix, offset = rng.standard_normal((2, 2)), rng.standard_normal((6, 6)), [5.0, -1.0]
     positions = rng.standard_normal((3, 2)), factor @ factor.T
-    mean, cov = exact.initial(3, 2, positions, exact.Start(offset, 0.5, matrix))
+    whole, noise = np.vstack([np.eye(6), matrix]), np.diag([0.0] * 6 + [0.25] * 6)
+    start = exact.Start(whole, np.concatenate([np.zeros(6), np.tile(offset, 3)]), noise)
+    mean, cov = exact.initial(3, 2, positions, start)
     x0 = positions[0].ravel()
     np.testing.assert_allclose(mean, np.concatenate([x0, matrix @ x0 + np.tile(offset, 3)]))
     drawn = np.kron(np.eye(3), factor)
@@ -208,12 +219,12 @@ def test_a_block_may_start_from_the_positions():
 def test_gradient_tracking_from_the_gradients_of_the_start():
     """The law against the equations, agent by agent, of which each chain is given one number."""
     agents, dim, steps, eta = 4, 2, 3, 0.01
-    problem, graph = quadratic(agents, dim, seed=2), topology.build("ring", agents)
-    update = tracking.affine(problem, graph, tracking.Params(Schedule(eta)))
-    start = exact.initial(agents, dim, (0.5, 2.0), *update.auxiliary)
+    problem, ring = quadratic(agents, dim, seed=2), network("ring", agents)
+    update = update_of(tracking.Tracking(eta), problem, ring)
+    start = exact.initial(agents, dim, (0.5, 2.0), update.start)
     law = paths.single(update, start, agents, dim).law([0, steps])
 
-    weights, count = graph.metropolis().dense(), agents * dim * (steps + 1)
+    weights, count = ring.matrix("metropolis"), agents * dim * (steps + 1)
     drawn = np.vstack([np.zeros(count), np.eye(count)]).reshape(-1, steps + 1, agents, dim)
 
     def gradient(x):
@@ -256,13 +267,12 @@ def test_spectral_radius():
     assert exact.spectral_radius(np.diag([0.2, np.nan])) == np.inf
 
 
-@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
-@pytest.mark.parametrize(("kind", "conserved"), [("ring", 2), ("complete", 2), ("no_edges", 10)])
-def test_restriction_removes_what_d_admms_conserves(kind, conserved, order):
-    affine = admms(quadratic(5, 2), topology.build(kind, 5), 1.5, order)
+@pytest.mark.parametrize("kind", ["ring", "complete"])
+def test_restriction_removes_what_d_admms_conserves(kind):
+    affine = admms(quadratic(5, 2), network(kind, 5), 1.5)
     reduced, basis = exact.restrict(affine)
-    assert basis.shape == (20, 20 - conserved)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(20 - conserved), atol=1e-12)
+    assert basis.shape == (20, 18)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(18), atol=1e-12)
     # The subspace is invariant, and offset and noise stay inside.
     np.testing.assert_allclose(basis @ reduced.matrix, affine.matrix @ basis, atol=1e-11)
     np.testing.assert_allclose(basis @ reduced.offset, affine.offset, atol=1e-11)
@@ -295,7 +305,7 @@ def test_restriction_keeps_a_random_walk():
     np.testing.assert_allclose(basis[1], 0, atol=1e-15)
     assert exact.spectral_radius(reduced.matrix) == 1
     # Nothing conserved: nothing removed.
-    free = sgld(quadratic(3, 2), topology.build("ring", 3), 0.01)
+    free = sgld(quadratic(3, 2), network("ring", 3), 0.01)
     assert exact.restrict(free)[1].shape == (6, 6)
 
 
@@ -304,7 +314,7 @@ def test_largest_stable_step_of_the_complete_graph():
     # without edges 1 - eta h throughout, so eta < 2/h.
     problem = concord.problems.quadratic(np.full((3, 1, 1), 5.0), np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
-        graph = topology.build(kind, 3)
+        graph = network(kind, 3)
         for start in (1e-3, 1.0):
             step = exact.stable_limit(lambda eta, g=graph: sgld(problem, g, eta), start, 1e-6)
             assert step == pytest.approx(limit, rel=2e-6)
@@ -321,10 +331,11 @@ def test_stable_steps_out_of_reach():
 )
 def test_powers_go_where_the_recursion_goes(monkeypatch, conserved) -> None:
     """Over 5,000 iterations between two records; the numbers before are the same bytes."""
-    problem, graph = quadratic(4, 2), topology.build("ring", 4)
+    problem, graph = quadratic(4, 2), network("ring", 4)
     update = admms(problem, graph, 2.0) if conserved else sgld(problem, graph, 1e-3)
     blocks = len(update.offset) // 8 - 1
-    start = exact.initial(4, 2, (3.0, 2.0), *[exact.Start(0.0, 1.0)] * blocks)
+    wide = at_zero(1 + blocks, 8)._replace(noise=np.diag([0.0] * 8 + [1.0] * 8 * blocks))
+    start = exact.initial(4, 2, (3.0, 2.0), wide)
     record = [0, 1, 7, 5007, 5010]
 
     def law() -> exact.Law:

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import matrices
 import numpy as np
 import pytest
 
@@ -13,10 +14,9 @@ from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.conditions import network_under
 from concord.networks.moments import chances
+from concord.problems._quadratic import QuadraticProblem
 from concord.runs.run import ChosenSampler
 from concord.sampler import Positions, Sampler, langevin_noise
-from tests.laws import matrices
-from tests.laws.quadratics import Quadratics
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -81,13 +81,20 @@ CASES = [
 ]
 
 
+def drawn(agents: int, dim: int) -> QuadraticProblem:
+    """Return a problem drawn at random."""
+    rng = np.random.default_rng(3)
+    roots = rng.standard_normal((agents, dim, 2 * dim))
+    return QuadraticProblem(roots @ roots.swapaxes(1, 2) / 2, rng.standard_normal((agents, dim)))
+
+
 def read(
     kind: str, options: dict[str, Any], topology: str, batches: Any = None, **conditions: Any
 ) -> tuple[Any, Any, Any, StepReader]:
     """Return sampler, problem, network and its reader."""
     agents = 1 if topology == "single" else 5
     chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler")
-    problem = Quadratics.drawn(agents, 2)
+    problem = drawn(agents, 2)
     if topology == "single":
         topology = "no_edges"
     network = concord.network(topology, agents, **conditions)
@@ -188,7 +195,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     if kind == "admm" and on_loss != "reuse_last":
         return  # refused by the sampler
     chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler").params
-    problem = Quadratics.drawn(3, 1)
+    problem = drawn(3, 1)
     network = concord.network("star", 3, loss=LOSS, on_loss=on_loss, awake=awake)
     ways, steps, sleeps = 4, 2, 3 * (awake < 1)
     bits = np.array(list(np.ndindex((2,) * (steps * (ways + sleeps)))))
@@ -328,7 +335,7 @@ class Triggered(Sampler):
 
 @pytest.mark.parametrize("threshold", [1e-4, 1e-2, 1.0, 100.0, 1e4])
 def test_a_trigger_is_noticed_wherever_its_threshold_is(threshold: float) -> None:
-    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    problem, network = drawn(5, 2), concord.network("ring", 5)
     with pytest.raises(NoLaw, match="not affine"):
         StepReader(Triggered(threshold=threshold), problem, network).at(0)
 
@@ -346,7 +353,7 @@ class Alternating(Sampler):
 
 @pytest.mark.parametrize("period", [2, 5, 49, 1013])
 def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
-    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    problem, network = drawn(5, 2), concord.network("ring", 5)
     reader = StepReader(Alternating(period=period), problem, network)
     alone, mixing = np.eye(10), np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
     gram = exact.block_diagonal(problem.gram)
@@ -382,7 +389,7 @@ class Ageing(Sampler):
 
 
 def test_what_is_the_same_for_all_chains_is_followed() -> None:
-    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    problem, network = drawn(5, 2), concord.network("ring", 5)
     reader = StepReader(Ageing(), problem, network)
     for k in (7, 2, 0, 100):
         eta = 0.1 / min(k + 1, 4)
@@ -402,7 +409,7 @@ class Sleepy(Sampler):
 
 
 def test_chance_that_comes_late_is_noticed() -> None:
-    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    problem, network = drawn(5, 2), concord.network("ring", 5)
     with pytest.raises(NoLaw, match="later on"):
         StepReader(Sleepy(), problem, network).at(21)
 
@@ -416,7 +423,7 @@ class Twice(Sampler):
 
 
 def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
-    problem, network = Quadratics.drawn(5, 2), concord.network("ring", 5)
+    problem, network = drawn(5, 2), concord.network("ring", 5)
     mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
     same(StepReader(Twice(), problem, network).at(0).updates[0].matrix, mix @ mix)
     lossy = concord.network("ring", 5, loss=LOSS)
@@ -426,10 +433,35 @@ def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() ->
 
 def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
     chosen = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.02}, "sampler").params
-    problem = Quadratics.drawn(5, 2)
-    far = Quadratics(problem.gram, 1e8 * problem.shift)
+    problem = drawn(5, 2)
+    far = QuadraticProblem(problem.gram, 1e8 * problem.shift)
     network = concord.network("ring", 5)
     same(
         StepReader(chosen, far, network).at(0).updates[0].matrix,
         StepReader(chosen, problem, network).at(0).updates[0].matrix,
     )
+
+
+def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost() -> None:
+    problem, lossy = drawn(5, 2), concord.network("ring", 5, loss=LOSS)
+    with pytest.raises(NoLaw, match="does not send in every iteration"):
+        StepReader(Alternating(period=2), problem, lossy).at(0)
+
+
+class Adapt(Sampler):
+    """A user's sampler: agents move, and average then."""
+
+    step_size: float
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        x = x - self.step_size * problem.gradient(x) + langevin_noise(rng, self.step_size, x)
+        return Positions(network.mix("metropolis", x))
+
+
+def test_a_users_own_sampler_has_a_law() -> None:
+    problem = drawn(5, 2)
+    own = concord.law(Adapt(0.02), problem, "star", iterations=30)
+    same_law = concord.law("local_sgld", problem, "star", iterations=30, step_size=0.02)
+    same(own.cov, same_law.cov)
+    same(own.mean, same_law.mean)

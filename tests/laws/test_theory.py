@@ -6,11 +6,14 @@ import pytest
 import concord
 from concord.laws import exact, paths, theory
 from concord.laws.gaussian import w2
+from concord.laws.law import update_of
 from concord.laws.theory import gurbuzbalaban2021, tzikas2024
 from concord.laws.theory.gurbuzbalaban2021 import Setting
-from concord.networks import topology
-from concord.samplers import de_sghmc, de_sgld
-from concord.sampling.schedules import Schedule
+from concord.networks.graph import as_dense
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
 
 
 def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -20,15 +23,14 @@ def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def weights(kind: str, agents: int) -> np.ndarray:
-    return topology.build(kind, agents).metropolis().dense()
+    return as_dense(build_graph(kind, agents).metropolis())
 
 
-def update(module, gram: np.ndarray, shift: np.ndarray, kind: str, eta: float, **options):
+def update(sampler, gram: np.ndarray, shift: np.ndarray, kind: str, eta: float, **options):
     """Return a sampler's update on a network, and the posterior."""
     target = concord.problems.quadratic(gram, shift)
-    graph = topology.build(kind, len(shift))
-    params = module.Params(step_size=Schedule(eta), **options)
-    return module.affine(target, graph, params), target.posterior
+    network = Network(build_graph(kind, len(shift)))
+    return update_of(sampler(eta, **options), target, network), target.posterior
 
 
 def test_every_constant_of_one_scalar_agent_by_hand():
@@ -173,7 +175,7 @@ def test_bound_dominates_the_exact_law(kind, seed):
         Setting(gram, shift, np.linalg.eigvalsh(mixing), 1.0, 1.0), eta, k
     )
     assert result.holds
-    of_steps, posterior = update(de_sgld, gram, shift, kind, eta)
+    of_steps, posterior = update(DESGLD, gram, shift, kind, eta)
     start = exact.initial(agents, dim, (1.0, 1.0))
     law = paths.single(of_steps, start, agents, dim).law(k)
     distance = w2(law.mean, law.cov, posterior).mean(axis=1)
@@ -241,9 +243,9 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     agents, dim, eta, beta = 5, 2, 0.05, 1e-5
     gram, shift = problem(agents, dim, seed)
     size, friction = agents * dim, (1 - beta) / eta
-    of_steps, posterior = update(de_sghmc, gram, shift, kind, eta, friction=friction)
+    of_steps, posterior = update(DESGHMC, gram, shift, kind, eta, friction=friction)
     k = np.arange(300)
-    mean, cov = exact.initial(agents, dim, (1.0, 1.0), exact.Start(0.0, 0.0))
+    mean, cov = exact.initial(agents, dim, (1.0, 1.0), of_steps.start)
     law = paths.single(of_steps, (mean, cov), agents, dim).law(k)
     largest = 0.0
     for step in k:
@@ -354,7 +356,7 @@ def test_asymptotic_error_falls_at_least_as_remark3_says():
     steps = 1e-4 * 2.0 ** -np.arange(6)
     errors = []
     for eta in steps:
-        of_steps, posterior = update(de_sgld, gram, shift, "ring", eta)
+        of_steps, posterior = update(DESGLD, gram, shift, "ring", eta)
         law = exact.stationary(of_steps.at(0))
         means, covs, _, _ = exact.marginals(*law, 5, 2)
         errors.append(w2(means, covs, posterior).mean())
@@ -369,7 +371,7 @@ def test_asymptotic_error_falls_at_least_as_remark3_says():
     [("ring", 1.7013, 1.2361), ("complete", 1.2649, np.sqrt(6))],
 )
 def test_theorem3_gives_the_printed_example(kind, tau_graph, limit):
-    spectrum = topology.build(kind, 5).spectral()
+    spectrum = build_graph(kind, 5).spectrum()
     graph = spectrum["signless_max"], spectrum["algebraic_connectivity"]
     theorem = tzikas2024.theorem3(2.0, 2.0, *graph)
     assert theorem.tau_graph == pytest.approx(tau_graph, abs=1e-4)
@@ -397,7 +399,7 @@ def test_theorem3_rate_is_below_one_exactly_where_the_condition_holds():
 
 
 def test_theorem3_says_nothing_of_graphs_in_parts():
-    spectrum = topology.build("no_edges", 5).spectral()
+    spectrum = build_graph("no_edges", 5).spectrum()
     theorem = tzikas2024.theorem3(
         2.0, 2.0, spectrum["signless_max"], spectrum["algebraic_connectivity"]
     )

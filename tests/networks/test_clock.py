@@ -26,7 +26,9 @@ every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.nam
 class Timed:
     """What a sampler has done, and when, after each step, (1 + steps, chains, agents)."""
 
-    def __init__(self, kind, agents, sampler=SAMPLERS[0], steps=12, chains=3, problem=None, **happens):
+    def __init__(
+        self, kind, agents, sampler=SAMPLERS[0], steps=12, chains=3, problem=None, **happens
+    ):
         problem = problem or Regression(agents, 2)
         x0, net = start(problem, chains), network(kind, agents, **happens)
         net = net.start(x0, *(np.random.default_rng(seed) for seed in (4, 5)))
@@ -36,7 +38,10 @@ class Timed:
             parts = state.x, net.clock.seconds.T, net.clock.waited.T, net.activations, net.unicasts
             shape = chains, agents
             found.append(
-                [parts[0], *(np.broadcast_to(0 if part is None else part, shape) for part in parts[1:])]
+                [
+                    parts[0],
+                    *(np.broadcast_to(0 if part is None else part, shape) for part in parts[1:]),
+                ]
             )
 
         run(sampler, counted, net, x0, steps, np.random.default_rng(1), [note])
@@ -130,7 +135,9 @@ def test_a_step_takes_as_long_as_its_gradients():
     """Three local steps; minima as many as their solver's; without a barrier the first has one."""
     compute = {"seconds": 1.0}
     local = LocalSGLD(0.01, period=3)
-    assert (Timed("ring", 4, local, 5, compute=compute).seconds == 3 * np.arange(6)[:, None, None]).all()
+    assert (
+        Timed("ring", 4, local, 5, compute=compute).seconds == 3 * np.arange(6)[:, None, None]
+    ).all()
     found = Timed("ring", 4, ADMM(0.7), 2, problem=logistic(4), compute=compute)
     assert (found.seconds[-1] == 100).all() and (found.gradients == 100).all()
     free = Timed("ring", 4, local, 8, compute=compute, barrier=False, on_loss="reuse_last")

@@ -96,7 +96,9 @@ def test_its_size_is_in_the_bytes(kind, options, size):
 def test_what_leaves_nothing_out_changes_nothing(sampler, feedback):
     whole = {"kind": "top_k", "share": 1.0}
     net = network("ring", 5, compression=whole, error_feedback=feedback)
-    found, expected = (chain(sampler, Regression(5, 3), each, 40) for each in (net, network("ring", 5)))
+    found, expected = (
+        chain(sampler, Regression(5, 3), each, 40) for each in (net, network("ring", 5))
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
@@ -105,7 +107,9 @@ def test_far_from_zero_differences_are_what_is_left_to_send():
     problem = Quadratic(np.tile(np.eye(2) / 5, (5, 1, 1)), np.full((5, 2), 200.0))
     qsgd, ring = {"kind": "qsgd", "bits": 4}, network("ring", 5)
     spread = [
-        chain(sampler, problem, net, 300, x0=1000 + 0.1 * start(problem, 100))[100:].std(axis=2).mean()
+        chain(sampler, problem, net, 300, x0=1000 + 0.1 * start(problem, 100))[100:]
+        .std(axis=2)
+        .mean()
         for sampler, net in (
             (DESGLD(0.05), ring),
             (DESGLD(0.05), network("ring", 5, compression=qsgd)),

@@ -219,7 +219,11 @@ def test_noise_and_losses_have_the_variance_of_their_equation(policy):
 
 def test_feedback_sends_in_time_what_compression_leaves_out():
     """What was sent adds up to T x less what is still left out, which does not grow with T."""
-    few, x, off = Compression("top_k", share=0.1), np.random.default_rng(1).normal(size=(2, 4, 10)), {}
+    few, x, off = (
+        Compression("top_k", share=0.1),
+        np.random.default_rng(1).normal(size=(2, 4, 10)),
+        {},
+    )
     for feedback, iterations in ((True, 100), (True, 1000), (False, 100)):
         net = Network(RING, [Compress(few, feedback)]).start(x, np.random.default_rng(1))
         total = 0
@@ -299,7 +303,15 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
 @pytest.mark.parametrize(
     "happens",
     [
-        {"loss": {"kind": "gilbert_elliott", "rate": 1, "to_bad": 0.1, "to_good": 0.1, "direction": "link"}},
+        {
+            "loss": {
+                "kind": "gilbert_elliott",
+                "rate": 1,
+                "to_bad": 0.1,
+                "to_good": 0.1,
+                "direction": "link",
+            }
+        },
         {"delay": {"kind": "fixed", "iterations": 1}},
         {"barrier": False, "compute": {"seconds": 1.0}, "on_loss": "reuse_last"},
     ],

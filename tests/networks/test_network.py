@@ -176,9 +176,7 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
     net = started(Network(WHEEL, [Loss(0.5, "one_way")]), normal(200, 5, 3))
     net.begin(0)
     found, ways = net.difference(pairs, x), ways_of(WHEEL)
-    for c, (place, (i, j)) in itertools.product(
-        range(200), enumerate([(0, 1), (1, 0)])
-    ):
+    for c, (place, (i, j)) in itertools.product(range(200), enumerate([(0, 1), (1, 0)])):
         arrived = net.traffic.arrived[ways.index((pairs[c, i], pairs[c, j])), c]
         expected = x[c, i] - x[c, j] if arrived else np.zeros(3)
         np.testing.assert_array_equal(found[c, place], expected)
@@ -206,7 +204,6 @@ def test_a_server_averages():
     [
         (network("complete", 5), 20, 5),  # to each neighbor, or on the air
         (network("server", 5), 10, 10),  # up and down
-        (network("server", 5, average_by="ring_all_reduce"), 8, 8),  # along a ring 2 (N - 1)
     ],
 )
 def test_averages_of_all_are_the_same_and_their_prices_are_not(net, unicasts, broadcasts):

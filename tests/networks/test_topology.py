@@ -379,18 +379,12 @@ def test_one_weight_may_be_that_of_every_edge():
     np.testing.assert_allclose(diagonal, [0.4, *[0.9] * 6], atol=EXACT)
 
 
-@pytest.mark.parametrize("by", ["server", "ring_all_reduce"])
 @pytest.mark.parametrize("agents", [1, 2, 7])
-def test_weights_of_a_server_are_those_of_the_average(agents, by):
-    server = mixing_matrix(build("server", agents, average_by=by), "metropolis")
+def test_weights_of_a_server_are_those_of_the_average(agents):
+    server = mixing_matrix(build("server", agents), "metropolis")
     np.testing.assert_allclose(server, np.full((agents, agents), 1 / agents), atol=1e-15)
     complete = mixing_matrix(build("complete", agents), "metropolis")
     np.testing.assert_allclose(server, complete, rtol=0, atol=EXACT)
-
-
-def test_a_server_refuses_what_it_does_not_know():
-    with pytest.raises(ConcordError, match="average_by: 'ring' is not allowed; choose one of"):
-        build("server", 5, average_by="ring")
 
 
 @pytest.mark.parametrize("agents", [DENSE_AGENTS, DENSE_AGENTS + 1])
@@ -421,7 +415,10 @@ def test_ways_links_and_sums_over_them(graph):
     for way, back in enumerate(graph.way_back):
         assert (graph.links == graph.links[way]).nonzero()[0].tolist() == sorted({way, int(back)})
     values = np.arange(2.0 * len(ways)).reshape(-1, 2)
-    sent = [sum((values[w] for w, (_, j) in enumerate(ways) if j == a), np.zeros(2)) for a in range(graph.agents)]
+    sent = [
+        sum((values[w] for w, (_, j) in enumerate(ways) if j == a), np.zeros(2))
+        for a in range(graph.agents)
+    ]
     np.testing.assert_array_equal(graph.add_up_sent(values), np.reshape(sent, (-1, 2)))
     if ways:
         most = [max(values[w, 0] for w, other in enumerate(ways) if other[0] == i) for i, _ in ways]

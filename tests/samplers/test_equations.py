@@ -116,9 +116,7 @@ def test_de_sghmc(net):
 def test_de_sghmc_starts_with_normal_velocities():
     problem = Regression(4, 2)
     state = steps_of(DESGHMC(0.1, 1.0, initial_velocity_sd=2.0), problem, STAR, 0).states[0]
-    np.testing.assert_array_equal(
-        state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2))
-    )
+    np.testing.assert_array_equal(state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2)))
 
 
 @pytest.mark.parametrize("taken", ["with_likelihood", "after_mixing"])
@@ -304,7 +302,7 @@ def test_c_admm_finds_the_minimizer_and_alone_at_once():
 @pytest.mark.parametrize("gamma", [None, 0.02])
 def test_graph_gibbs(net, gamma):
     """Agents in the order of their colors, one by one, given what all others have by then."""
-    problem, n, rho, around = Regression(net.agents, 2), net.agents, 0.1, neighbors(net)
+    problem, rho, around = Regression(net.agents, 2), 0.1, neighbors(net)
     colors = color_agents(net.graph)
     assert (colors.sum(axis=0) == 1).all() and len(colors) <= net.degrees.max() + 1
     assert not any(own[i] and own[j] for own in colors for i, j in net.edges)

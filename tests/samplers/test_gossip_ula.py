@@ -159,7 +159,7 @@ def test_triggering_by_plain_loops(known):
     problem, n, alpha, beta, mu, delta, ticks = Regression(7, 2), 7, 0.01, 0.3, 0.9, 0.4, 300
     x0 = start(problem, 1)
     found = steps_of(GossipULA(alpha, beta, known=known, **TRIGGER), problem, RANDOM, ticks, x0=x0)
-    drawn, p = found.states[0], activity(RANDOM.graph)
+    drawn, p = found.states[1], activity(RANDOM.graph)
     pairs, noise = drawn.pairs[:, 0], n / np.sqrt(2) * drawn.normals[:, 0, 0]
     w, tau, sent = x0[0].copy(), [0] * n, [0] * n
     hat = list(w.copy()) if known == "start" else [None] * n

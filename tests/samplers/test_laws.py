@@ -66,7 +66,9 @@ def test_the_stationary_law_has_the_digits_of_the_table(name):
     digits = 5.1e-5  # half a unit of the last of four digits, and rounding
     np.testing.assert_allclose(found[0].ravel(), means, rtol=0, atol=digits)
     np.testing.assert_allclose(found[1].ravel(), variances, rtol=0, atol=digits)
-    np.testing.assert_allclose([part.item() for part in found[2:4]], average, rtol=0, atol=digits / 100)
+    np.testing.assert_allclose(
+        [part.item() for part in found[2:4]], average, rtol=0, atol=digits / 100
+    )
 
 
 @pytest.mark.parametrize(

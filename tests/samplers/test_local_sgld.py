@@ -29,7 +29,7 @@ def test_an_iteration_is_local_steps_and_an_average(net, communication):
                 noise = np.sqrt(0.4 / n) * common[c, 0] + np.sqrt(0.6) * own[c, i]
                 x[c, i] += -gamma * gradient + np.sqrt(2 * gamma) * noise
         averaging = np.ones(len(x)) if communication == 1 else rng.random(len(x)) < communication
-        x = np.array([weights @ each if now else each for each, now in zip(x, averaging)])
+        x = np.where(averaging[:, None, None] > 0, weights @ x, x)
         np.testing.assert_allclose(after, x, rtol=0, atol=EXACT)
 
 

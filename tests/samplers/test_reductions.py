@@ -1,5 +1,7 @@
 """What samplers reduce to: to C-ULA with one agent, to DE-SGLD, to Langevin chains apart."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,9 @@ def close(one, other, **given):
     np.testing.assert_allclose(one, other, **{"rtol": 1e-11, "atol": 1e-12, **given})
 
 
-@pytest.mark.parametrize("batches", [{}, {"batch_size": 3}, {"batch_size": 2, "batch_order": "epochs"}])
+@pytest.mark.parametrize(
+    "batches", [{}, {"batch_size": 3}, {"batch_size": 2, "batch_order": "epochs"}]
+)
 @pytest.mark.parametrize(
     "sampler",
     [
@@ -156,7 +160,7 @@ def test_without_noise_de_sgld_on_the_complete_graph_descends_the_average():
     """With one Hessian for all the average moves as gradient descent does."""
     problem = Quadratic(np.tile(np.eye(2) * 0.4, (4, 1, 1)), np.arange(8.0).reshape(4, 2))
     averages = chain(DESGLD(0.1), problem, network("complete", 4), rng=Still()).mean(axis=2)
-    for x, after in zip(averages, averages[1:], strict=False):
+    for x, after in itertools.pairwise(averages):
         close(after, x - 0.1 * (0.4 * x - problem.shift.mean(axis=0)))
     close(
         chain(SGD(0.1), Regression(1, 2), ALONE),
@@ -171,7 +175,7 @@ def test_without_edges_de_sgld_is_langevin_chains_apart(order, batch_size):
     problem, net = Regression(4, 3), Network(network("no_edges", 4).graph, order=order)
     found = chain(DESGLD(CONSTANT), problem, net, **({"batch_size": 2} if batch_size else {}))
     rng, agent = np.random.default_rng(1), np.arange(4)[:, None]
-    for x, after in zip(found, found[1:], strict=False):
+    for x, after in itertools.pairwise(found):
         gradient = np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
         if batch_size:
             rows = (rng.random((3, 4, 2)) * problem.counts[:, None]).astype(int)
@@ -198,7 +202,11 @@ def test_mini_batches_are_tracked_as_they_were_drawn():
 
 @pytest.mark.parametrize(
     "kind",
-    [{"kind": "qsgd", "bits": 3}, {"kind": "top_k", "share": 0.5}, {"kind": "rand_k", "share": 0.5}],
+    [
+        {"kind": "qsgd", "bits": 3},
+        {"kind": "top_k", "share": 0.5},
+        {"kind": "rand_k", "share": 0.5},
+    ],
     ids=lambda each: each["kind"],
 )
 def test_the_average_of_choco_does_not_depend_on_its_compression(kind):
@@ -206,5 +214,5 @@ def test_the_average_of_choco_does_not_depend_on_its_compression(kind):
     problem = Regression(5, 2)
     found = chain(CHOCOSGLD(0.02, Compression(**kind), 0.4), problem, RING, rng=Still())
     assert abs(found[1] - start(problem)).max() > 0.01
-    for x, after in zip(found, found[1:], strict=False):
+    for x, after in itertools.pairwise(found):
         close(after.mean(axis=1), (x - 0.02 * problem.gradient(x)).mean(axis=1))

@@ -152,8 +152,8 @@ NETWORKS = [  # whatever the problem
     *(
         (sampler, PARTS, {}, r"is not connected, so its agents cannot .*no_edges")
         for sampler in (
-            "de_sgld", "de_sghmc", "d_ula", "diging_sgld", "extra_sgld", "local_sgld", "graph_gibbs",
-            "admm", "push_sum_sgld", "choco_sgld", "de_psgld", "gossip_ula",
+            "de_sgld", "de_sghmc", "d_ula", "diging_sgld", "extra_sgld", "local_sgld",
+            "graph_gibbs", "admm", "push_sum_sgld", "choco_sgld", "de_psgld", "gossip_ula",
         )
     ),
     *(
@@ -168,13 +168,13 @@ NETWORKS = [  # whatever the problem
         ("de_sgld", DIRECTED, {"weights": f"{sums}_stochastic"}, f"^weights: {sums}_stochastic are")
         for sums in ("row", "column")
     ),
-    ("de_sgld", "ring", {"weights": "pairwise"}, "pairwise is for networks on which an agent hears"),
-    ("de_sgld", "star", {"weights": 0.5}, r"^weights: 0.5 gives an agent the weight -0\.5 on itself"),
+    ("de_sgld", "ring", {"weights": "pairwise"}, "pairwise is for networks on which an agent"),
+    ("de_sgld", "star", {"weights": 0.5}, r"^weights: 0.5 gives an agent the weight -0\.5 on"),
     ("de_sgld", "star", {"weights": "best_constant"}, "^weights: best_constant gives an agent the"),
     ("c_ula", network("ring", 3), {}, "cannot run on 3 agents; set agents to 1"),
     ("sgd", network("ring", 3), {}, "cannot run on 3 agents; set agents to 1"),
     ("local_sgld", LOSSY, {"renewal": 0.5}, "^renewal: 0.5 sends .* remove it, or remove network$"),
-    ("local_sgld", LOSSY, {"communication": 0.5}, "^communication: 0.5 sends .* use 1.0, or remove"),
+    ("local_sgld", LOSSY, {"communication": 0.5}, "^communication: 0.5 sends .* use 1.0, or rem"),
     ("push_sum_sgld", LOSSY, {}, "keep_own_weight leaves weights that are not column stochastic"),
     *(
         ("push_sum_sgld", network("ring", 4, on_loss="sender_keeps", **hides), {}, "push-sum divid")
@@ -205,11 +205,11 @@ NETWORKS = [  # whatever the problem
             {"compute": {"seconds": 1.0}, "barrier": False, "on_loss": "reuse_last"},
         )
     ),
-    ("gossip_ula", "ring", {"communication": "triggered"}, "^threshold, decay: a trigger needs bot"),
+    ("gossip_ula", "ring", {"communication": "triggered"}, "^threshold, decay: a trigger needs"),
     ("gossip_ula", "ring", {**TRIGGER, "decay": None}, "^threshold, decay: a trigger needs both"),
     ("gossip_ula", "ring", {"threshold": 1.0}, "^threshold, decay: .* nothing else takes them"),
     ("gossip_ula", "ring", {"known": "start"}, "^known: communication: always does not use start"),
-    ("gossip_ula", "ring", {**TRIGGER, "local_steps": 2}, "^local_steps: a trigger compares samples"),
+    ("gossip_ula", "ring", {**TRIGGER, "local_steps": 2}, "^local_steps: a trigger compares"),
     ("gossip_ula", "ring", {"local_steps": 0}, "^sampler.local_steps: 0 is not a positive integer"),
     ("dg_lmc", "server", {"coupling": [[[1.0, 2.0], [2.0, 4.0]]]}, "coupling: give one invertible"),
     ("dg_lmc", "server", {"coupling": [[[1.0]]]}, "coupling: give one invertible matrix of 2 rows"),
@@ -220,9 +220,24 @@ NETWORKS = [  # whatever the problem
 ]  # fmt: skip
 MISSING = [  # of a problem
     ("admm", "ring", {}, "admm minimizes each agent's potential, and Bare has no proximal step"),
-    ("dg_lmc", "server", {"particles": 2}, "Bare states no potentials, by which theta would be acc"),
-    ("d_ula", "ring", {"prior_gradient": "after_mixing"}, "Bare does not give its prior's gradient"),
-    ("qlsd", "server", {"renewal": 3}, "full gradients have no control variates; give a batch_size"),
+    (
+        "dg_lmc",
+        "server",
+        {"particles": 2},
+        "Bare states no potentials, by which theta would be acc",
+    ),
+    (
+        "d_ula",
+        "ring",
+        {"prior_gradient": "after_mixing"},
+        "Bare does not give its prior's gradient",
+    ),
+    (
+        "qlsd",
+        "server",
+        {"renewal": 3},
+        "full gradients have no control variates; give a batch_size",
+    ),
     ("qlsd", "server", {"memory_start": "mode"}, "needs a Gaussian posterior, which Bare has not"),
 ]
 
@@ -262,7 +277,7 @@ def test_what_samplers_refuse(sampler, problem, net, options, message):
         ("admm", KEPT, {}),
         ("gossip_ula", LOSSY, {}),
         ("gossip_ula", "ring", TRIGGER),
-        ("dg_lmc", {"kind": "server", "average_by": "ring_all_reduce"}, {}),
+        ("dg_lmc", "server", {}),
         ("dg_lmc", "server", {"coupling": [[[1.0, 0.0], [0.0, 1.0]]] * 4}),
         ("d_ula", "ring", {"prior_gradient": "after_mixing"}),
     ],
@@ -284,10 +299,6 @@ def test_options_of_mini_batches_and_orders_are_refused_where_they_have_no_meani
         with pytest.raises(ConcordError, match=message):
             ChosenSampler.parse(given, "sampler")
     late = Conditions(barrier=False, compute=ComputeTime(seconds=1.0), on_loss="reuse_last")
-    for kind, happens, message in (
-        ("ring", Conditions(awake=0.5), "on a network where vectors may not arrive; use simul"),
-        ("ring", late, "on a network where vectors may not arrive; use simultaneous, or remove"),
-        ("server", None, "on server, which averages at once; use simultaneous, or topology com"),
-    ):
-        with pytest.raises(ConcordError, match=f"^update_order: in_place has no meaning {message}"):
+    for kind, happens in (("ring", Conditions(awake=0.5)), ("ring", late), ("server", None)):
+        with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning where not"):
             network_under(network(kind, 4).graph, happens, order="in_place")

@@ -299,7 +299,10 @@ def test_dg_lmc_is_its_equations(rho, coupling, particles):
     ties = [A[i].T @ A[i] / rhos[i] for i in agents]
     Q = sum(ties)
     sampler = DGLMC(gamma, rho, local_steps=3, coupling=coupling, particles=particles)
-    found, rng = steps_of(sampler, problem, SERVER, 4, x0=start(problem, 20)), np.random.default_rng(1)
+    found, rng = (
+        steps_of(sampler, problem, SERVER, 4, x0=start(problem, 20)),
+        np.random.default_rng(1),
+    )
 
     def move(z, theta):
         w, new = rng.standard_normal(z.shape), np.empty_like(z)

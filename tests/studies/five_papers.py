@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from concord import metrics
+from concord import metrics, plugins
 from concord.datasets import fetch
 from concord.laws import exact
+from concord.laws.law import start_of, update_of
 from concord.metrics import stationary
-from concord.metrics._laws import start_of, update_of
 from concord.runs import measure, sample
 from concord.studies.config import load_config
 from concord.studies.study import Study
@@ -33,6 +33,7 @@ class Paper:
         resources.mkdir(exist_ok=True)
 
     def run(self, experiment, name):
+        plugins.use(self.study.path)
         run = self.study.run(experiment, name)
         for name in run.data_sets:
             path = self.resources / name / f"{name}.csv.gz"
@@ -68,7 +69,7 @@ class Paper:
 def moments(paper, experiment, name):
     """Return the problem and the stationary moments of a run's agents and average."""
     run, problem = paper.run(experiment, name)
-    update = update_of(run.sampler.module, problem, run.graph, run.sampler.params)
+    update = update_of(run.sampler.params, problem, run.network_of_agents)
     trace = SimpleNamespace(agent=np.arange(problem.agents))
     start = start_of(measure.measurement(run, problem, trace, paper.resources), update)
     limit = exact.limit(update.at(0), *start)

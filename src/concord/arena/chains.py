@@ -20,6 +20,7 @@ from concord import metrics
 from concord.arena import scores
 from concord.chains import Labels, sample_chains
 from concord.contracts import Predictive, Reference, WithReference, WithTests, reference_of
+from concord.fast import compile_steps
 from concord.metrics import Measurement
 from concord.networks.network import Network
 from concord.problem import Problem
@@ -148,8 +149,9 @@ class Chains:
     ) -> Trace:
         run = self._run
         options = f"{sampler}" if len(self._versions) > 1 else ""
+        shape = run.chains, self._network.agents, problem.dim
         trace = sample_chains(
-            sampler,
+            compile_steps(sampler, iterations[-1], shape),
             problem,
             self._network,
             batches=run.sampler.batches,

@@ -37,13 +37,33 @@ SECOND_LIMIT = 20
 class OfRun(Protocol):
     """What of a run its law depends on: ``metrics.Measurement`` has it."""
 
-    sampler: Any
-    problem: Any
-    network: Network
-    batches: Batches
-    initial: Any
-    iterations: int
-    trace: Any
+    @property
+    def sampler(self) -> Any:
+        """The sampler."""
+
+    @property
+    def problem(self) -> Any:
+        """The problem."""
+
+    @property
+    def network(self) -> Network:
+        """The network, before the first iteration."""
+
+    @property
+    def batches(self) -> Batches:
+        """The mini-batches."""
+
+    @property
+    def initial(self) -> Any:
+        """The law of x^(0)."""
+
+    @property
+    def iterations(self) -> int:
+        """The last iteration."""
+
+    @property
+    def trace(self) -> Any:
+        """What is recorded, and when."""
 
 
 def update_of(

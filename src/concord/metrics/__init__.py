@@ -26,7 +26,6 @@ from concord.contracts import (
     Label,
     Stream,
     declared,
-    offers,
 )
 from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, nearest, short

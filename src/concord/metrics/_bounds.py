@@ -31,7 +31,7 @@ def labels(theorem: str) -> dict[str, Label]:
     }
 
 
-def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
+def law_of(m: Measurement, theorem: str, sampler: type[Any], name: str) -> exact.Law:
     """Return the exact law of a run, or refuse one to which a theorem does not apply."""
     own: Any = m.sampler
     start, problem = m.initial.params, m.problem

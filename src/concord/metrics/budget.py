@@ -11,6 +11,7 @@ from concord.laws.gaussian import w2
 from concord.laws.law import start_of, update_of
 from concord.metrics import Measurement, Row, lacking, series
 from concord.problem import Quadratic
+from concord.sampler import Sampler
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
@@ -48,7 +49,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     for budget in BUDGETS:
         eta = np.log(np.sqrt(budget)) / (mu * budget)
         if isinstance(sampler, DESGLD):
-            chosen = replace(sampler, step_size=Schedule(eta))
+            chosen: Sampler = replace(sampler, step_size=Schedule(eta))
         else:
             root = float(np.sqrt(eta))
             chosen = replace(sampler, step_size=Schedule(root), friction=1 / root)

@@ -8,7 +8,7 @@ from concord.laws.theory import gurbuzbalaban2021
 from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.metrics._bounds import weights_spectrum
 from concord.problem import Quadratic
-from concord.samplers import de_sghmc
+from concord.samplers.de_sghmc import DESGHMC
 
 METRICS = with_values(
     *("lemma12.beta", "lemma12.(4.9)"),
@@ -24,13 +24,13 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     A ConcordError if the run is not what the lemma speaks of.
     """
-    params = m.sampler_params
+    sampler, batches = m.sampler, m.batches
     if (
-        not isinstance(params, de_sghmc.Params)
+        not isinstance(sampler, DESGHMC)
         or not isinstance(m.problem, Quadratic)
-        or params.update_order != "simultaneous"
+        or m.network.order != "simultaneous"
         or (spectrum := weights_spectrum(m)) is None
-        or (params.batch_scale, params.batch_pool) != ("data", "all")
+        or (batches.batch_scale, batches.batch_pool) != ("data", "all")
     ):
         raise lacking(
             "lemma12",
@@ -39,8 +39,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         )
     curvature = np.linalg.eigvalsh(m.problem.gram)
     found = gurbuzbalaban2021.lemma12(
-        params.step_size.initial,
-        params.friction,
+        sampler.step_size.initial,
+        sampler.friction,
         float(curvature.min()),
         float(curvature.max()),
         float(spectrum.min()),

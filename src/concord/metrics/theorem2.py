@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concord.laws.theory.gurbuzbalaban2021 import theorem2
 from concord.metrics import Measurement, Row
 from concord.metrics._bounds import labels, law_of, setting, tell, told
-from concord.samplers import de_sgld
+from concord.samplers.de_sgld import DESGLD
 
 HOLD = ("connected graph", "step size", "strong convexity", "contraction", "decay")
 METRICS = told(
@@ -23,6 +23,7 @@ LABELS = labels("theorem2")
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield what ``_bounds.tell`` tells of Theorem 2, refused to runs that it is not about."""
-    law, params = law_of(m, "theorem2", de_sgld.Params, "DE-SGLD"), m.sampler_params
-    found = theorem2(setting(m), params.step_size.initial, m.trace.draw)
+    law, sampler = law_of(m, "theorem2", DESGLD, "DE-SGLD"), m.sampler
+    assert isinstance(sampler, DESGLD)
+    found = theorem2(setting(m), sampler.step_size.initial, m.trace.draw)
     yield from tell(m, "theorem2", law, found)

@@ -149,6 +149,10 @@ class Graph:
         found = sparse.csr_array((entries, (rows, columns)), shape=shape)
         return found.toarray() if self.agents <= DENSE_AGENTS else found
 
+    def identity(self) -> Matrix:
+        """Return I, with entries of zero on the ways where it is sparse."""
+        return self.matrix(np.zeros(len(self.senders)), 1.0)
+
     @property
     def weighs_beyond_edges(self) -> bool:
         """Whether its own weights join agents that are no neighbors."""

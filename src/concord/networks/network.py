@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,12 +21,20 @@ from concord.networks.clock import Clock, ComputeTime, LinkTime
 from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
 from concord.networks.lanes import Lane
-from concord.networks.weights import fusion_matrix, mixing_matrix
-from concord.options import plain
+from concord.networks.weights import mixing_matrix
+from concord.options import Options, plain
 from concord.summary import Summarized
 
 OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
+
+
+class Ordered(Options):
+    """In which order agents move."""
+
+    update_order: Annotated[
+        Order, "agents move all at once, or one after another seeing neighbors that have moved"
+    ] = "simultaneous"
 
 
 class Network(Summarized):
@@ -65,12 +73,7 @@ class Network(Summarized):
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
         self.on_loss, self.order, self.barrier = on_loss, order, barrier
         self.compute, self.link = compute, link
-        if order == "in_place" and graph.server_messages is not None:
-            raise ConcordError(
-                f"update_order: in_place has no meaning on {graph.name}, which averages at once; "
-                "use simultaneous, or topology complete"
-            )
-        if order == "in_place" and not self.is_lossless:
+        if order == "in_place" and not (self.is_lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place has no meaning where not every agent hears each neighbor's "
                 "vector; use simultaneous, or a topology without a server and without network"
@@ -308,13 +311,13 @@ class Network(Summarized):
         charged, (chains, agents); None: all. size: bytes of a vector, one's own or the server's.
         """
         counted = self._once if senders is None else self._once * senders
-        self._add(counted, counted, size or self._vector_size(x))
+        self.add_sent(counted, counted, size or self._vector_size(x))
         share = np.full(self.agents, 1 / self.agents) if shares is None else shares
-        return (share @ x)[:, None]
+        return (share.astype(x.dtype, copy=False) @ x)[:, None]
 
     def announce(self, agents: np.ndarray) -> None:
         """Count that these agents, a mask (agents,), tell all neighbors where they are."""
-        self._add(self._copies * agents, self._once * agents, self.dim * 8)
+        self.add_sent(self._copies * agents, self._once * agents, self.dim * 8)
 
     def count_sent(
         self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
@@ -324,7 +327,7 @@ class Network(Summarized):
         sent, chain = said.copy(), np.arange(self.chains)[:, None]
         said[chain, agents] = vectors
         sent[chain, agents] = vectors if copies is None else copies
-        self._add(sent, said, size or self.dim * 8)
+        self.add_sent(sent, said, size or self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """State that only these agents, (chains, few), move in this iteration."""
@@ -354,11 +357,17 @@ class Network(Summarized):
             self._matrices[weights] = mixing_matrix(self.graph, weights)
         return self._matrices[weights]
 
-    def fusion(self, coefficient: float) -> Matrix:
-        """Return I - beta L, made once for as long as the coefficient stays."""
+    def fusion(self, coefficient: Any) -> Matrix:
+        """Return I - beta L, made once for as long as beta stays.
+
+        coefficient: beta; or several, (steps,), of few agents: (steps, agents, agents).
+        """
+        identity, laplacian = self._once_made("identity"), self.laplacian()
+        if isinstance(coefficient, np.ndarray):
+            return identity - coefficient[:, None, None] * laplacian
         key, matrix = self._matrices.get("fusion", (None, None))
         if key != coefficient:
-            matrix = fusion_matrix(self.graph, coefficient)
+            matrix = identity - coefficient * laplacian
             self._matrices["fusion"] = coefficient, matrix
         return matrix
 
@@ -394,9 +403,14 @@ class Network(Summarized):
             copies, once = copies * chains[:, None], once * chains[:, None]
         if vectors != 1:
             copies, once = copies * vectors, once * vectors
-        self._add(copies, once, size / vectors)
+        self.add_sent(copies, once, size / vectors)
 
-    def _add(self, unicasts: Any, broadcasts: Any, size: float) -> None:
+    def count_mixes(self, times: int, x: np.ndarray) -> None:
+        """Count that all agents have sent x so many times, where every vector arrives."""
+        self.add_sent(self._copies * times, self._once * times, x.shape[-1] * x.itemsize)
+
+    def add_sent(self, unicasts: Any, broadcasts: Any, size: float) -> None:
+        """Count vectors that agents have sent, of so many bytes each."""
         self.unicasts = self.unicasts + unicasts
         self.broadcasts = self.broadcasts + broadcasts
         self._step_bytes = self._step_bytes + broadcasts * size
@@ -405,22 +419,25 @@ class Network(Summarized):
     def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
         """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""
         graph = self.graph
-        if id(matrix) not in self._splits:
+        of, *split = self._splits.get(id(matrix), (None,))
+        if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            self._splits[id(matrix)] = matrix, *_split(graph, matrix)
-        _, diagonal, values, inbox = self._splits[id(matrix)]
+            split = [*_split(graph, matrix)]
+            self._splits[id(matrix)] = matrix, *split
+        diagonal, values, inbox = split
         ways, chains, dim = heard.shape
         total = (inbox @ heard.reshape(ways, chains * dim)).reshape(self.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
         if self.on_loss == "sender_keeps" and self.traffic is not None:
             lost = np.where(self.traffic.arrived, 0.0, values[:, None])
             mixed = mixed + graph.add_up_sent(lost).T[..., None] * x
-        return mixed
+        return mixed.astype(x.dtype, copy=False)
 
 
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
-    r"""Return :math:`\sum_j M_{ij} x_j` for x of shape (chains, agents, dim)."""
+    r"""Return :math:`\sum_j M_{ij} x_j`, of x's type, for x of shape (chains, agents, dim)."""
+    matrix = matrix.astype(x.dtype, copy=False)
     if isinstance(matrix, np.ndarray):
         total: np.ndarray = matrix @ x
         return total

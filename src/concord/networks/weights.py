@@ -47,7 +47,7 @@ def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
     """
     if weights in ("metropolis", "lazy_metropolis"):
         metropolis = graph.metropolis() if graph.weights is None else graph.weights
-        return metropolis if weights == "metropolis" else (metropolis + _identity(graph)) / 2
+        return metropolis if weights == "metropolis" else (metropolis + graph.identity()) / 2
     if not isinstance(weights, str):
         return fusion_matrix(graph, float(weights))
     if weights == "max_degree":
@@ -68,8 +68,4 @@ def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
 
 def fusion_matrix(graph: Graph, coefficient: float) -> Matrix:
     """Return I - beta L, which moves every agent by beta times what it is apart from neighbors."""
-    return _identity(graph) - coefficient * graph.laplacian()
-
-
-def _identity(graph: Graph) -> Matrix:
-    return graph.matrix(np.zeros(len(graph.senders)), 1.0)
+    return graph.identity() - coefficient * graph.laplacian()

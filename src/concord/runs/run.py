@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from concord.integrity import AGAIN
 from concord.io import dump_yaml, load_yaml
 from concord.minibatches import Batches
 from concord.networks.conditions import Conditions, network_under
-from concord.networks.network import Network, Order
+from concord.networks.network import Network, Order, Ordered
 from concord.networks.topology import ChosenTopology
 from concord.options import build, plain
 from concord.plugins import Chosen, location, plugin
@@ -85,15 +85,16 @@ class ChosenSampler(Chosen):
         self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
     ) -> None:
         """Take the options of mini-batches and the order; refuse others, and unsuited ones."""
-        known = [*_BATCHES] * self.module.takes_batches + ["update_order"] * self.module.takes_order
+        known = self.module.options().__struct_fields__
         for key in options:
             if key not in known:
-                fields = [*self.module.__struct_fields__, *known, *arguments]
-                raise ConcordError(f"{_key(where, key)}: unknown key; {nearest(key, fields)}")
+                raise ConcordError(
+                    f"{_key(where, key)}: unknown key; {nearest(key, [*known, *arguments])}"
+                )
         self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
         self.batches.check()
-        order = options.get("update_order", "simultaneous")
-        self.order: Order = build(UpdateOrder, order, _key(where, "update_order"))
+        order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
+        self.order: Order = build(Ordered, order, where).update_order
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""
@@ -114,9 +115,6 @@ def _key(where: str, key: str) -> str:
 
 
 _BATCHES = Batches.__struct_fields__
-UpdateOrder = Annotated[
-    Order, "agents move all at once, or one after another seeing neighbors that have moved"
-]
 
 
 @dataclass(frozen=True, eq=False)

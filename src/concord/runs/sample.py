@@ -6,6 +6,7 @@ import numpy as np
 
 from concord.chains import sample_chains
 from concord.errors import ConcordError
+from concord.fast import compile_steps
 from concord.integrity import Made
 from concord.problem import Problem
 from concord.provenance import code
@@ -44,8 +45,9 @@ def sample(
     """
     network = run.network_of_agents
     if run.chains:
+        shape = run.chains, network.agents, problem.dim
         return sample_chains(
-            run.sampler.params,
+            compile_steps(run.sampler.params, run.iterations, shape),
             problem,
             network,
             batches=run.sampler.batches,

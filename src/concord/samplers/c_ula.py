@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from concord.networks.network import Network
-from concord.sampler import Positions, Sampler, langevin_noise
+from concord.sampler import Coefficients, Positions, Sampler
 from concord.samplers.checks import check_single_agent
 from concord.sampling.schedules import Schedule
 
@@ -33,9 +33,15 @@ class CULA(Sampler):
         """Refuse a network: a centralized sampler holds all the data."""
         check_single_agent(network, self.name)
 
+    def coefficients(self, k: Any, network: Network) -> Coefficients:
+        """Return the identity, alpha and sqrt(2 alpha)."""
+        alpha = self.step_size(k)
+        return Coefficients(None, alpha, (2 * alpha) ** 0.5)
+
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return w - alpha grad U(w) + sqrt(2 alpha) v."""
-        x, alpha = state.x, self.step_size(k)
-        return Positions(x - alpha * problem.gradient(x) + langevin_noise(rng, alpha, x))
+        x, (_, alpha, sd) = state.x, self.coefficients(k, network)
+        moved = x - alpha * problem.gradient(x)
+        return Positions(moved + sd * rng.standard_normal(x.shape, dtype=x.dtype.type))

@@ -72,22 +72,11 @@ def check_lossless(network: Network, why: str) -> None:
         raise ConcordError(f"network: {why}; remove network")
 
 
-def check_server(network: Network, name: str, averages: bool = False) -> None:
-    """Refuse a network without a server, which one agent does not need.
-
-    averages: the sampler asks for averages over all agents only, which they can do by themselves.
-    """
-    messages = network.graph.server_messages
-    if network.agents == 1:
-        return
-    if messages is None:
+def check_server(network: Network, name: str) -> None:
+    """Refuse a network without a server, which one agent does not need."""
+    if network.agents > 1 and network.graph.server_messages is None:
         raise ConcordError(
             f"sampler {name} needs a server, which {network.graph.name} has not; use topology "
-            "server"
-        )
-    if not averages and set(messages.tolist()) != {2}:
-        raise ConcordError(
-            f"sampler {name} sends to the server what is no sum over all agents; use average_by: "
             "server"
         )
 

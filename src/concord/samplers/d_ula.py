@@ -14,14 +14,14 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.graph import Matrix
 from concord.networks.network import Network
-from concord.sampler import Positions, Sampler
+from concord.sampler import Coefficients, Positions, Sampler
 from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule
 
@@ -60,23 +60,26 @@ class DULA(Sampler):
                 "take prior_gradient: with_likelihood"
             )
 
+    def coefficients(self, k: Any, network: Network) -> Coefficients:
+        """Return I - beta L, alpha s and the standard deviation of the noise."""
+        alpha, factor = self.step_size(k), {"agents": network.agents, "one": 1}
+        variance = 2 * alpha * factor[self.noise_variance]
+        matrix = self.fusion_matrix(self.fusion(k), network)
+        return Coefficients(matrix, alpha * factor[self.gradient_scale], variance**0.5)
+
+    def fusion_matrix(self, beta: Any, network: Network) -> Matrix:
+        """Return I - beta L, of one beta or several."""
+        return network.fusion(beta)
+
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return w - beta L w - alpha s grad f(w) + sqrt(2 alpha) v."""
-        x, alpha = state.x, self.step_size(k)
-        factor = {"agents": network.agents, "one": 1}
-        gain = alpha * factor[self.gradient_scale]
-        sd = sqrt(2 * alpha * factor[self.noise_variance])
-        gradient = problem.gradient(x)
-        move = sd * rng.standard_normal(x.shape, dtype=x.dtype.type) - gain * gradient
-        new = self.fuse(x, self.fusion(k), move, network)
+        x, (matrix, gain, sd) = state.x, self.coefficients(k, network)
+        move = -gain * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
+        new = network.mix(matrix, x, plus=move)
         if (
             self.prior_gradient == "after_mixing"
         ):  # the gradient has the prior's part at x: exchange it
             new = new + gain * (problem.prior_gradient(x) - problem.prior_gradient(new - move))
         return Positions(new)
-
-    def fuse(self, x: np.ndarray, beta: float, move: np.ndarray, network: Network) -> np.ndarray:
-        """Return x - beta L x + move."""
-        return network.mix(network.fusion(beta), x, plus=move)

@@ -59,7 +59,8 @@ class DESGHMC(Sampler):
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Return the state at x0, with velocities drawn from rng."""
-        return State(x0, self.initial_velocity_sd * rng.standard_normal(x0.shape))
+        v = self.initial_velocity_sd * rng.standard_normal(x0.shape)
+        return State(x0, v.astype(x0.dtype, copy=False))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator

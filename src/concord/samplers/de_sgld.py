@@ -17,7 +17,7 @@ import numpy as np
 
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Positions, Sampler, langevin_noise
+from concord.sampler import Coefficients, Positions, Sampler
 from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
@@ -35,10 +35,15 @@ class DESGLD(Sampler):
         """Refuse a network in parts, and weights that do not suit it."""
         check_mixing(network, self.weights)
 
+    def coefficients(self, k: Any, network: Network) -> Coefficients:
+        """Return W, eta and sqrt(2 eta)."""
+        eta = self.step_size(k)
+        return Coefficients(network.matrix(self.weights), eta, (2 * eta) ** 0.5)
+
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return W x - eta grad f(x) + sqrt(2 eta) w."""
-        x, eta = state.x, self.step_size(k)
-        move = -eta * problem.gradient(x) + langevin_noise(rng, eta, x)
-        return Positions(network.mix(self.weights, x, plus=move))
+        x, (weights, eta, sd) = state.x, self.coefficients(k, network)
+        move = -eta * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
+        return Positions(network.mix(weights, x, plus=move))

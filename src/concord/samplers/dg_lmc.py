@@ -101,7 +101,7 @@ class DGLMC(Sampler):
 
     def check(self, problem: Any, network: Network) -> None:
         """Refuse a network without a server, and tolerances of other agents."""
-        check_server(network, "dg_lmc", averages=True)
+        check_server(network, "dg_lmc")
         if isinstance(self.tolerance, tuple) and len(self.tolerance) != network.agents:
             raise ConcordError(
                 f"tolerance: there are {len(self.tolerance)} for {network.agents} agents; give one "

@@ -159,10 +159,10 @@ class GossipULA(Sampler):
         communicated = x0 if self.known == "start" else np.full_like(x0, np.inf)
         return State(x0, communicated, np.zeros(x0.shape[:2]), pairs, normals)
 
-    def _draw_ticks(
+    def draw_ticks(
         self, state: State, k: int, network: Network, rng: np.random.Generator
     ) -> tuple[State, int]:
-        """Return the state with what is drawn of tick k, which it draws if need be, and its place."""
+        """Return the state with what is drawn of tick k, drawing it if need be, and its place."""
         (chains, _, dim), steps = state.x.shape, self.local_steps or 1
         ticks = count_steps_ahead(rng, 2 * chains * dim * steps, NORMALS_PER_DRAW)
         tick = k % ticks
@@ -176,7 +176,7 @@ class GossipULA(Sampler):
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Return the state after a tick, in which a pair of each chain has moved."""
-        state, tick = self._draw_ticks(state, k, network, rng)
+        state, tick = self.draw_ticks(state, k, network, rng)
         x, agents = state.x, network.agents
         chains = np.arange(len(x))[:, None]
         pair, normals = state.pairs[tick], state.normals[tick]

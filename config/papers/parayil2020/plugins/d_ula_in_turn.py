@@ -34,17 +34,18 @@ class DULAInTurn(DULA):
             network, "d_ula_in_turn takes one neighbor after another, and needs them all"
         )
 
-    def fuse(self, x: np.ndarray, beta: float, move: np.ndarray, network: Network) -> np.ndarray:
-        """Return x after the moves towards all neighbors, plus a move."""
-        return network.mix(in_turn_weights(network.graph, beta), x, plus=move)
+    def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
+        """Return the matrix of the moves towards all neighbors, of one beta or several."""
+        return in_turn_weights(network.graph, beta)
 
 
-def in_turn_weights(graph: Graph, beta: float) -> np.ndarray:
-    """Return the matrix of neighbors in turn, (agents, agents), whose rows sum to one.
+def in_turn_weights(graph: Graph, beta: Any) -> np.ndarray:
+    """Return the matrix of neighbors in turn, whose rows sum to one; of several beta a stack.
 
     An agent's weight shrinks by 1 - beta with each neighbor that it moves towards afterwards.
     """
     once, later = _moves(graph)
+    beta = np.asarray(beta)[..., None, None]
     return (beta * once + np.eye(graph.agents)) * (1 - beta) ** later
 
 

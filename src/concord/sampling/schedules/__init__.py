@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from concord.errors import ConcordError, short
 from concord.options import HUGEST, TINIEST, Positive, build
 from concord.plugins import Chosen, kinds
@@ -70,8 +72,8 @@ class Schedule:
                 )
         return schedule
 
-    def __call__(self, k: int) -> float:
-        """Return the value used by step k; the first step has k = 0."""
+    def __call__(self, k: Any) -> Any:
+        """Return the value used by step k, or by several, (steps,); the first step has k = 0."""
         return self.a / (self.b + self.c * k) ** self.exponent
 
     @property
@@ -126,8 +128,10 @@ class Other(Schedule):
         super().__init__(math.nan)
         self.form, self.function = form, function
 
-    def __call__(self, k: int) -> float:
-        """Return the value used by step k."""
+    def __call__(self, k: Any) -> Any:
+        """Return the value used by step k, or by several, (steps,)."""
+        if isinstance(k, np.ndarray):
+            return np.array([float(self.function(one)) for one in k.tolist()])
         return float(self.function(k))
 
     def __repr__(self) -> str:

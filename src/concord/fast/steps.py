@@ -1,0 +1,202 @@
+"""Samplers whose steps are compiled: which of them, on what, and what a call of theirs counts.
+
+Compiled are the steps of samplers that state their ``Coefficients``, and of gossip ULA; of
+quadratic potentials and tied mixtures with all of their points, of few agents and chains, and
+where every vector arrives at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from concord.fast import kernels
+from concord.networks.graph import DENSE_AGENTS
+from concord.networks.network import Network
+from concord.problem import CountedProblem
+from concord.record import FINITE_RANGE
+from concord.sampler import Positions
+
+# Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
+SMALL, UNROLLED = 1 << 13, 8
+# Steps from which on a call pays, those that it takes at most, and entries of their matrices.
+FEWEST, MOST, ENTRIES = 4, 1000, 1 << 18
+
+GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
+QUADRATIC = "concord.problems._quadratic.QuadraticProblem.gradient"
+MIXTURE = "concord.problems.kinds.tied_mixture.TiedMixture.gradient"
+
+Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which one is None
+
+
+class CompiledSampler:
+    """A sampler of the same chains, of which several steps are taken at once where they can be."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self._several: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the sampler itself has."""
+        return getattr(self.sampler, name)
+
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: np.random.Generator
+    ) -> Any:
+        """Return the sampler's state at x0, whose steps are compiled if that is possible."""
+        self._several = None
+        quiet = network.is_lossless and not network.keeps_time and network.order == "simultaneous"
+        few = x0.size <= SMALL and network.agents <= DENSE_AGENTS and x0.dtype == np.float64
+        tables = tables_of(problem.problem, len(x0))
+        if quiet and few and tables is not None and isinstance(rng, np.random.Generator):
+            if _states_step(self.sampler):
+                self._several = _Langevin(self.sampler, network.agents, tables)
+            elif _method(self.sampler, "step") == GOSSIP and self.sampler.local_steps is None:
+                self._several = _Gossip(self.sampler, tables)
+        return self.sampler.init(x0, problem, network, rng)
+
+    def multi_step(
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+    ) -> tuple[Any, int]:
+        """Return the state after some steps from k on, and how many: at most ``most``, or none.
+
+        It ends with the first in which a chain leaves the finite range.
+        """
+        if self._several is None or most < FEWEST:
+            return state, 0
+        return self._several(state, k, min(most, MOST), problem, network, rng)
+
+
+def _states_step(sampler: Any) -> bool:
+    """Tell whether a sampler's step is the one that its coefficients state."""
+    for kind in type(sampler).__mro__:
+        if "coefficients" in vars(kind):
+            return getattr(sampler, "prior_gradient", "with_likelihood") == "with_likelihood"
+        if "step" in vars(kind):  # of a kind of it that states none
+            return False
+    return False
+
+
+def _method(one: Any, name: str) -> str:
+    """Return where a method is from, by name: what is imported here is code of every run."""
+    method = getattr(type(one), name, None)
+    return f"{getattr(method, '__module__', '')}.{getattr(method, '__qualname__', '')}"
+
+
+def tables_of(problem: Any, chains: int) -> Tables | None:
+    """Return what kernels compute a problem's gradients from; None where there is no kernel."""
+    if _method(problem, "gradient") == QUADRATIC:
+        return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None
+    sets = getattr(problem, "sets", [problem])
+    if _method(sets[0], "gradient") != MIXTURE:
+        return None
+    each = [sets[chain % len(sets)] for chain in range(chains)]
+    points = np.concatenate([one.points for one in each]).T.copy()
+    totals = np.concatenate([one._totals for one in each]).T.copy()
+    params = sets[0].params
+    prior = 1 / np.array(params.prior_variances) / problem.agents
+    model = np.array([params.second_mean != "theta_2", 1 / params.variance, *prior])
+    return None, (points, totals, model)
+
+
+def _dims(dim: int) -> Any:
+    """Return what has the length of a dimension: a tuple, which is compiled in, or an array."""
+    return (0,) * dim if dim <= UNROLLED else np.zeros(dim)
+
+
+class _Langevin:
+    """Takes several steps x' = M x - gain grad f(x) + sd w."""
+
+    def __init__(self, sampler: Any, agents: int, tables: Tables) -> None:
+        self._sampler, self._tables, self._identity = sampler, tables, np.eye(agents)
+        self._rows: tuple[Any, Any] = (None, None)  # of the last matrix
+
+    def __call__(
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+    ) -> tuple[Any, int]:
+        many = min(most, ENTRIES // network.agents**2)
+        matrix, gain, sd = self._sampler.coefficients(np.arange(k, k + many), network)
+        weights = self._identity if matrix is None else matrix
+        if self._rows[0] is not weights:
+            self._rows = weights, _by_rows(weights)
+        rows, values = self._rows[1]
+        x, spare = state.x.copy(), np.empty(state.x.shape)
+        taken = kernels.take_langevin_steps(
+            *(x, spare, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
+            *(_dims(x.shape[2]), FINITE_RANGE),
+        )
+        if matrix is not None:
+            network.count_mixes(taken, x)
+        problem.pay(taken)
+        problem.settle(None)
+        return Positions(spare if taken % 2 else x), taken
+
+
+def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return where entries begin by rows, their columns, and their values, (steps, entries)."""
+    stack = matrices.reshape(-1, *matrices.shape[-2:])
+    rows, columns = np.nonzero((stack != 0).any(axis=0))
+    starts = np.searchsorted(rows, np.arange(stack.shape[1] + 1))
+    return (starts, columns), np.ascontiguousarray(stack[:, rows, columns])
+
+
+class _Gossip:
+    """Takes several ticks of gossip ULA."""
+
+    def __init__(self, sampler: Any, tables: Tables) -> None:
+        self._sampler, self._tables, self._levels = sampler, tables, np.empty(0)
+
+    def __call__(
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+    ) -> tuple[Any, int]:
+        sampler, graph = self._sampler, network.graph
+        state, tick = sampler.draw_ticks(state, k, network, _Normals(rng))
+        ticks = slice(tick, min(tick + most, len(state.pairs)))
+        steps = np.arange(k, k + ticks.stop - tick)
+        alpha, beta = sampler.step_size(steps), sampler.fusion(steps)
+        amounts = (
+            *(sampler.gradient_weights(graph), alpha, network.agents * np.sqrt(alpha)),
+            beta if sampler.communication != "never" else beta[:0],
+        )
+        triggered = sampler.communication == "triggered"
+        x, dim = state.x.copy(), state.x.shape[2]
+        known, times = x[:0], x[0, :0]
+        if triggered:
+            known, times = state.communicated.copy(), state.activations.copy()
+            if len(self._levels) <= k + len(steps):  # the most that an agent has been active
+                numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
+                self._levels = sampler.threshold * numbers**-sampler.decay
+        counts = np.zeros((2, *x.shape[:2]), dtype=np.int64)
+        taken = kernels.take_gossip_ticks(
+            *(x, (state.pairs[ticks], state.normals[ticks, 0]), amounts),
+            *((known, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
+        )
+        active, told = counts
+        if sampler.communication == "always":
+            network.add_sent(active, active, dim * 8)
+        elif triggered:
+            network.add_sent(told * graph.degrees, told, dim * 8)
+        problem.pay(active)
+        network.active = active
+        network.end(k, problem.settle(None))
+        if triggered:
+            state = state._replace(communicated=known, activations=times)
+        return state._replace(x=x), taken
+
+
+class _Normals:
+    """A generator whose normal numbers compiled code draws, in less time."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the generator draws."""
+        return getattr(self._rng, name)
+
+    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return normal numbers of double precision, the next of the generator."""
+        out = np.empty(shape)
+        kernels.fill_normals(self._rng, out.reshape(-1))
+        return out

@@ -1,0 +1,177 @@
+"""A run's chains: the loop that all advance in, blocks, spans, and the streams they draw from."""
+
+import itertools
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from concord.chains import Labels, sample_chains
+from concord.loop import run
+from concord.minibatches import Batches
+from concord.networks.own import network
+from concord.problem import CountedProblem
+from concord.record import Record
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.extra_sgld import EXTRASGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.sampling import streams
+from concord.sampling.initial import Law
+from concord.sampling.streams import CHAINS_PER_BLOCK, generator
+from steps import Regression, start
+
+LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
+RING = network("ring", 4)
+LOSSY = network("ring", 4, loss=LOSS, awake=0.8, noise=0.1, compute={"seconds": 1.0, "spread": 0.5})
+NAMES = Labels("paper", "problem", "experiment", "run")
+
+
+def sample(sampler=None, net=RING, chains=7, iterations=6, seed=1, labels=NAMES, **given):
+    return sample_chains(
+        sampler or DESGLD(0.02), Regression(4, 2), net, law=Law("normal"), record=Record(),
+        chains=chains, iterations=iterations, seed=seed, labels=labels, **given,
+    )  # fmt: skip
+
+
+def same(one, other, chains=slice(None)):
+    """Tell whether two traces hold the same, but for the chains of the first."""
+    assert one.variables.keys() == other.variables.keys()
+    for name, (dims, values) in one.variables.items():
+        chosen = values[chains] if dims[0] == "chain" else values
+        if not np.array_equal(chosen, other[name]):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("net", [RING, LOSSY], ids=["lossless", "lossy"])
+@pytest.mark.parametrize("batches", [None, Batches(batch_size=2, batch_order="epochs")])
+@pytest.mark.parametrize("sampler", [DESGLD(0.02), GossipULA(0.01)], ids=["de_sgld", "gossip"])
+def test_a_chain_is_the_same_whichever_others_there_are(sampler, batches, net):
+    """In blocks of fifty: of 130 chains, the first 70, and spans of whole blocks."""
+    if isinstance(sampler, GossipULA) and (batches or net is LOSSY):
+        return
+    given = {"sampler": sampler, "net": net, "batches": batches}
+    whole = sample(chains=130, **given)
+    assert whole.chains == 130 and CHAINS_PER_BLOCK == 50
+    assert same(whole, sample(chains=130, span=(50, 130), **given), slice(50, 130))
+    assert same(whole, sample(chains=130, span=(100, 130), **given), slice(100, 130))
+    few = sample(chains=100, span=(50, 100), **given)
+    assert same(whole, few, slice(50, 100))
+    assert len(np.unique(whole["x"][:, -1, 0, 0])) == 130  # and all are others
+
+
+def test_a_run_is_the_loop_from_streams_of_these_names():
+    problem, x0 = Regression(4, 2), generator(1, "initial", "paper", "problem")
+    x0 = x0.standard_normal((70, 4, 2))
+    trace = sample(net=LOSSY, chains=70)
+    np.testing.assert_array_equal(trace["x"][:, 0], x0)
+    for first in (0, 50):
+        later = [first] if first else []
+        block = x0[first : first + 50]
+        arrivals, times = (
+            generator(1, what, "paper", "problem", *later) for what in ("network", "clock")
+        )
+        noise = generator(1, "noise", "paper", "experiment", "run", *later)
+        state = run(DESGLD(0.02), problem, LOSSY.start(block, arrivals, times), block, 6, noise)
+        np.testing.assert_array_equal(trace["x"][first : first + 50, -1], state.x)
+
+
+def test_what_runs_share():
+    """Starts and faults are the problem's, the noise the run's."""
+    one, other = (sample(net=LOSSY, labels=NAMES._replace(run=name)) for name in ("run", "other"))
+    assert (one["x"][:, 0] == other["x"][:, 0]).all() and (one["x"][:, 1] != other["x"][:, 1]).any()
+    assert (one["activations"] == other["activations"]).all()
+    assert (one["seconds"] == other["seconds"]).all()
+    by_extra = sample(EXTRASGLD(0.02), LOSSY)
+    assert (by_extra["x"][:, 0] == one["x"][:, 0]).all()
+    assert (by_extra["activations"] == one["activations"]).all()
+    for changed in ({"labels": NAMES._replace(problem="b")}, {"seed": 2}):
+        assert (sample(net=LOSSY, **changed)["x"][:, 0] != one["x"][:, 0]).all()
+
+
+def test_problems_of_each_block_and_what_is_asked_of_them():
+    class Each(Regression):
+        asked: ClassVar[list[int]] = []
+
+        def from_chain(self, first):
+            Each.asked.append(first)
+            return self
+
+    sample_chains(
+        DESGLD(0.02), Each(4, 2), RING, law=Law("normal"), record=Record(), chains=120,
+        iterations=1, seed=1, labels=NAMES,
+    )  # fmt: skip
+    assert Each.asked == [0, 50, 100]
+
+
+class Interrupted(DESGLD):
+    """DE-SGLD with a key pressed in the fourth step of its second block, or of its first."""
+
+    calls = itertools.count()
+    at = 9
+
+    def step(self, *given):
+        if next(Interrupted.calls) == Interrupted.at:
+            raise KeyboardInterrupt
+        return super().step(*given)
+
+
+@pytest.mark.parametrize(("at", "chains", "last"), [(9, 50, 6), (3, 50, 3)])
+def test_an_interrupt_leaves_what_is_there(at, chains, last, capsys):
+    Interrupted.calls, Interrupted.at = itertools.count(), at
+    trace = sample(Interrupted(0.02), chains=70, keep=True)
+    assert (trace.chains, trace.draw[-1]) == (chains, last)
+    whole = sample(chains=70)["x"]
+    np.testing.assert_array_equal(trace["x"], whole[:50, : last + 1])
+    assert f"here are 50 of 70 chains, to iteration {last} of 6" in capsys.readouterr().err
+    Interrupted.calls = itertools.count()
+    with pytest.raises(KeyboardInterrupt):
+        sample(Interrupted(0.02), chains=70)
+
+
+# The loop
+
+
+def test_callbacks_are_told_of_every_state_and_the_last_is_returned():
+    problem, x0, seen = Regression(4, 2), start(Regression(4, 2)), []
+    rng = np.random.default_rng(1)
+    last = run(DESGLD(0.02), problem, RING.start(x0), x0, 4, rng, [lambda *each: seen.append(each)])
+    assert [k for k, _ in seen] == [0, 1, 2, 3, 4] and seen[-1][1] is last
+    assert seen[0][1].x is x0
+
+
+def test_starts_are_not_charged_and_each_step_is():
+    class Starting(DESGLD):
+        def init(self, x0, problem, net, rng):
+            problem.gradient(x0)
+            return super().init(x0, problem, net, rng)
+
+    problem, x0 = Regression(4, 2), start(Regression(4, 2))
+    counted = CountedProblem(problem, 3)
+    run(Starting(0.02), counted, RING.start(x0), x0, 4, np.random.default_rng(1))
+    assert counted.total.tolist() == [4] * 4 and counted.gradients == 0
+
+
+def test_a_counted_problem_counts_what_is_asked():
+    """A product with a Hessian is worth two, a minimum what its solver says, one each of a few."""
+    problem, x = Regression(4, 2), start(Regression(4, 2))
+    counted, few = CountedProblem(problem, 3), np.array([[0, 1], [2, 3], [0, 2]])
+    np.testing.assert_array_equal(counted.gradient(x), problem.gradient(x))
+    assert counted.take() == 1 and counted.take() == 0
+    counted.hessian_product(x, x)
+    counted.minimize(x, np.ones(4), x)
+    assert counted.take() == 3
+    chosen = x[np.arange(3)[:, None], few]
+    found = counted.gradient_of(few, chosen)
+    np.testing.assert_allclose(found, problem.gradient(x)[np.arange(3)[:, None], few])
+    asked = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])
+    np.testing.assert_array_equal(counted.gradients, asked)
+    awake = np.array([[True, False, True, True]] * 3)
+    np.testing.assert_array_equal(counted.settle(awake), asked * awake)
+    np.testing.assert_array_equal(counted.total, asked * awake)
+    counted.full_gradient(x, np.array([True, False, True]))
+    np.testing.assert_array_equal(counted.take(), [[1], [0], [1]])
+
+
+def test_seeds_are_numbers_or_fresh():
+    assert streams.seed_of(5) == 5 and streams.seed_of(None) != streams.seed_of(None)
