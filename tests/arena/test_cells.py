@@ -80,7 +80,7 @@ def test_entries_of_a_task_share_its_problems(study):
     one, other, elsewhere = (cells.task_of(run, Path()) for run in runs)
     assert one.problems is other.problems is elsewhere.problems
     assert one.kept is other.kept
-    assert (one.topology.name, elsewhere.topology.name) == ("ring", "directed_ring")
+    assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
     for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
         one = cells.task_of(runs[0], Path())
         found = cells.task_of(replace(runs[0], **changes), Path())

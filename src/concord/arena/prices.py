@@ -105,8 +105,10 @@ def _count(
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
             if looks and len({row[1:] for row in seen}) == 1 and _mean_known(every[0]):
                 break
-    each = [np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals]
-    return _Counts(*each, float(ends.mean()) / (k + 1))
+    gradients, sent, broadcasts = (
+        np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
+    )
+    return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
 
 
 def _mean_known(gradients: np.ndarray) -> bool:
