@@ -23,13 +23,18 @@ from concord.datasets.tables import Recorded
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
-from concord.networks import topology
+from concord.minibatches import Batches
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions
-from concord.networks.network import under
+from concord.networks.conditions import Conditions, network_under
+from concord.networks.topology import build_graph
 from concord.plugins import built_in
 from concord.problems.kinds import linear_regression
-from concord.samplers import d_ula, de_psgld, de_sghmc, de_sgld, gossip_ula, qlsd
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_psgld import DEPSGLD, Ball
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.samplers.qlsd import QLSD
 from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
@@ -38,9 +43,9 @@ from concord.sampling.trace import Trace
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20
 STEPS = np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2)
-RING = topology.build("ring", AGENTS)
+RING = build_graph("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
-GRAPHS = RING, under(RING, HIDDEN, "tests")
+NETWORKS = network_under(RING, None), network_under(RING, HIDDEN)
 # Those that read no chain are tested with the theorems they are about.
 FAMILIES = sorted(
     {*built_in("metrics")} - {"coded_bits", "recorded", "theorem3_bound", "two_modes"}
@@ -52,26 +57,16 @@ DIMENSIONS = {
     "predictive_mean": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
     "predictive_sd": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
 }
-SAMPLERS = {
-    "de_sgld": (de_sgld, de_sgld.Params(Schedule(0.05))),
-    "de_sghmc": (de_sghmc, de_sghmc.Params(Schedule(0.01), friction=1.0)),
-    "gossip_ula": (
-        gossip_ula,
-        gossip_ula.Params(
-            Schedule(0.001), Schedule(0.1), communication="triggered", threshold=2.0, decay=0.6
-        ),
+SAMPLERS = (
+    DESGLD(Schedule(0.05)),
+    DESGHMC(Schedule(0.01), friction=1.0),
+    GossipULA(
+        Schedule(0.001), Schedule(0.1), communication="triggered", threshold=2.0, decay=0.6
     ),
-    "qlsd": (
-        qlsd,
-        qlsd.Params(Schedule(0.01), compression=Compression("qsgd", levels=4)),
-    ),
-    "de_psgld": (
-        de_psgld,
-        de_psgld.Params(Schedule(0.01), de_psgld.Ball(radius=1.0), 0.01),
-    ),
-    "d_ula": (d_ula, d_ula.Params(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1))),
-}
-
+    QLSD(Schedule(0.01), compression=Compression("qsgd", levels=4)),
+    DEPSGLD(Schedule(0.01), Ball(radius=1.0), 0.01),
+    DULA(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1)),
+)
 
 RECORD = Recorded(
     "extra2024_accuracy_synthetic",
@@ -171,15 +166,15 @@ def measured(
     ``lost``: the number of its chains that diverged. ``alike``: all chains are the same.
     """
     refused = []
-    for graph, dim in itertools.product(GRAPHS, (2, 1)):
+    for network, dim in itertools.product(NETWORKS, (2, 1)):
         trace = sound(dim, seed, chains)
-        for sampler, params in SAMPLERS.values():
+        for sampler in SAMPLERS:
             m = Measurement(
                 trace=diverged(equal(trace) if alike else trace, lost),
                 problem=problem(dim),
-                topology=graph,
+                network=network,
                 sampler=sampler,
-                sampler_params=params,
+                batches=Batches(),
                 initial=initial.Law("normal"),
                 iterations=LAST,
                 stream=lambda label: streams.generator(1, label),

@@ -147,6 +147,12 @@ class Network(Summarized):
         return not self.effects and self.barrier
 
     @property
+    def _sends_vary(self) -> bool:
+        """Whether agents may send to fewer than all neighbors, or not in all iterations."""
+        kinds = (*happenings.SCHEDULES, happenings.Sleep)
+        return not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
+
+    @property
     def keeps_time(self) -> bool:
         """Whether anything takes time on the simulated clock."""
         return self.compute is not None or self.link is not None
@@ -396,7 +402,7 @@ class Network(Summarized):
 
     def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
         copies, once = self._copies, self._once
-        if self.traffic is not None:
+        if self.traffic is not None and self._sends_vary:
             up = self.graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
             copies, once = up, np.minimum(up, 1)
         if chains is not None:
