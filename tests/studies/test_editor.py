@@ -10,7 +10,7 @@ import pytest
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.io import load_yaml
-from concord.plugins import kinds, plugin
+from concord.plugins import kinds, options_of, plugin
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.editor import study_schema
@@ -147,8 +147,7 @@ def test_it_describes_every_option_of_every_kind():
     definitions = study_schema()["$defs"]
     for package in ("samplers", "problems", "figures", "tables"):
         for kind in kinds(package):
-            params = plugin(package, kind, "tests").Params
-            found = definitions[f"{params.__module__}.Params"]["properties"]
+            found = definitions[name_of(options_of(plugin(package, kind, "tests")))]["properties"]
             options = {n: p for n, p in found.items() if n not in ("kind", "name")}
             assert all(p.get("description") for p in options.values()), (package, kind)
 

@@ -13,7 +13,6 @@ from copy import copy
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 
 from concord.errors import ConcordError
 from concord.networks import effects as happenings
@@ -469,9 +468,12 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
 def _split(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
     """Return a matrix's diagonal, its values on the ways, and what acts on what was heard."""
     values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
-    ways = np.arange(len(values))
-    shape = graph.agents, len(values)
-    inbox: Any = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
+    ways, shape = np.arange(len(values)), (graph.agents, len(values))
     if graph.agents <= DENSE_AGENTS:
-        inbox = inbox.toarray()
+        inbox: Any = np.zeros(shape, values.dtype)
+        inbox[graph.receivers, ways] = values
+    else:
+        from scipy import sparse
+
+        inbox = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
     return matrix.diagonal(), values, inbox
