@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from concord import plugins
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.io import load_yaml
@@ -54,7 +55,9 @@ ONE, SAMPLER = ("experiments", "one"), ("experiments", "one", "sampler")
 
 @pytest.fixture(scope="module")
 def validator():
+    plugins.use(*PAPERS)
     schema = study_schema()
+    plugins.use()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -147,7 +150,9 @@ def test_it_describes_every_option_of_every_kind():
     definitions = study_schema()["$defs"]
     for package in ("samplers", "problems", "figures", "tables"):
         for kind in kinds(package):
-            found = definitions[name_of(options_of(plugin(package, kind, "tests")))]["properties"]
+            own = options_of(plugin(package, kind, "tests"))
+            name = own.__name__ if own.__name__ in definitions else f"{own.__module__}.Params"
+            found = definitions[name]["properties"]
             options = {n: p for n, p in found.items() if n not in ("kind", "name")}
             assert all(p.get("description") for p in options.values()), (package, kind)
 
