@@ -13,7 +13,6 @@ from copy import copy
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 
 from concord.errors import ConcordError
 from concord.networks import effects as happenings
@@ -145,6 +144,12 @@ class Network(Summarized):
     def is_lossless(self) -> bool:
         """Whether every vector arrives at once, as it is."""
         return not self.effects and self.barrier
+
+    @property
+    def _sends_vary(self) -> bool:
+        """Whether agents may send to fewer than all neighbors, or not in all iterations."""
+        kinds = (*happenings.SCHEDULES, happenings.Sleep)
+        return not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
 
     @property
     def keeps_time(self) -> bool:
@@ -396,7 +401,7 @@ class Network(Summarized):
 
     def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
         copies, once = self._copies, self._once
-        if self.traffic is not None:
+        if self.traffic is not None and self._sends_vary:
             up = self.graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
             copies, once = up, np.minimum(up, 1)
         if chains is not None:
@@ -463,9 +468,12 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
 def _split(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
     """Return a matrix's diagonal, its values on the ways, and what acts on what was heard."""
     values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
-    ways = np.arange(len(values))
-    shape = graph.agents, len(values)
-    inbox: Any = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
+    ways, shape = np.arange(len(values)), (graph.agents, len(values))
     if graph.agents <= DENSE_AGENTS:
-        inbox = inbox.toarray()
+        inbox: Any = np.zeros(shape, values.dtype)
+        inbox[graph.receivers, ways] = values
+    else:
+        from scipy import sparse
+
+        inbox = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
     return matrix.diagonal(), values, inbox

@@ -201,7 +201,7 @@ def _samplers(
     for run in runs:
         sampler, way = run["sampler"], _way(run["sampler"])
         name = _labelled(run, names) or called.get(way) or words.name("sampler", way[0])
-        key: Way = (name, *way[1:])
+        key: Way = (name, *way)
         rows.setdefault(key, []).append(_options("samplers", sampler))
         readings.setdefault(key, set()).add(run["reading"])
     every = {run["reading"] for run in runs}
