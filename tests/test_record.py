@@ -239,5 +239,7 @@ def test_what_cannot_be_recorded_is_refused(record, message):
 
 @pytest.mark.parametrize("record", [{"probes": ["accuracy"]}, {"averages": ["predictive"]}])
 def test_what_a_problem_has_not_is_refused(record):
-    with pytest.raises(ConcordError, match=r"Regression has no .* to probe; remove it, or choose a"):
+    with pytest.raises(
+        ConcordError, match=r"Regression has no .* to probe; remove it, or choose a"
+    ):
         run(2, problem=Regression(4, 2), **record)

@@ -315,9 +315,11 @@ def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
 def test_what_is_not_affine_is_refused_with_its_reason(
     kind: str, options: dict[str, Any], topology: str, why: str
 ) -> None:
+    def law_of_step() -> None:
+        read(kind, options, topology)[-1].at(0)
+
     with pytest.raises(NoLaw, match=why):
-        _, _, _, reader = read(kind, options, topology)
-        reader.at(0)
+        law_of_step()
 
 
 class Triggered(Sampler):

@@ -62,8 +62,10 @@ def sample(
         )
     run.sampler.params.check(problem, network)
     due = run.record.iterations(run.iterations)
-    nothing = {"diverged_at": (("chain",), np.empty(0, dtype=np.int64))}
-    return Trace(nothing, due, np.array(run.record.agents or range(network.agents)))
+    diverged = ("chain",), np.empty(0, dtype=np.int64)
+    return Trace(
+        {"diverged_at": diverged}, due, np.array(run.record.agents or range(network.agents))
+    )
 
 
 def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
