@@ -127,7 +127,7 @@ class _Langevin:
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
-            network.count_mixes(taken, x)
+            network.add_rounds(taken, taken * x.shape[-1] * x.itemsize)
         problem.pay(taken)
         problem.settle(None)
         return Positions(spare if taken % 2 else x), taken

@@ -76,7 +76,6 @@ class StepReader:
                 f"{type(problem).__name__} is not quadratic, so no exact law is known; use "
                 "quadratic or linear_regression, or sample it"
             )
-        self._canceled = CANCELED * float(np.abs(problem.shift).max(initial=0.0))
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
         self._shift = float(np.abs(problem.shift).max(initial=0.0))
