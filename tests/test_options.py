@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest, short
+from concord.minibatches import Batches
 from concord.options import Count, Kind, Options, Positive, Share, Some, build, plain
-from concord.samplers import de_sgld
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 
 WHERE = "config/papers/x.yaml: experiments.linear.sampler"
@@ -190,23 +191,24 @@ def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
 def test_python_is_refused_with_the_sentence_of_a_file(options, message):
     given = {"step_size": 0.1, **options}
     with pytest.raises(ConcordError) as from_python:
-        de_sgld.Params(**given)
+        DESGLD.options()(**given)
     with pytest.raises(ConcordError) as from_file:
-        build(de_sgld.Params, given, WHERE)
+        build(DESGLD.options(), given, WHERE)
     assert str(from_python.value).startswith(message)
     assert str(from_file.value) == f"{WHERE}.{from_python.value}"
 
 
 def test_python_is_read_as_a_file_is():
-    made = de_sgld.Params(step_size=0.01)
-    assert made.step_size == Schedule(0.01) and made == de_sgld.Params(Schedule(0.01))
+    made = DESGLD(step_size=0.01)
+    assert made.step_size == Schedule(0.01) and made == DESGLD(Schedule(0.01))
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
-    assert de_sgld.Params(np.float64(0.5), batch_size=np.int64(3)) == de_sgld.Params(0.5, 3)
+    assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
+    assert Batches(np.int64(3)) == Batches(batch_size=3)
     for wrong in ({"a": 1}, {"a": 1, "step_size": 2}):
         with pytest.raises((ConcordError, TypeError)):
-            de_sgld.Params(0.1, **wrong)
+            DESGLD(0.1, **wrong)
     with pytest.raises(ConcordError, match=r"^the key 'step_size' is missing; add it \(step size"):
-        de_sgld.Params()
+        DESGLD()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ def written(folder):
         ("sample run.yaml", ".", FOLDER),
         ("sample run.yaml trace.nc", "trace.nc", READ),
         ("sample run.yaml linked.nc", "trace.nc", READ),
-        ("agents run.yaml", "run.yaml", "must end in .nc"),
         ("measure run.yaml trace.nc", "trace.nc", "must end in .csv"),
         ("measure run.yaml a.csv", "./a.csv", READ),
         (f"resolve {STUDY} e r", f"{STUDY}/study.yaml", READ),
@@ -45,7 +44,6 @@ def written(folder):
         (f"draw {STUDY} fig1", "config", FOLDER),
         ("fetch magic/magic04.data", ".", FOLDER),
         ("crate", "config", FOLDER),
-        ("verify a.csv", "a.csv", READ),
         ("recommend run.yaml", "config", FOLDER),
     ],
 )

@@ -81,9 +81,9 @@ def test_digest_depends_on_content_not_on_order():
 
 def test_modules_are_followed_through_their_imports():
     found = modules("concord.samplers.de_sghmc")
-    assert {"samplers/de_sghmc.py", "samplers/_parts.py"} <= found
-    assert {"networks/mixing.py", "networks/topology.py", "laws/exact.py"} <= found
-    assert {"sampling/gradients.py", "sampling/schedules/__init__.py"} <= found
+    assert {"samplers/de_sghmc.py", "samplers/checks.py"} <= found
+    assert {"networks/weights.py", "networks/network.py", "networks/graph.py"} <= found
+    assert {"minibatches.py", "sampler.py", "sampling/schedules/__init__.py"} <= found
     assert (
         not {"samplers/de_sgld.py", "problems/kinds/linear_regression.py", "studies/study.py"}
         & found
@@ -92,7 +92,7 @@ def test_modules_are_followed_through_their_imports():
 
 
 @pytest.mark.parametrize(
-    "name", ["concord.sampling.recorder", "concord.samplers.de_sgld", "concord.metrics"]
+    "name", ["concord.chains", "concord.record", "concord.samplers.de_sgld", "concord.metrics"]
 )
 def test_sampling_does_not_depend_on_how_things_are_drawn(name):
     assert not [file for file in modules(name) if file.startswith(("figures/", "tables/"))]

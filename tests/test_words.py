@@ -19,7 +19,7 @@ from concord.testing.parts import what_is_declared_is_of_its_metrics
         ("w2_exact_mean", "exact W2, mean over the agents"),  # the longest part that is known
         ("w2_floor", "w2 floor"),
         ("accuracy_mnist", "accuracy on MNIST"),
-        ("accuracy_after_mean", "accuracy by own updates"),  # after 5 as well as after 500
+        ("accuracy_after_mean", "accuracy by number of own updates"),  # after 5 as well as after 500
         ("consensus_floor", "plateau of the consensus error"),
         ("recall_mnist_3", "part of the label's images classified right 3 on MNIST"),
         ("theorem3.tau_G", "condition number of the graph"),
@@ -78,7 +78,7 @@ def test_what_a_kind_is_called(key, value, text):
 def test_every_sampler_has_a_name_of_its_own():
     modules = [plugin("samplers", kind, "tests") for kind in built_in("samplers")]
     assert all(display_name(module) for module in modules)
-    assert max(Counter(module.NAME for module in modules).values()) == 1
+    assert max(Counter(display_name(module) for module in modules).values()) == 1
 
 
 PRICED = '''"""Watts that agents have drawn."""

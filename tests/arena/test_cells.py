@@ -152,8 +152,8 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
 
     b2 = []
     for setting in groups[0]:
-        start = run.initial.moments(1)
-        path = laws_of_versions([setting.sampler], task.problems[:1], task.network, start)
+        given = [setting.sampler], task.problems[:1], task.network, run.initial.moments(1)
+        path = laws_of_versions(*given)
         b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
     assert found.choice["gradients"]["chosen"]["step_size"] == best
@@ -419,8 +419,7 @@ def test_held_out_data_are_predicted_by_the_law(study):
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
-        start = run.initial.moments(problem.dim)
-        path = laws_of_versions([params], [problem], task.network, start)
+        path = laws_of_versions([params], [problem], task.network, run.initial.moments(problem.dim))
         seen = path.at([300])
         each = []
         for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):

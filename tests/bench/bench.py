@@ -3,8 +3,8 @@
 An entry is a function that yields ``Case``s: a step, and a reference that does the least the step
 could do (or the same another way, or at another size). Both are timed in turns and the ratio of
 each turn is kept; its median and quartiles are reported, and the most memory that a step's state
-took. To add a benchmark, add a function with ``@entry``; it may yield a ``Skipped`` with the reason
-why it cannot run here. ``tiny`` asks for sizes that suit a test.
+and buffers took. To add a benchmark, add a function with ``@entry``; it may yield a ``Skipped``
+with the reason why it cannot run here. ``tiny`` asks for sizes that suit a test.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -25,25 +26,39 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from msgspec.structs import fields
 
-from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError, nearest
 from concord.io import whole
-from concord.loop import keep_asleep
-from concord.networks.network import Network
-from concord.networks.own import network
+from concord.loop import run
+from concord.networks.compressions import Compression
+from concord.networks.own import network as network_of
+from concord.options import build, choices, members
+from concord.options import kinds as kinds_of
+from concord.plugins import kinds, plugin
 from concord.problem import CountedProblem
-from concord.problems.kinds import linear_regression
+from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder
-from concord.runs.run import ChosenSampler
-from concord.sampler import Sampler
 from concord.sampling import partition, streams
-from concord.sampling.initial import Law
+from concord.sampling.schedules import Schedule
 
 Work = Callable[[], object]
 
 # A case takes about as many seconds at most, by fewer turns.
 PATIENCE, FEWEST = 2.0, 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step stands in the scaling figure: its sampler, and its size along an axis.
+
+    ``reference`` is the size of the case's reference, which is the same work.
+    """
+
+    sampler: str
+    axis: str
+    size: int
+    reference: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,8 @@ class Case:
         The ratio is divided by this: how many times more the step has to do.
     aim
         The ratio not to be exceeded; None if there is none.
+    place
+        Where it stands in the scaling figure; None if it is not shown there.
     """
 
     name: str
@@ -67,6 +84,7 @@ class Case:
     reference: Work
     per: float = 1.0
     aim: float | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +112,8 @@ class Timing:
     memory: tuple[float, float] | None = None
 
 
-class Stepping:
-    """One step of a sampler as a piece of work.
+class Sampling:
+    """One step of a sampler, or a whole run, as a piece of work.
 
     Attributes
     ----------
@@ -105,37 +123,93 @@ class Stepping:
         Bytes of the positions alone: chains times agents times dim numbers.
     """
 
-    def __init__(self, sampler: Sampler, net: Network, chains: int, problem: Any) -> None:
-        sampler.check(problem, net)
-        self._sampler, self._k = sampler, 0
-        self._rng = streams.generator(1, "bench", "noise")
-        x0 = self._rng.standard_normal((chains, net.agents, problem.dim))
-        self.positions = x0.nbytes
-        times = (streams.generator(1, "bench", what) for what in ("network", "clock"))
+    def __init__(
+        self, kind: str, network: Any, chains: int, problem: Any, options: Any = None
+    ) -> None:
+        self._sampler = parameters(kind, options)
+        self._sampler.check(problem, network)
+        self._rng, *drawn = (
+            streams.generator(1, "bench", stream) for stream in ("noise", "network", "clock")
+        )
+        self._x0 = self._rng.standard_normal((chains, network.agents, problem.dim))
+        self._start = lambda: (
+            CountedProblem(problem, chains),
+            network.start(self._x0, *drawn),
+        )
+        self.positions = self._x0.nbytes
+        self.begin()
+        self()  # first calls import, and load what is compiled
         tracemalloc.start()
         try:
-            self._network = net.start(x0, *times)
-            self._problem = CountedProblem(problem, chains)
-            shape = x0.shape
-            self._recorder = Recorder(
-                Record(at=(0,)), sampler, self._problem, self._network, shape, 0, False
-            )
-            self._state = sampler.init(x0, self._problem, self._network, self._rng)
+            self.begin()
             for _ in range(2):
                 self()
             self.memory = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
+    def begin(self) -> None:
+        """Go back to the start."""
+        self._problem, self._network = self._start()
+        self._state, self._k = self._init(), 0
+        self._recorder = self._recorder_of(Record(at=(0,)), 0)
+
+    def _init(self) -> Any:
+        return self._sampler.init(self._x0, self._problem, self._network, self._rng)
+
+    def _recorder_of(self, record: Record, iterations: int) -> Recorder:
+        shape = self._x0.shape
+        return Recorder(record, self._sampler, self._problem, self._network, shape, iterations)
+
     def __call__(self) -> None:
         """Take one step as the loop does: counted, checked for divergence, and not recorded."""
-        k, problem, net = self._k, self._problem, self._network
-        net.begin(k)
-        with np.errstate(over="ignore", invalid="ignore"):
-            after = self._sampler.step(self._state, k, problem, net, self._rng)
-        self._state = keep_asleep(net, self._state, after)
-        net.end(k, problem.settle(net.awake))
-        self._k = k + 1
+        network, problem, k = self._network, self._problem, self._k
+        network.begin(k)
+        self._state = self._sampler.step(self._state, k, problem, network, self._rng)
+        network.end(k, problem.settle(network.awake))
+        self._k += 1
+        self._recorder(self._k, self._state)
+
+    def run(self, iterations: int) -> Work:
+        """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
+
+        def work() -> None:
+            self._problem, self._network = self._start()
+            recorder = self._recorder_of(Record(every=10), iterations)
+            run(
+                self._sampler, self._problem, self._network, self._x0, iterations, self._rng,
+                [recorder],
+            )  # fmt: skip
+            self.recorder = recorder
+
+        return work
+
+
+# Steps of a call of compiled ones.
+STEPS = 100
+
+
+class Compiled(Sampling):
+    """Many steps of a sampler in one call that numba compiles, as a piece of work."""
+
+    def _init(self) -> Any:
+        from concord.fast.steps import CompiledSampler  # needs numba
+
+        if not isinstance(self._sampler, CompiledSampler):
+            self._sampler = CompiledSampler(self._sampler)
+        return super()._init()
+
+    def __call__(self) -> None:
+        """Take ``STEPS`` steps as the loop does."""
+        taken = 0
+        while taken < STEPS:
+            self._state, several = self._sampler.multi_step(
+                self._state, self._k, STEPS - taken, self._problem, self._network, self._rng
+            )
+            if not several:  # the last of what is drawn together
+                super().__call__()
+            self._k += several
+            taken += several or 1
         self._recorder(self._k, self._state)
 
 
@@ -154,7 +228,8 @@ def bench(
 ) -> list[Timing]:
     """Run every benchmark, or those named, and print its line.
 
-    If ``output`` (CSV) is given, write the table there.
+    If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
+    .pdf).
 
     Raises
     ------
@@ -187,8 +262,12 @@ def bench(
             )
             del case  # before the next one allocates
     if output is not None:
+        import scaling
+
         with whole(output) as path:
             path.write_text(_table(timings), encoding="utf-8")
+        if any(timing.case.place for timing in timings):
+            scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
     return timings
 
 
@@ -207,7 +286,7 @@ def time_case(case: Case, turns: int, least: float) -> Timing:
     lo, ratio, hi = np.percentile(seconds[:, 0] / seconds[:, 1] / case.per, [25, 50, 75])
     step, reference = np.median(seconds, axis=0)
     memory = None
-    if isinstance(case.step, Stepping):
+    if isinstance(case.step, Sampling):
         memory = case.step.memory, case.step.memory / case.step.positions
     light = replace(case, step=dict, reference=dict)  # the works hold arrays
     return Timing(light, float(ratio), float(lo), float(hi), float(step), float(reference), memory)
@@ -235,7 +314,7 @@ def _processor() -> float:
 
 COLUMNS = (
     *("name", "ratio", "lo", "hi", "aim", "step_seconds", "reference_seconds", "divided_by"),
-    *("memory_bytes", "memory_ratio"),
+    *("memory_bytes", "memory_ratio", "sampler", "axis", "size"),
 )
 
 
@@ -246,58 +325,65 @@ def _table(timings: list[Timing]) -> str:
     writer.writerow(COLUMNS)
     for t in timings:
         aim = "" if t.case.aim is None else t.case.aim
+        place = t.case.place
+        where = (place.sampler, place.axis, place.size) if place else ()
         row = [t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per]
-        writer.writerow([*row, *(t.memory or ("", ""))])
+        writer.writerow([*row, *(t.memory or ("", "")), *(where or ("", "", ""))])
     return text.getvalue()
+
+
+def _data(agents: int) -> tuple[Any, ...]:
+    split = partition.Partition.parse({"kind": "equal"}, "bench")
+    return agents, split, lambda what: streams.generator(1, "bench", what), Path("resources")
 
 
 def regression(agents: int, dim: int = 2) -> linear_regression.LinearRegression:
     """Return a linear regression with 50 points for each agent."""
-    split = partition.Partition.parse({"kind": "equal"}, "bench")
     params = linear_regression.Params(points=50 * agents, dim=dim)
-    return linear_regression.build(
-        params, agents, split, lambda what: streams.generator(1, "bench", what), Path("resources")
-    )
+    return linear_regression.build(params, *_data(agents))
 
 
-# Steps are so small that nothing diverges, however many agents there are: the time does not depend
-# on them.
-SAMPLERS = {
-    "de_sgld": {"step_size": 1e-9},
-    "d_ula": {"step_size": 1e-9, "fusion": 0.1},
-    "gossip_ula": {"step_size": 1e-9},
-    "diging_sgld": {"step_size": 1e-9},
-}
+def classification(agents: int, points: int) -> logistic_regression.LogisticRegression:
+    """Return a logistic regression in two dimensions with so many points in all."""
+    return logistic_regression.build(logistic_regression.Params(points=points), *_data(agents))
 
 
-def sampler_of(kind: str) -> Any:
-    """Return a sampler of a kind with small steps."""
-    return ChosenSampler.parse({"kind": kind, **SAMPLERS[kind]}, "bench").params
+def mixture(agents: int) -> tied_mixture.TiedMixture:
+    """Return the tied mixture of 100 points."""
+    return tied_mixture.build(tied_mixture.Params(), *_data(agents))
 
 
-def stepper(kind: str, net: Network, chains: int, dim: int = 2) -> Stepping:
+def stepper(kind: str, network: Any, chains: int, dim: int = 2) -> Sampling:
     """Return a function that makes one step of a sampler on ``regression``."""
-    return Stepping(sampler_of(kind), net, chains, regression(net.agents, dim))
+    return Sampling(kind, network, chains, regression(network.agents, dim))
 
 
-def runner(sampler: Any, net: Network, chains: int, problem: Any, iterations: int) -> Work:
-    """Return the work of a whole run, whose end alone is recorded."""
-    record = Record(at=(iterations,))
+# Of options without default, and of steps. Steps are so small that nothing diverges, however many
+# agents there are: the time does not depend on them.
+USUAL = {Schedule: 1e-9, float: 1.0, int: 1, Compression: {"kind": "qsgd", "bits": 8}}
 
-    def work() -> None:
-        sample_chains(
-            sampler,
-            problem,
-            net,
-            law=Law("normal"),
-            record=record,
-            chains=chains,
-            iterations=iterations,
-            seed=1,
-            labels=Labels(),
-        )
 
-    return work
+def parameters(kind: str, options: Any = None) -> Any:
+    """Return a sampler with its defaults, and ``USUAL`` values where it has none."""
+    sampler = plugin("samplers", kind, "bench")
+    return build(sampler, {**_usual(sampler), **(options or {})}, f"bench: {kind}")
+
+
+def _usual(options: Any) -> dict[str, Any]:
+    """Return values of a class's options without default: the first of choices and kinds."""
+    found: dict[str, Any] = {}
+    for field in fields(options):
+        first = members(field.type)[0][0]
+        if not field.required and first is not Schedule:
+            continue
+        tagged = kinds_of(field.type)
+        if listed := choices(field.type):
+            found[field.name] = listed[0]
+        elif tagged:
+            found[field.name] = {"kind": next(iter(tagged)), **_usual(first)}
+        else:
+            found[field.name] = USUAL.get(first)
+    return found
 
 
 def normals(*shape: int) -> Work:
@@ -306,56 +392,167 @@ def normals(*shape: int) -> Work:
     return lambda: rng.standard_normal(out=out)
 
 
-@entry
-def step_against_its_random_numbers(tiny: bool) -> Iterator[Case]:
-    """Time one step, in 2 dimensions, against drawing its normal numbers.
+def network(kind: str, agents: int) -> Any:
+    """Return a ring, or a server, or a single agent for samplers that have no network."""
+    sampler = parameters(kind)
+    for name in ("ring", "server"):
+        found = network_of(name, agents)
+        with suppress(ConcordError):
+            sampler.check(None, found)
+            return found
+    return network_of("no_edges", 1)
 
-    A tick of gossip ULA moves two agents.
+
+@entry
+def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time one step, in 2 dimensions, against drawing its normal numbers: every sampler on a ring.
+
+    A tick of gossip ULA moves two agents; SGD draws nothing, and is timed against one agent's
+    normal numbers, as C-ULA; with a server all agents may have the noise of one.
     """
     chains = 20 if tiny else 1000
-    for kind, moving in (("de_sgld", 6), ("d_ula", 6), ("gossip_ula", 2)):
-        for name in ("ring", "complete"):
-            yield Case(
-                f"{kind} step / its normal numbers, {name} of 6, {chains} chains",
-                stepper(kind, network(name, 6), chains),
-                normals(chains, moving, 2),
-                aim=3.0 if moving == 6 else 6.0,
-            )
+    for kind in kinds("samplers"):
+        name = f"{kind} step / its normal numbers"
+        try:
+            parameters(kind)
+        except ConcordError as error:
+            yield Skipped(name, str(error))
+            continue
+        graph = network(kind, 6)
+        yield Case(
+            f"{name}, {graph.name} of {graph.agents}, {chains} chains",
+            stepper(kind, graph, chains),
+            normals(chains, NOISY.get(kind, graph.agents), 2),
+            aim=AIMS.get(kind),
+        )
+    for name in ("complete", "no_edges"):
+        yield Case(
+            f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
+            stepper("de_sgld", network_of(name, 6), chains),
+            normals(chains, 6, 2),
+            aim=AIMS["de_sgld"],
+        )
+
+
+# Agents for which a step draws normal numbers, where these are not all.
+NOISY = {"gossip_ula": 2, "fsgld": 1}
+
+# What a step may take, in the time of its normal numbers.
+AIMS = {
+    "admm": 4.0,
+    "c_ula": 3.0,
+    "choco_sgld": 8.0,
+    "consensus_mc": 6.0,
+    "d_mala": 5.0,
+    "d_ula": 3.0,
+    "de_sghmc": 3.0,
+    "de_psgld": 6.0,
+    "de_sgld": 3.0,
+    "dg_lmc": 6.0,
+    "diging_sgld": 3.0,
+    "extra_sgld": 3.0,
+    "fsgld": 15.0,  # chosen agents' gradients, for the noise of one
+    "gossip_ula": 6.0,
+    "graph_gibbs": 6.0,
+    "local_sgld": 3.0,
+    "qlsd": 8.0,
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Sizes along which work grows, and the work of a sampler at one of them.
+
+    ``unit`` names one of what the size counts, ``setting`` what stays the same. Samplers without a
+    network have one agent where others have six.
+    """
+
+    unit: str
+    setting: str
+    sizes: tuple[int, ...]
+    tiny: tuple[int, ...]
+    work: Callable[[str, int], Work]
+
+
+def _agents(kind: str, size: int) -> Work:
+    return stepper(kind, network_of("ring", size), 100)
+
+
+def _chains(kind: str, size: int) -> Work:
+    return stepper(kind, network(kind, 6), size)
+
+
+def _points(kind: str, size: int) -> Work:
+    graph = network(kind, 6)
+    return Sampling(kind, graph, 20, classification(graph.agents, size))
+
+
+def _iterations(kind: str, size: int) -> Work:
+    return stepper(kind, network(kind, 6), 100).run(size)
+
+
+AXES = {
+    "agents": Axis("agent", "rings, 100 chains", (10, 100, 1000, 10_000), (3, 6), _agents),
+    "chains": Axis("chain", "six agents", (10, 100, 1000, 10_000), (2, 4), _chains),
+    "points": Axis(
+        "point", "logistic regression, six agents, 20 chains", (100, 1000, 10_000), (6, 12), _points
+    ),
+    "iterations": Axis("iteration", "six agents, 100 chains", (10, 100, 1000), (2, 4), _iterations),
+}
 
 
 @entry
-def compiled_steps(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time runs of compiled steps against the same runs of plain ones."""
-    iterations = 20 if tiny else 2000
-    for (chains, agents, dim), kind in itertools.product(
-        SHAPES, ("de_sgld", "d_ula", "gossip_ula")
-    ):
-        case = f"{kind} with numba / without, {chains} chains, ring of {agents}, dim {dim}"
-        if reason := _missing("numba"):
-            yield Skipped(case, reason)
-            continue
-        from concord.fast.steps import CompiledSampler
+def growth(tiny: bool) -> Iterator[Case]:
+    """Time each sampler's work, per unit of its size, against the next smaller size.
 
-        problem, net, plain = regression(agents, dim), network("ring", agents), sampler_of(kind)
-        how = net, chains, problem, iterations
-        yield Case(case, runner(CompiledSampler(plain), *how), runner(plain, *how), aim=1.0)
+    A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
+    """
+    for name, axis in AXES.items():
+        for kind in kinds("samplers"):
+            try:
+                graph = network(kind, 6)
+            except ConcordError:
+                continue  # it is skipped once already
+            alone = graph.agents == 1
+            if name == "agents" and graph.name != "ring":
+                continue  # a server is as many pairs
+            setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
+            sizes = axis.tiny if tiny else axis.sizes
+            works = [axis.work(kind, size) for size in sizes]
+            for size, fewer, step, reference in zip(
+                sizes[1:], sizes, works[1:], works, strict=False
+            ):
+                yield Case(
+                    f"{kind} per {axis.unit}, {size} / {fewer} {name} ({setting})",
+                    step,
+                    reference,
+                    per=size / fewer,
+                    aim=GROWTH,
+                    place=Place(kind, name, size, fewer),
+                )
+
+
+# What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
+GROWTH = 2.0
 
 
 @entry
 def networks_that_lose(tiny: bool) -> Iterator[Case]:
     """Time a step where a fifth of the vectors gets lost, or time goes by, against a plain one."""
     compute = {"seconds": 0.01, "spread": 0.5, "slowest": 10.0}
-    faults: dict[str, dict[str, Any]] = {
+    faults = {
         "a fifth lost": {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}},
         "a clock": {"compute": compute},
         "no barrier": {"compute": compute, "barrier": False, "on_loss": "reuse_last"},
     }
     sizes = (6,) if tiny else (100, 10_000)
     for agents, (name, happens) in itertools.product(sizes, faults.items()):
+        graph = network_of("ring", agents)
+        faulty = network_of("ring", agents, **happens)
         yield Case(
             f"de_sgld step, {name} / nothing, ring of {agents}, 100 chains",
-            stepper("de_sgld", network("ring", agents, **happens), 100),
-            stepper("de_sgld", network("ring", agents), 100),
+            stepper("de_sgld", faulty, 100),
+            stepper("de_sgld", graph, 100),
             aim=LOSSY,
         )
 
@@ -368,7 +565,7 @@ LOSSY = 3.0
 ARITHMETIC = {
     "sampling, ring of 20, 100 chains": """
 from bench import network, stepper
-step = stepper("de_sgld", network("ring", 20), 100)
+step = stepper("de_sgld", network("de_sgld", 20), 100)
 for _ in range({}): step()""",
     "the law of 100 agents": """
 import numpy as np
@@ -413,9 +610,8 @@ class Near:
         return x - self._centers
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return x - b of some agents."""
-        found: np.ndarray = x - self._centers[agents]
-        return found
+        """Return x - b of these agents."""
+        return x - self._centers[agents]
 
 
 # Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
@@ -436,11 +632,10 @@ def large_networks(tiny: bool) -> Iterator[Case]:
     arrays = np.ones((3, 1000 if tiny else NUMBERS))
     for name, sizes in LARGE.items():
         tried = (36,) if tiny else sizes
-        networks = {agents: network(name, agents) for agents in (few, *tried)}
+        graphs = {agents: network_of(name, agents) for agents in (few, *tried)}
         for agents, kind in itertools.product(tried, MOVED):
             work, small = (
-                Stepping(sampler_of(kind), networks[size], chains, Near(size))
-                for size in (agents, few)
+                Sampling(kind, graphs[size], chains, Near(size)) for size in (agents, few)
             )
             title = f"{kind} per agent, {agents} / {few} agents, {name}, dim 10, {chains} chains"
             yield Case(title, work, small, per=agents / few, aim=1.5)
@@ -454,11 +649,10 @@ def large_networks(tiny: bool) -> Iterator[Case]:
             del work, small
 
 
-# Other ways to write DE-SGLD, and what they need.
+# Other ways to write a sampler, what they need, and as what the table shows them.
 OTHERS = {
-    "Lines": ("five lines of numpy", None),
     "Loops": ("Python loops", None),
-    "Compiled": ("a loop in numba", "numba"),
+    "Compiled": ("numba", "numba"),
     "Torch": ("torch", "torch"),
     "Jax": ("JAX", "jax"),
 }
@@ -478,27 +672,48 @@ def _missing(package: str | None) -> str | None:
     return f"{package} is not installed ({remedy})"
 
 
-# Chains, agents and dimensions of steps that are compared.
-SHAPES = ((4, 10, 5), (100, 10, 5), (100, 20, 2), (4, 50, 30))
+# Chains, agents and dimensions of steps that are compared; aims with numba, and without it.
+SHAPES = {(4, 10, 5): (0.6, 2.3), (100, 10, 5): (0.6, 1.25), (100, 20, 2): (0.6, 1.25)}
+SHAPES[4, 50, 30] = (0.6, 1.25)
 
 
 @entry
 def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time a plain step of DE-SGLD on a ring against the same written in other ways."""
+    """Time DE-SGLD on a ring against a compiled loop, five lines of numpy, and JAX.
+
+    With numba and without it; then C-ULA against BlackJAX's SGLD of one agent.
+    """
     import rivals
 
-    for (chains, agents, dim), (name, (title, package)) in itertools.product(
-        SHAPES, OTHERS.items()
-    ):
-        case = f"de_sgld / {title}, {chains} chains, ring of {agents}, dim {dim}"
-        if reason := _missing(package):
-            yield Skipped(case, reason)
-            continue
-        net, problem = network("ring", agents), regression(agents, dim)
-        rng = streams.generator(1, "bench", "rival")
-        x0 = rng.standard_normal((chains, agents, dim))
-        other, steps = _work(getattr(rivals, name)(problem, net, 1e-9, x0), rng)
-        yield Case(case, stepper("de_sgld", net, chains, dim), other, 1 / steps)
+    there = find_spec("numba") is not None
+    for (chains, agents, dim), (aim, plain) in SHAPES.items():
+        graph, problem = network_of("ring", agents), regression(agents, dim)
+        x0 = streams.generator(1, "bench", "rival").standard_normal((chains, agents, dim))
+        size = f"{chains} chains, ring of {agents}, dim {dim}"
+        ways = ("Compiled", 1.0, None), ("Lines", aim, plain), ("Jax", None, None)
+        for name, most, without in ways:
+            title, package = {"Lines": ("five lines of numpy", None), **OTHERS}[name]
+            case = f"de_sgld / {title}, {size}"
+            if reason := _missing(package):
+                yield Skipped(case, reason)
+                continue
+            rng = streams.generator(1, "bench", "rival")
+            options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+            rival = getattr(rivals, name)("de_sgld", problem, graph.graph, options, x0)
+            other, steps = _work(rival, rng)
+            for numba in (True, False)[not there : 1 + (without is not None)]:
+                work = (Compiled if numba else Sampling)("de_sgld", graph, chains, problem)
+                per = (STEPS if numba else 1) / steps
+                how = "numba" if numba else "numpy alone"
+                yield Case(f"{case}; {how}", work, other, per, most if numba else without)
+    case, graph = "c_ula / BlackJAX's SGLD, 100 chains, one agent, dim 2", network("c_ula", 1)
+    if reason := _missing("blackjax"):
+        yield Skipped(case, reason)
+        return
+    options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+    x0 = streams.generator(1, "bench", "rival").standard_normal((100, 1, 2))
+    other, steps = _work(rivals.Blackjax("de_sgld", regression(1), graph.graph, options, x0), None)
+    yield Case(case, stepper("c_ula", graph, 100), other, 1 / steps)
 
 
 def _work(rival: Any, rng: Any) -> tuple[Work, int]:
@@ -527,7 +742,7 @@ def gradients_of_models(tiny: bool) -> Iterator[Case | Skipped]:
         model = _model(package, X, y, agents)
         for chains in (20, 100):
             x = rng.standard_normal((chains, agents, 5))
-            works = [partial(p.gradient, x) for p in (model, own)]
+            works = [partial(p.gradient(chains), x, np.empty_like(x)) for p in (model, own)]
             works[0]()  # compiles
             title = f"a gradient: {library}'s model / built-in, {rows} × 5, {agents} agents"
             yield Case(f"{title}, {chains} chains", *works)
@@ -559,10 +774,72 @@ def _model(package: str, X: Any, y: Any, agents: int) -> Any:
     return concord.from_numpyro(of_numpyro, X, y, over="row", agents=agents)
 
 
+# Samplers whose steps are compiled: options, chains, agents, dimensions of a regression (None: the
+# tied mixture), and the aim, the time of a compiled step over that of a plain one.
+FALLING = {"kind": "power", "a": 1e-3, "b": 230, "exponent": 0.55}
+FUSED = {"step_size": FALLING, "fusion": {"kind": "power", "a": 0.24, "b": 230, "exponent": 0.05}}
+TRIGGERED = {"communication": "triggered", "threshold": 1.0, "decay": 0.6}
+PAIRS: tuple[tuple[str, Any, int, int, int | None, float], ...] = (
+    ("de_sgld", {}, 4, 10, 5, 0.25),
+    ("de_sgld", {}, 50, 10, 5, 0.6),
+    ("de_sgld", {}, 50, 20, 2, 0.5),
+    ("d_ula", FUSED, 50, 5, None, 0.25),
+    ("d_ula", FUSED, 50, 10, None, 0.25),
+    ("gossip_ula", {"step_size": 1e-4}, 50, 10, 2, 0.25),
+    ("gossip_ula", {"step_size": 1e-4, **TRIGGERED}, 50, 10, 2, 0.25),
+    ("gossip_ula", {"step_size": 1e-4}, 50, 5, None, 0.25),
+    ("gossip_ula", {"step_size": 1e-4, **TRIGGERED}, 50, 5, None, 0.25),
+)
+
+
+@entry
+def compiled_steps_against_plain_ones(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time compiled steps on rings against plain ones: of regressions, and of the tied mixture."""
+    for kind, options, chains, agents, dim, aim in PAIRS:
+        what = f"regression, dim {dim}" if dim else "tied mixture"
+        how = f" {options['communication']}" if "communication" in options else ""
+        title = f"{kind}{how}, compiled / plain, {chains} chains, ring of {agents}, {what}"
+        if reason := _missing("numba"):
+            yield Skipped(title, reason)
+            continue
+        graph, problem = (
+            network_of("ring", agents),
+            regression(agents, dim) if dim else mixture(agents),
+        )
+        works = (way(kind, graph, chains, problem, options) for way in (Compiled, Sampling))
+        yield Case(title, *works, per=STEPS, aim=aim)
+
+
+@entry
+def against_others(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time what people would use against a step here: a ring of 20, linear regression.
+
+    The loops of ADMM minimize with CVXPY, chain by chain, and are timed with fewer chains.
+    """
+    import rivals
+
+    for kind, (name, (title, package)) in itertools.product(rivals.KINDS, OTHERS.items()):
+        if name == "Jax" and kind != "de_sgld":
+            continue
+        slow = kind == "admm" and name == "Loops"
+        package, title = ("cvxpy", "CVXPY per agent") if slow else (package, title)
+        chains = 1 if tiny or slow else 100
+        case = f"{title} / {kind} here, ring of 20, {chains} chains"
+        if reason := _missing(package):
+            yield Skipped(case, reason)
+            continue
+        graph = network_of("ring", 6 if tiny else 20)
+        options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+        problem, rng = regression(graph.agents), streams.generator(1, "bench", "rival")
+        x0 = rng.standard_normal((chains, graph.agents, problem.dim))
+        other, steps = _work(getattr(rivals, name)(kind, problem, graph.graph, options, x0), rng)
+        yield Case(case, other, stepper(kind, graph, chains), steps)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, help="a CSV table")
+    parser.add_argument("-o", "--output", type=Path, help="a CSV table, with a figure beside it")
     parser.add_argument("only", nargs="*", help="benchmarks, by name; none: all")
     given = parser.parse_args(arguments)
     try:

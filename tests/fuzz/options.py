@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pieces import tokens
 
 from concord.options import Options, choices, members
-from concord.plugins import kinds, plugin
-from concord.sampling.recorder import Record
+from concord.plugins import kinds, options_of as options_class, plugin
+from concord.record import Record
 from concord.sampling.schedules import Schedule
 
 FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-99, 1e-9, 1e9, 1e99)
@@ -68,7 +68,7 @@ def options_of(draw: Any, cls: Any) -> dict[str, Any]:
 def part(draw: Any, package: str) -> dict[str, Any]:
     """Return a kind of a package of plug-ins, with options."""
     kind = draw(st.sampled_from(kinds(package)))
-    return {"kind": kind, **options_of(draw, plugin(package, kind, "test").Params)}
+    return {"kind": kind, **options_of(draw, options_class(plugin(package, kind, "test")))}
 
 
 @st.composite

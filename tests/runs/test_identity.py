@@ -7,9 +7,12 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.io import dump_yaml
-from concord.options import Options, choices
-from concord.plugins import plugin
+from concord.minibatches import Batches
+from concord.networks.network import Ordered
+from concord.options import choices
+from concord.plugins import options_of, plugin
 from concord.provenance import digest
+from concord.runs import run as runs
 from concord.runs.run import Run, read
 from concord.studies.project import load_studies
 
@@ -38,6 +41,19 @@ def stated():
     return [{key: value for key, value in run.items() if value is not None} for run in found]
 
 
+def change_default(patch, module, field, other):
+    """Give an option of a problem's or sampler's kind another default."""
+    beside = next((c for c in (Batches, Ordered) if field.name in c.__struct_fields__), module)
+    owner = beside if isinstance(module, type) else module.Params
+    own = {"__annotations__": {field.name: field.type}, field.name: other}
+    changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})
+    if owner is module:
+        found = runs.plugin
+        patch.setattr(runs, "plugin", lambda *a: changed if found(*a) is module else found(*a))
+    else:
+        patch.setattr(*(runs, owner.__name__) if owner is beside else (module, "Params"), changed)
+
+
 def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):
     """A sampler's or problem's default that changes changes the digests of just those runs."""
     users, seen = {}, 0
@@ -47,7 +63,7 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             users.setdefault((part, module), []).append(run)
     for (part, module), using in users.items():
         before = [digest(document(run)) for run in using]
-        for field in msgspec.structs.fields(module.Params):
+        for field in msgspec.structs.fields(options_of(module)):
             if field.required or field.default is None:
                 continue
             listed = [c for c in choices(field.type) if c != field.default]
@@ -55,12 +71,8 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             other = next(iter(listed), 7 if number else None)
             if other is None:
                 continue
-            fields = msgspec.structs.fields(module.Params)
-            defaults = {f.name: f.default for f in fields if not f.required} | {field.name: other}
-            types = {"__annotations__": {f.name: f.type for f in fields}}
-            changed = type(Options)("Params", (Options,), defaults | types)
             with monkeypatch.context() as patch:
-                patch.setattr(module, "Params", changed)
+                change_default(patch, module, field, other)
                 try:
                     after = [digest(document(run)) for run in using]
                 except ConcordError:  # a choice that needs another option beside it

@@ -8,7 +8,7 @@ import pytest
 from concord import metrics
 from concord.errors import ConcordError
 from concord.io import dump_yaml
-from concord.networks.weather import Weather
+from concord.networks.network import Network
 from concord.runs.measure import measurement
 from concord.runs.run import Run, read
 from concord.runs.sample import sample
@@ -28,8 +28,8 @@ def plain():
         run
         for run in paper.runs.values()
         if run.sampler.kind == "de_sgld"
-        and run.sampler.params.update_order == "simultaneous"
-        and run.sampler.params.batch_size is None
+        and run.sampler.order == "simultaneous"
+        and run.sampler.batches.batch_size is None
         and run.topology.kind == "ring"
     )
     short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
@@ -72,7 +72,7 @@ def test_only_runs_with_a_network_state_it(plain, tmp_path):
         "barrier": True,
     }
     path.write_text(dump_yaml(run))
-    assert read(path).document == run and not read(path).graph.conditions.perfect
+    assert read(path).document == run and not read(path).network_of_agents.is_lossless
     del run["network"]["awake"]
     path.write_text(dump_yaml(run))
     with pytest.raises(ConcordError, match=r"network.awake is not stated"):
@@ -101,13 +101,13 @@ def test_blocks_of_chains_do_not_depend_on_each_other(plain):
 
 def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
     met = []
-    draw = Weather.draw
+    begin = Network.begin
 
     def noting(self, k):
-        draw(self, k)
-        met[-1].append(self.arrived.copy())
+        begin(self, k)
+        met[-1].append(self.traffic.arrived.copy())
 
-    monkeypatch.setattr(Weather, "draw", noting)
+    monkeypatch.setattr(Network, "begin", noting)
     for sampler in (
         plain.document["sampler"],
         {"kind": "d_ula", "step_size": 0.001, "fusion": 0.1},

@@ -4,11 +4,11 @@ import csv
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import asdict
 
 from concord import integrity
 from concord.__main__ import main
@@ -16,12 +16,14 @@ from concord.claims import ledger, robustness
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
 from concord.markup import table_of
-from concord.networks import topology
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
 from concord.runs import measure
 from concord.runs.measure import made as measured_from
 from concord.runs.measure import measured
 from concord.runs.run import ChosenProblem, Run
 from concord.runs.sample import sample
+from concord.samplers.de_sgld import DESGLD
 from concord.stages import judge
 from concord.stages.measured import why_not
 from concord.studies.config import load_config
@@ -93,10 +95,8 @@ def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> S
 
 def mutated(run: Run, mutant: Any) -> Run:
     """Return a run whose chains are made by a changed sampler; its exact law stays."""
-    module = run.sampler.module
-    sampler = SimpleNamespace(**{**vars(module), "init": mutant(module.init)})
     chosen = copy(run.sampler)
-    chosen.module = sampler
+    chosen.params = mutant(**asdict(run.sampler.params))
     return replace(run, sampler=chosen)
 
 
@@ -133,42 +133,34 @@ def ours(paper: Study, results: Path) -> dict[str, str]:
 # A wrong sampler changes the verdicts that rest on its chains.
 
 
-def loud(init: Any) -> Any:
+class Loud(DESGLD):
     """Twice the noise."""
 
-    class Loud:
-        def __init__(self, rng: Any) -> None:
-            self.rng = rng
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        class Twice:
+            def standard_normal(self, *args: Any, **options: Any) -> Any:
+                return 2 * rng.standard_normal(*args, **options)
 
-        def standard_normal(self, *args: Any, out: Any, **options: Any) -> Any:
-            out[:] = 2 * self.rng.standard_normal(out.shape)
-            return out
-
-    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
-        state, step = init(problem, graph, params, x0, rng)
-        return state, lambda state, k, rng: step(state, k, Loud(rng))
-
-    return changed
+        return super().step(state, k, problem, network, Twice())
 
 
-def deaf(init: Any) -> Any:
+class Deaf(DESGLD):
     """No neighbors."""
 
-    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
-        return init(problem, topology.build("no_edges", graph.agents), params, x0, rng)
+    def edges(self, network: Any) -> Any:
+        return []
 
-    return changed
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        graph = build_graph("edge_list", network.agents, edges=self.edges(network))
+        other = Network(graph).start(state.x)
+        return super().step(state, k, problem, other, rng)
 
 
-def wrong_neighbors(init: Any) -> Any:
+class WrongNeighbors(Deaf):
     """On the ring everybody listens to one neighbor instead of two."""
 
-    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
-        edges = [[i, i + 1] for i in range(0, graph.agents, 2) if graph.edges]
-        pairs = topology.build("edge_list", graph.agents, edges=edges)
-        return init(problem, pairs, params, x0, rng)
-
-    return changed
+    def edges(self, network: Any) -> Any:
+        return [[i, i + 1] for i in range(0, network.agents, 2) if network.edges]
 
 
 def test_the_right_sampler(made):
@@ -178,10 +170,10 @@ def test_the_right_sampler(made):
 @pytest.mark.parametrize(
     ("mutant", "expected"),
     [
-        (loud, {"ring_nearer": "holds", "law": "does not hold"}),
+        (Loud, {"ring_nearer": "holds", "law": "does not hold"}),
         # Each agent is as far on the ring as alone, which more chains do not decide.
-        (deaf, {"ring_nearer": "inconclusive: too few chains", "law": "does not hold"}),
-        (wrong_neighbors, {"ring_nearer": "holds", "law": "does not hold"}),
+        (Deaf, {"ring_nearer": "inconclusive: too few chains", "law": "does not hold"}),
+        (WrongNeighbors, {"ring_nearer": "holds", "law": "does not hold"}),
     ],
 )
 def test_a_wrong_sampler(mutant, expected, tmp_path):

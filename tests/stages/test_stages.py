@@ -17,8 +17,8 @@ import concord
 from concord import io, provenance
 from concord.__main__ import main
 from concord.errors import ConcordError
+from concord.record import FINITE_RANGE
 from concord.sampling import streams
-from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import read_trace
 from processes import python
 

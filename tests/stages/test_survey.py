@@ -29,13 +29,14 @@ from concord.studies.study import Study
 from concord.studies.universes import SMALL_RUNS, Multiverse, universe, universes
 
 RESOURCES = Path("resources")
+LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
 ALTERNATIVE = {"says": "another", "reason": "also used"}
 WEIGHTS = {
     "value": "Metropolis weights",
     "rests": {"sampler": "de_sgld"},
     "alternatives": [
         {**ALTERNATIVE, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
-        {**ALTERNATIVE, "label": "next_two", "set": {"sampler": {"weights": "next_two"}}},
+        {**ALTERNATIVE, "label": "lossy", "set": {"network": {"loss": LOSS}}},
     ],
 }
 DATA = {
@@ -130,7 +131,7 @@ def mistake(folder: Path, **alternative: Any) -> str:
 
 def test_a_universe_has_one_alternative_or_another_seed(tmp_path):
     paper = load(tmp_path, {"seed": 4})
-    alone = ["weights.lazy", "weights.next_two", "data.noisy", "data.third"]
+    alone = ["weights.lazy", "weights.lossy", "data.noisy", "data.third"]
     assert list(universes(paper, False)) == [*alone, *(f"seed_{seed}" for seed in (1, 2, 3, 5))]
     pairs = [name for name in universes(paper, True) if "+" in name]
     assert pairs == [f"{one}+{other}" for one in alone[:2] for other in alone[2:]]
@@ -170,7 +171,7 @@ def test_a_run_is_computed_once(tmp_path):
     paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
     found = Multiverse(paper)
     batches = {k[0]: len(batch.runs) for k, batch in found.batches.items() if "seed" not in k[0]}
-    assert batches == {"weights.lazy": 2, "weights.next_two": 2, "data.noisy": 1}
+    assert batches == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
 
 
@@ -315,11 +316,11 @@ def test_verdicts_in_every_universe_that_changes_a_run_of_the_claim(made):
 def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
     """Weights that go around a ring have no meaning where there is none."""
     found = rows(*made)
-    lost = found["nearer", "weights.next_two"]
+    lost = found["nearer", "weights.lossy"]
     assert lost["verdict"] == judgements.NOT_RUN and lost["value"] is None
-    assert "weights.next_two: walk/topology=no_edges cannot be run: " in lost["ours"]
-    assert "next_two goes around a ring" in lost["ours"]
-    assert found["printed", "weights.next_two"]["verdict"] != judgements.NOT_RUN
+    assert "weights.lossy: walk/topology=no_edges cannot be run: " in lost["ours"]
+    assert "no_edges of 6 has no edges" in lost["ours"]
+    assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
 
 
 def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
@@ -507,7 +508,7 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
     claims = [f"claim_{name}.{s}" for name in sorted(DEFINITION["claims"]) for s in ("pdf", "svg")]
     assert names == sorted([*claims, *(f"overview.{s}" for s in ("pdf", "png", "svg"))])
     page = (tmp_path / "m.md").read_text()
-    assert "depends on" in page and "| weights.next_two | another | also used | 2 <details>" in page
+    assert "depends on" in page and "| weights.lossy | another | also used | 2 <details>" in page
 
 
 def test_a_rule_at_zero_is_in_the_legend():

@@ -7,10 +7,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from concord import plugins
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.io import load_yaml
-from concord.plugins import kinds, plugin
+from concord.plugins import kinds, options_of, plugin
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.editor import study_schema
@@ -54,7 +55,9 @@ ONE, SAMPLER = ("experiments", "one"), ("experiments", "one", "sampler")
 
 @pytest.fixture(scope="module")
 def validator():
+    plugins.use(*PAPERS)
     schema = study_schema()
+    plugins.use()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -147,8 +150,9 @@ def test_it_describes_every_option_of_every_kind():
     definitions = study_schema()["$defs"]
     for package in ("samplers", "problems", "figures", "tables"):
         for kind in kinds(package):
-            params = plugin(package, kind, "tests").Params
-            found = definitions[f"{params.__module__}.Params"]["properties"]
+            own = options_of(plugin(package, kind, "tests"))
+            name = own.__name__ if own.__name__ in definitions else f"{own.__module__}.Params"
+            found = definitions[name]["properties"]
             options = {n: p for n, p in found.items() if n not in ("kind", "name")}
             assert all(p.get("description") for p in options.values()), (package, kind)
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord.networks.topology import Topology
+from concord.networks.graph import Graph
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.project import load_studies
@@ -549,9 +549,9 @@ def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypa
     options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
     one = {"topology": "ring", "agents": 25}
     found = step_size(tmp_path, one, **options)
-    spectral = Topology.spectral
+    spectrum = Graph.spectrum
     monkeypatch.setattr(
-        Topology, "spectral", lambda self: {k: v * (1 + 1e-15) for k, v in spectral(self).items()}
+        Graph, "spectrum", lambda self: {k: v * (1 + 1e-15) for k, v in spectrum(self).items()}
     )
     assert step_size(tmp_path, one, **options) == found
 

@@ -12,6 +12,7 @@ from smoke_project import PAPER, STUDY, Project
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 WALK = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
+LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
 ANOTHER = {"says": "another", "reason": "also used"}
 SECTIONS = {
     "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
@@ -20,7 +21,7 @@ SECTIONS = {
             "value": "Metropolis weights",
             "alternatives": [
                 {**ANOTHER, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
-                {**ANOTHER, "label": "next_two", "set": {"sampler.weights": "next_two"}},
+                {**ANOTHER, "label": "lossy", "set": {"network.loss": LOSS}},
             ],
         }
     },
@@ -71,8 +72,8 @@ def test_the_multiverse_of_a_study(project):
     assert "Nothing to be done" in make(project, "--dry-run")
     # What cannot be run has its reason, and the rest is judged.
     found = rows(project, f"{PAPER}/multiverse.csv")
-    assert found["weights.next_two"]["verdict"] == "not run"
-    assert "next_two goes around a ring" in found["weights.next_two"]["ours"]
+    assert found["weights.lossy"]["verdict"] == "not run"
+    assert "has no edges" in found["weights.lossy"]["ours"]
     others = {found[u]["verdict"] for u in ("base", "weights.lazy", "seed_2", "seed_5")}
     assert others <= {"holds", "does not hold"}
     # The ledger has it, and is compared with what is committed.

@@ -80,10 +80,8 @@ def _count(
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
-    running, counted = (
-        network.start(x0, masks, times),
-        CountedProblem(problem.from_chain(0), CHAINS),
-    )
+    running = network.start(x0, masks, times)
+    counted = CountedProblem(problem.from_chain(0), CHAINS)
     seen: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from concord.errors import ConcordError
 
@@ -134,6 +133,13 @@ class Graph:
     @cached_property
     def is_connected(self) -> bool:
         """Whether a path leads from every agent to every other."""
+        if self.agents <= DENSE_AGENTS:
+            reached = self.matrix(np.ones(len(self.senders)), 1.0) > 0
+            for _ in range(self.agents.bit_length()):
+                reached = reached @ reached
+            return bool(reached.all())
+        from scipy import sparse  # a tenth of a second
+
         ones = np.ones(len(self.senders), dtype=np.int8)
         matrix = sparse.csr_array((ones, self._ways), shape=(self.agents, self.agents))
         parts, _ = sparse.csgraph.connected_components(matrix, connection="strong")
@@ -141,13 +147,17 @@ class Graph:
 
     def matrix(self, values: np.ndarray, diagonal: np.ndarray | float) -> Matrix:
         """Return the matrix with these values on the ways, (ways,), and on the diagonal."""
-        own = np.arange(self.agents)
+        own, shape = np.arange(self.agents), (self.agents, self.agents)
         rows = np.concatenate([self.receivers, own])
         columns = np.concatenate([self.senders, own])
         entries = np.concatenate([values, np.broadcast_to(diagonal, self.agents)])
-        shape = self.agents, self.agents
-        found = sparse.csr_array((entries, (rows, columns)), shape=shape)
-        return found.toarray() if self.agents <= DENSE_AGENTS else found
+        if self.agents <= DENSE_AGENTS:
+            dense = np.zeros(shape, entries.dtype)
+            dense[rows, columns] = entries
+            return dense
+        from scipy import sparse
+
+        return sparse.csr_array((entries, (rows, columns)), shape=shape)
 
     def identity(self) -> Matrix:
         """Return I, with entries of zero on the ways where it is sparse."""

@@ -62,8 +62,15 @@ def sample(
         )
     run.sampler.params.check(problem, network)
     due = run.record.iterations(run.iterations)
-    nothing = {"diverged_at": (("chain",), np.empty(0, dtype=np.int64))}
-    return Trace(nothing, due, np.array(run.record.agents or range(network.agents)))
+    agents = np.array(run.record.agents or range(network.agents))
+    axes: dict[str, tuple[str, ...]] = {"diverged_at": ("chain",)}
+    if run.record.draws:
+        axes["x"] = "chain", "draw", "agent", "dim"
+    if run.record.average:
+        axes["x_average"] = "chain", "draw", "dim"
+    sizes = {"chain": 0, "draw": len(due), "agent": len(agents), "dim": problem.dim}
+    empty = {name: (own, np.empty([sizes[axis] for axis in own])) for name, own in axes.items()}
+    return Trace(empty, due, agents)
 
 
 def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
