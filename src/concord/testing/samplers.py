@@ -84,15 +84,15 @@ def a_step_is_local(module: Any) -> None:
 
 
 class _Overheard(Network):
-    """A network that notes how often vectors were sent over it."""
+    """A network that notes how often vectors were sent."""
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
         self.rounds = [0]
 
-    def _add(self, *counted: Any) -> None:
+    def add_sent(self, *counted: Any) -> None:
         self.rounds[0] += 1
-        super()._add(*counted)
+        super().add_sent(*counted)
 
 
 def _is_local(case: Case, steps: int) -> bool:
