@@ -8,6 +8,7 @@ import pytest
 from concord import plugins
 from concord.minibatches import Batches, MiniBatches
 from concord.networks.compressions import Compression
+from concord.networks.network import Network
 from concord.networks.own import network
 from concord.problem import CountedProblem
 from concord.sampler import ReadOut
@@ -43,6 +44,7 @@ KEEPING = network("ring", 4, loss=LOSS, awake=0.7, on_loss="sender_keeps")
 CASES = [
     (DESGLD(DECAYING), RING),
     (DESGLD(DECAYING), LOSSY),
+    (DESGLD(DECAYING), Network(RING.graph, order="in_place")),
     (DESGHMC(DECAYING, 1.0, initial_velocity_sd=1.0), LOSSY),
     (DULA(DECAYING, 0.2, prior_gradient="after_mixing"), LOSSY),
     (CULA(DECAYING), ALONE),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 import concord
+from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
@@ -22,14 +23,14 @@ class State(NamedTuple):
 class Tracking(concord.Sampler):
     """Langevin steps along tracked gradients, which start at those of x^(0), or at zero."""
 
-    step_size: float
+    step_size: Schedule
     start: str = "gradient"
 
     def init(self, x0, problem, network, rng):
         return State(x0, problem.gradient(x0) if self.start == "gradient" else np.zeros_like(x0))
 
     def step(self, state, k, problem, network, rng):
-        (x, y), eta = state, self.step_size
+        (x, y), eta = state, self.step_size(k)
         noise = rng.standard_normal(x.shape)
         new = network.mix("metropolis", x) - eta * y + np.sqrt(2 * eta) * noise
         mixed = network.mix("metropolis", y)

@@ -1,4 +1,4 @@
-"""The samplers that are found, and with which options and problems they are tested."""
+"""The samplers that are found, and problems they are tested with."""
 
 from typing import Any
 
@@ -6,35 +6,11 @@ import numpy as np
 
 import concord
 from concord import plugins
-from concord.networks.matrix import AgentMatrix
-from concord.testing.variants import (
-    CONSTANT,
-    DECAYING,
-    GRAPHS,
-    Quiet,
-    Still,
-    allowed,
-    options,
-    problem,
-    variants,
-)
+from concord.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, variants
 
-__all__ = [
-    "CONSTANT",
-    "DECAYING",
-    "GRAPHS",
-    "Quiet",
-    "Still",
-    "allowed",
-    "options",
-    "problem",
-    "variants",
-]
+__all__ = ["CONSTANT", "DECAYING", "GRAPHS", "SAMPLERS", "problem", "variants"]
 
-
-def from_dense(matrix: np.ndarray) -> AgentMatrix:
-    places = np.nonzero(matrix)
-    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
+SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 
 
 def tilted(agents: int, dim: int, equal: bool = False) -> Any:
@@ -46,20 +22,14 @@ def tilted(agents: int, dim: int, equal: bool = False) -> Any:
     return concord.problems.quadratic(gram[[0] * agents] if equal else gram, shift)
 
 
-SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
-EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}
-
-
 class Scaled:
     """A generator whose normal numbers are too large by a factor."""
 
     def __init__(self, rng: np.random.Generator, factor: float) -> None:
         self._rng, self._factor = rng, factor
 
-    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> np.ndarray:
-        values = self._rng.standard_normal(size, dtype, out)
-        values *= self._factor
-        return values
+    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
+        return self._rng.standard_normal(size, dtype) * self._factor
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rng, name)

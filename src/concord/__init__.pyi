@@ -13,9 +13,9 @@ from concord.library.sampling import load_run as load_run
 from concord.library.sampling import sample as sample
 from concord.networks.own import network as network
 from concord.problems._functions import Problem as Problem
-from concord.sampler import Sampler as Sampler
 from concord.problems._models import from_shards as from_shards
 from concord.problems._numpyro import from_numpyro as from_numpyro
 from concord.problems._pymc import from_pymc as from_pymc
+from concord.sampler import Sampler as Sampler
 
 __version__: str

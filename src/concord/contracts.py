@@ -37,28 +37,6 @@ class Curved(Protocol):
 
 
 @runtime_checkable
-class BatchNoise(Protocol):
-    """Moments of a quadratic problem's mini-batch gradients, by scale and pool of the batches.
-
-    The error xi_i is that from the mean, which is the full gradient unless scale or pool make the
-    estimate biased (``concord.minibatches``).
-    """
-
-    def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return gram and shift of the gradients' mean."""
-
-    def batch_noise_covariance(
-        self,
-        mean: np.ndarray,
-        cov: np.ndarray,
-        batch_size: int,
-        scale: str = "data",
-        pool: str = "all",
-    ) -> np.ndarray:
-        """Return E[xi_i xi_i^T], (agents, dim, dim), for x_i of mean_i and cov_i."""
-
-
-@runtime_checkable
 class SampledLaw(Protocol):
     """The law of the potentials as agents hold them, whatever share of the prior that is."""
 
@@ -183,14 +161,6 @@ class HeldOutOfLaw(HeldOut, Protocol):
 
 
 @runtime_checkable
-class Misclassifier(Protocol):
-    """Predictions of all agents' points, which can be wrong."""
-
-    def misclassified(self, x: np.ndarray) -> np.ndarray:
-        """Return how many points each x_i classifies wrongly, integers (chains, some agents)."""
-
-
-@runtime_checkable
 class Predictive(Protocol):
     """Predictive probabilities, of which the recorder keeps averages."""
 
@@ -269,14 +239,6 @@ class Sharing(Protocol):
 
     def shares(self, params: Any) -> bool:
         """Tell whether they have: one job measures them, and does that part once."""
-
-
-@runtime_checkable
-class AmplifyingSampler(Protocol):
-    """A sampler that with some options amplifies rounding errors, whatever the problem."""
-
-    def amplifies(self, params: Any, agents: int, iterations: int) -> bool:
-        """Whether they grow until the chains of another processor are others."""
 
 
 @runtime_checkable
@@ -362,11 +324,6 @@ DECLARED: Mapping[str, Any] = {
     # Of problems.
     "FILES": (),  # options that name files of the study's folder, which are data of its runs
     "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
-    # Of samplers.
-    "KNOWN": (),  # parts of the state that neighbors have heard before
-    "SLIPS": {},  # options that are slips of released code, and their values: no message counts
-    "BIASED": "",  # the law that it samples by design, where that is not the posterior
-    "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.
     "LABELS": {},  # ``Label``s of metrics whose names do not say all
     "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not

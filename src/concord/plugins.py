@@ -133,12 +133,12 @@ def _is_sampler(kind: type, module: Any) -> bool:
 
 def options_of(module: Any) -> Any:
     """Return the class of a kind's options: its ``Params``, or a sampler's ``options``."""
-    return module.options() if isinstance(module, type) else module.Params
+    return module.Params if hasattr(module, "Params") else module.options()
 
 
 def display_name(module: Any) -> str:
     """Return what readers call a kind, such as "DE-SGLD"; nothing if it does not say."""
-    return str(module.name if isinstance(module, type) else getattr(module, "NAME", ""))
+    return str(getattr(module, "name" if isinstance(module, type) else "NAME", ""))
 
 
 def docstring_of(module: Any) -> str:

@@ -167,7 +167,7 @@ class CountedProblem:
         agents: of each chain, (chains, few), or of all chains, (few,).
         """
         counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
-        np.put_along_axis(counted, agents, 1, axis=-1)
+        counted[agents if agents.ndim == 1 else (self._chain, agents)] = 1
         self.gradients = self.gradients + counted
         if self._chooses:
             chosen: np.ndarray = self.problem.gradient_of(agents, x)

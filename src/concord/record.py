@@ -124,7 +124,8 @@ class Recorder:
         """Take note of iteration k: divergence always, the rest when it is due."""
         x = state.x
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
-        if not x.ravel().dot(x.ravel()) < FINITE_RANGE**2:
+        flat = x.ravel()
+        if not flat.dot(flat) < FINITE_RANGE**2:
             self._note_divergence(k, x)
         if self._row == len(self._due) or k != self._due[self._row]:
             return

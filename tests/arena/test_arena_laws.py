@@ -204,7 +204,7 @@ def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
     ("kind", "step", "options", "order"),
     [
         ("extra_sgld", 2e-5, {}, 4),
-        ("d_mala", 4e-3, {"drift": "half", "correction": "none"}, 16),  # the noise's sd
+        ("d_mala", 2e-3, {"drift": "half", "correction": "none"}, 16),  # the noise's sd
     ],
 )
 def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, options, order):

@@ -14,13 +14,12 @@ from concord.arena.chains import Chains
 from concord.arena.read_outs import read_out
 from concord.errors import ConcordError
 from concord.laws import exact
-from concord.metrics import _laws
-from concord.options import build
-from concord.plugins import plugin
+from concord.laws.law import laws_of_versions, update_of
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.studies.config import load_config
 from concord.studies.study import Study
-from variants import problem
+from measurements import regression as problem
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -68,13 +67,12 @@ def value(found, metric, agent="worst"):
 
 def test_rounds_of_averaging_are_those_of_the_weights():
     prob, graph = problem(5, 2), concord.network("ring", 5)
-    module = plugin("samplers", "de_sgld", "")
-    params = build(module.Params, {"step_size": 0.02}, "")
+    sampler = DESGLD(0.02)
     start = Law("normal").moments(2)
-    mix, vectors = read_out(3, graph)
+    mix, vectors = read_out(3, network)
     assert vectors == 6.0  # three rounds of a vector to either neighbor
-    seen = _laws.of_versions(module, [prob], graph, [params], start, mix).at([40])
-    update = module.affine(prob, graph, params).at(0)
+    seen = laws_of_versions([sampler], [prob], graph, start, mix).at([40])
+    update = update_of(sampler, prob, graph).at(0)
     mean, cov = exact.initial(5, 2, start)
     for _ in range(40):
         mean, cov = update.matrix @ mean + update.offset, update.matrix @ cov @ update.matrix.T
@@ -90,12 +88,11 @@ def test_rounds_of_averaging_are_those_of_the_weights():
 
 def test_chains_are_read_as_laws_are():
     prob, graph = problem(5, 1), concord.network("ring", 5)
-    module = plugin("samplers", "de_sgld", "")
-    params = build(module.Params, {"step_size": 0.1}, "")
-    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400)
+    full = SimpleNamespace(batches=None)
+    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400, sampler=full)
     mix, _ = read_out("average", graph)
     own, other = (
-        Chains(module, [("a", prob)], graph, [params], run, Law("normal"), m).bias([1, 30])
+        Chains([DESGLD(0.1)], [("a", prob)], graph, run, Law("normal"), m).bias([1, 30])
         for m in (mix, None)
     )
     for level in ("worst", "pooled"):

@@ -12,8 +12,8 @@ from concord import __main__, integrity, results
 from concord.arena import cells, tuning
 from concord.errors import ConcordError
 from concord.io import load_yaml
+from concord.laws.law import laws_of_versions
 from concord.make import Batch, make
-from concord.metrics import _laws
 from concord.options import build
 from concord.stages import compete
 from concord.studies.config import load_config
@@ -80,7 +80,7 @@ def test_entries_of_a_task_share_its_problems(study):
     one, other, elsewhere = (cells.task_of(run, Path()) for run in runs)
     assert one.problems is other.problems is elsewhere.problems
     assert one.kept is other.kept
-    assert (one.topology.name, elsewhere.topology.name) == ("ring", "directed_ring")
+    assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
     for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
         one = cells.task_of(runs[0], Path())
         found = cells.task_of(replace(runs[0], **changes), Path())
@@ -105,7 +105,7 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
     run = study.run("tasks", "topology=ring+entry=sghmc")
     task = cells.task_of(run, Path())
     groups, limits = tuning.settings(
-        run.sampler.module, run.sampler.params, run.arena, task.problems[0], task.topology, ""
+        run.sampler.params, run.arena, task.problems[0], task.network, ""
     )
     for group, top in zip(groups, limits, strict=True):
         steps = [setting.values["step_size"] for setting in group]
@@ -147,15 +147,13 @@ def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
 def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     run, found = scored(study, "de_sgld")
     task = cells.task_of(run, Path())
-    groups, _ = tuning.settings(
-        run.sampler.module, run.sampler.params, run.arena, task.problems[0], task.topology, ""
-    )
+    groups, _ = tuning.settings(run.sampler.params, run.arena, task.problems[0], task.network, "")
     from concord.arena import scores
 
     b2 = []
     for setting in groups[0]:
-        path = _laws.of_versions(run.sampler.module, task.problems[:1], task.topology,
-                                 [setting.params], run.initial.moments(1))  # fmt: skip
+        given = [setting.sampler], task.problems[:1], task.network, run.initial.moments(1)
+        path = laws_of_versions(*given)
         b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
     assert found.choice["gradients"]["chosen"]["step_size"] == best
@@ -417,8 +415,7 @@ def test_held_out_data_are_predicted_by_the_law(study):
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
-        path = _laws.of_versions(run.sampler.module, [problem], task.topology, [params],
-                                 run.initial.moments(problem.dim))  # fmt: skip
+        path = laws_of_versions([params], [problem], task.network, run.initial.moments(problem.dim))
         seen = path.at([300])
         each = []
         for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):

@@ -8,25 +8,21 @@ import pytest
 import concord
 from concord.arena import chains, scores
 from concord.arena.chains import Chains
-from concord.metrics import _laws
-from concord.options import build
-from concord.plugins import plugin
+from concord.laws.law import laws_of_versions
+from concord.runs.run import ChosenSampler
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
-from variants import problem
+from measurements import regression as problem
 
-RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
+FULL = SimpleNamespace(batches=None)
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000, "sampler": FULL}
 
 
 def both(step, iterations, chains=2000):
-    module, prob, graph = (
-        plugin("samplers", "de_sgld", ""),
-        problem(5, 1),
-        concord.network("ring", 5),
-    )
-    params = build(module.Params, {"step_size": step}, "")
+    prob, graph, sampler = problem(5, 1), concord.network("ring", 5), DESGLD(step)
     run = SimpleNamespace(**RUN | {"chains": chains})
-    drawn = Chains(module, [("a", prob)], graph, [params], run, Law("normal"))
-    path = _laws.of_versions(module, [prob], graph, [params], Law("normal").moments(1))
+    drawn = Chains([sampler], [("a", prob)], graph, run, Law("normal"))
+    path = laws_of_versions([sampler], [prob], graph, Law("normal").moments(1))
     return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
 
 
@@ -64,13 +60,9 @@ def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
 def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
     """Chains that start at the posterior and hardly move; twenty data sets of one."""
     prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
-    module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 8)
-    params, run = (
-        build(module.Params, {"step_size": 1e-9}, ""),
-        SimpleNamespace(**RUN | {"chains": 50}),
-    )
+    graph, run = concord.network("ring", 8), SimpleNamespace(**RUN | {"chains": 50})
     for name in "abcdefghijklmnopqrst":
-        drawn = Chains(module, [(name, prob)], graph, [params], run, Law("normal"))
+        drawn = Chains([DESGLD(1e-9)], [(name, prob)], graph, run, Law("normal"))
         b2, more = drawn.told([1, 2], ())
         for level in scores.LEVELS:
             assert (b2[level] >= more["floor.b2"][level]).all(), level
@@ -83,20 +75,13 @@ def test_a_chain_that_diverges_is_not_flattered():
         assert np.isposinf(drawn[level]).all()
 
 
-def test_what_diverges_is_not_sampled_to_its_end(monkeypatch):
+def test_what_diverges_is_not_sampled_to_its_end():
     """A score is infinite as soon as one chain diverges, of those of the first block."""
-    module = plugin("samplers", "de_sgld", "")
-    steps, init = [], module.init
-
-    def counted(*given):
-        state, step = init(*given)
-        return state, lambda *now: (steps.append(now[1]), step(*now))[1]
-
-    sampler = SimpleNamespace(**vars(module) | {"init": counted})
+    steps, step = [], DESGLD.step
+    monkeypatch.setattr(DESGLD, "step", lambda *given: (steps.append(1), step(*given))[1])
     prob, graph = problem(5, 1), concord.network("ring", 5)
-    params = build(module.Params, {"step_size": 1.0}, "")
     run = SimpleNamespace(**RUN | {"chains": 100})
-    drawn = Chains(sampler, [("a", prob)], graph, [params], run, Law("normal"))
+    drawn = Chains([DESGLD(1.0)], [("a", prob)], graph, run, Law("normal"))
     found = drawn.bias([5, 2000])
     assert all(np.isposinf(found[level]).all() for level in scores.LEVELS)
     assert found["worst"].shape == (2, 1) and len(steps) < 100
@@ -119,20 +104,18 @@ def test_entries_share_what_is_drawn_for_a_data_set(made, metric, monkeypatch):
 
 
 def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), kept=None, **options):
-    module = plugin("samplers", sampler, "")
-    params = build(module.Params, {"step_size": 0.02, **options}, "")
+    chosen = ChosenSampler.parse({"kind": sampler, "step_size": 0.02, **options}, "").params
     graph = concord.network("ring", problem_.agents)
     run = SimpleNamespace(**RUN | {"chains": chains})
-    drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"), kept=kept)
+    drawn = Chains([chosen], [("a", problem_)], graph, run, Law("normal"), kept=kept)
     return drawn.told([1, steps], families)
 
 
 def test_the_ergodic_score_is_that_of_the_running_sum():
     prob = problem(5, 1)
     b2, more = told(prob, chains=3000)
-    module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 5)
-    params = build(module.Params, {"step_size": 0.02}, "")
-    path = _laws.of_versions(module, [prob], graph, [params], Law("normal").moments(1))
+    graph = concord.network("ring", 5)
+    path = laws_of_versions([DESGLD(0.02)], [prob], graph, Law("normal").moments(1))
     exactly = scores.ergodic(path.averaged(60), prob.posterior)
     for level in scores.LEVELS:
         # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.

@@ -74,7 +74,7 @@ def test_a_point_of_the_map_is_right(arena, experiment, name, loss, seconds):
     task, found, values = scored(arena, experiment, name)
     price = "gradients" if seconds is None else "seconds"
     about = found.choice[price]
-    agents = task.topology.agents
+    agents = task.network.agents
     weights = np.zeros((agents, agents))
     for i in range(agents):  # on a ring all degrees are 2
         weights[i, [i, (i + 1) % agents, i - 1]] = 1 / 3

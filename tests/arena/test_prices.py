@@ -5,17 +5,15 @@ import pytest
 
 import concord
 from concord.arena import prices
-from concord.contracts import Info
-from concord.options import build
-from concord.plugins import plugin
-from variants import problem
+from concord.runs.run import ChosenSampler
+from concord.sampler import Sampler
+from concord.testing.variants import problem
 
 
 def price(kind, options, agents=8, topology="ring", **happens):
-    module, network = plugin("samplers", kind, ""), concord.network(topology, agents, **happens)
-    params, prob = build(module.Params, {"step_size": 0.01, **options}, ""), problem(agents, 1)
-    rng = np.random.default_rng(1)
-    return prices.per_iteration(module, params, prob, network, rng)
+    sampler = ChosenSampler.parse({"kind": kind, "step_size": 0.01, **options}, "").params
+    network, rng = concord.network(topology, agents, **happens), np.random.default_rng(1)
+    return prices.price_per_iteration(sampler, problem(agents, 1), network, rng)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ def test_what_repeats_slowly_or_by_the_samplers_own_chance_is_a_mean_over_many()
     assert found["seconds"] == pytest.approx(0.005, rel=1e-3)
     assert price("de_sgld", {}, **slow)["seconds"] == pytest.approx(0.05)
     silent = price("local_sgld", {"communication": 0.5})
-    assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MANY * 8))
+    assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MOST_STEPS * 8))
 
 
 def counted(step, monkeypatch, sends=lambda k: 1, **changes):
@@ -62,38 +60,39 @@ def counted(step, monkeypatch, sends=lambda k: 1, **changes):
         monkeypatch.setattr(prices, name, value)
     steps = []
 
-    class Stub:
-        @staticmethod
-        def init(prob, network, params, x0, rng):
-            def of(state, k, rng):
-                steps.append(k)
-                sent = np.full(4, sends(k))
-                return state, Info(sent, sent, gradients=step(k, rng))
-
-            return x0, of
+    class Paid(Sampler):
+        def step(self, state, k, problem, network, rng):
+            steps.append(k)
+            sent = np.full(4, sends(k))
+            network.add_sent(sent, sent, 8)
+            problem.pay(step(k, rng))
+            return state
 
     rng = np.random.default_rng(1)
-    found = prices._counted(Stub, None, problem(4, 1), concord.network("ring", 4), rng)
+    found = prices._count(Paid(), problem(4, 1), concord.network("ring", 4), rng)
     return found.gradients.mean(), len(steps)
 
 
 def test_what_is_drawn_is_counted_until_its_mean_is_known(monkeypatch):
     found, steps = counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch)
-    assert steps < prices.MANY / 2
-    assert found == pytest.approx(6, rel=5 * prices.CLOSE)  # five standard errors
+    assert steps < prices.MOST_STEPS / 2
+    assert found == pytest.approx(6, rel=5 * prices.KNOWN_MEAN)  # five standard errors
     assert (
-        counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, CLOSE=0)[1] == prices.MANY
+        counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, KNOWN_MEAN=0)[1]
+        == prices.MOST_STEPS
     )
 
 
 def test_what_repeats_slowly_is_counted_to_the_end(monkeypatch):
     """All chains are alike, and the first iterations say nothing of later ones."""
     found, steps = counted(lambda k, rng: np.full(4, 1 + (k == 3) + 2 * (k >= 600)), monkeypatch)
-    assert steps == prices.MANY and found == pytest.approx(3 - (2 * 600 - 1) / prices.MANY)
+    assert steps == prices.MOST_STEPS and found == pytest.approx(
+        3 - (2 * 600 - 1) / prices.MOST_STEPS
+    )
 
 
 def test_what_is_sent_now_and_then_is_counted_to_the_end(monkeypatch):
     _, steps = counted(
         lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, sends=lambda k: k % 100 == 99
     )
-    assert steps == prices.MANY
+    assert steps == prices.MOST_STEPS

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -28,21 +28,18 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
-from concord import compiled
-from concord.contracts import Gradient, GradientAt
 from concord.errors import ConcordError, nearest
 from concord.io import whole
-from concord.networks import topology
+from concord.loop import run
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions
-from concord.networks.network import drawing, under
+from concord.networks.own import network as network_of
 from concord.options import build, choices, members
 from concord.options import kinds as kinds_of
 from concord.plugins import kinds, plugin
-from concord.problems.kinds import linear_regression, logistic_regression
+from concord.problem import CountedProblem
+from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
+from concord.record import Record, Recorder
 from concord.sampling import partition, streams
-from concord.sampling.loop import simulate
-from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
 
 Work = Callable[[], object]
@@ -126,39 +123,94 @@ class Sampling:
         Bytes of the positions alone: chains times agents times dim numbers.
     """
 
-    def __init__(self, kind: str, graph: Any, chains: int, problem: Any) -> None:
-        sampler, params = plugin("samplers", kind, "bench"), parameters(kind)
-        sampler.check(problem, graph, params)
-        self._rng = streams.generator(1, "bench", "noise")
-        self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
-        self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
-        self._problem = problem
-        self._recorder = Recorder(Record(at=(0,)), problem, self._x0.shape, 0)
+    def __init__(
+        self, kind: str, network: Any, chains: int, problem: Any, options: Any = None
+    ) -> None:
+        self._sampler = parameters(kind, options)
+        self._sampler.check(problem, network)
+        self._rng, *drawn = (
+            streams.generator(1, "bench", stream) for stream in ("noise", "network", "clock")
+        )
+        self._x0 = self._rng.standard_normal((chains, network.agents, problem.dim))
+        self._start = lambda: (
+            CountedProblem(problem, chains),
+            network.start(self._x0, *drawn),
+        )
         self.positions = self._x0.nbytes
+        self.begin()
+        self()  # first calls import, and load what is compiled
         tracemalloc.start()
         try:
-            self._state, self._step = self._start()
+            self.begin()
             for _ in range(2):
                 self()
             self.memory = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
+    def begin(self) -> None:
+        """Go back to the start."""
+        self._problem, self._network = self._start()
+        self._state, self._k = self._init(), 0
+        self._recorder = self._recorder_of(Record(at=(0,)), 0)
+
+    def _init(self) -> Any:
+        return self._sampler.init(self._x0, self._problem, self._network, self._rng)
+
+    def _recorder_of(self, record: Record, iterations: int) -> Recorder:
+        shape = self._x0.shape
+        return Recorder(record, self._sampler, self._problem, self._network, shape, iterations)
+
     def __call__(self) -> None:
         """Take one step as the loop does: counted, checked for divergence, and not recorded."""
-        self._state, info = self._step(self._state, 0, self._rng)
-        self._recorder.observe(1, self._state.x, info)
+        network, problem, k = self._network, self._problem, self._k
+        network.begin(k)
+        self._state = self._sampler.step(self._state, k, problem, network, self._rng)
+        network.end(k, problem.settle(network.awake))
+        self._k += 1
+        self._recorder(self._k, self._state)
 
     def run(self, iterations: int) -> Work:
         """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
 
         def work() -> None:
-            state, step = self._start()
-            record = Record(every=10)
-            recorder = Recorder(record, self._problem, self._x0.shape, iterations)
-            simulate(state, step, iterations, recorder, self._rng)
+            self._problem, self._network = self._start()
+            recorder = self._recorder_of(Record(every=10), iterations)
+            run(
+                self._sampler, self._problem, self._network, self._x0, iterations, self._rng,
+                [recorder],
+            )  # fmt: skip
+            self.recorder = recorder
 
         return work
+
+
+# Steps of a call of compiled ones.
+STEPS = 100
+
+
+class Compiled(Sampling):
+    """Many steps of a sampler in one call that numba compiles, as a piece of work."""
+
+    def _init(self) -> Any:
+        from concord.fast.steps import CompiledSampler  # needs numba
+
+        if not isinstance(self._sampler, CompiledSampler):
+            self._sampler = CompiledSampler(self._sampler)
+        return super()._init()
+
+    def __call__(self) -> None:
+        """Take ``STEPS`` steps as the loop does."""
+        taken = 0
+        while taken < STEPS:
+            self._state, several = self._sampler.multi_step(
+                self._state, self._k, STEPS - taken, self._problem, self._network, self._rng
+            )
+            if not several:  # the last of what is drawn together
+                super().__call__()
+            self._k += several
+            taken += several or 1
+        self._recorder(self._k, self._state)
 
 
 Entry = Callable[[bool], Iterator[Case | Skipped]]
@@ -296,9 +348,14 @@ def classification(agents: int, points: int) -> logistic_regression.LogisticRegr
     return logistic_regression.build(logistic_regression.Params(points=points), *_data(agents))
 
 
-def stepper(kind: str, graph: Any, chains: int, dim: int = 2) -> Sampling:
+def mixture(agents: int) -> tied_mixture.TiedMixture:
+    """Return the tied mixture of 100 points."""
+    return tied_mixture.build(tied_mixture.Params(), *_data(agents))
+
+
+def stepper(kind: str, network: Any, chains: int, dim: int = 2) -> Sampling:
     """Return a function that makes one step of a sampler on ``regression``."""
-    return Sampling(kind, graph, chains, regression(graph.agents, dim))
+    return Sampling(kind, network, chains, regression(network.agents, dim))
 
 
 # Of options without default, and of steps. Steps are so small that nothing diverges, however many
@@ -306,10 +363,10 @@ def stepper(kind: str, graph: Any, chains: int, dim: int = 2) -> Sampling:
 USUAL = {Schedule: 1e-9, float: 1.0, int: 1, Compression: {"kind": "qsgd", "bits": 8}}
 
 
-def parameters(kind: str) -> Any:
-    """Return a sampler's ``Params``: its defaults, and ``USUAL`` values where it has none."""
-    params = plugin("samplers", kind, "bench").Params
-    return build(params, _usual(params), f"bench: {kind}")
+def parameters(kind: str, options: Any = None) -> Any:
+    """Return a sampler with its defaults, and ``USUAL`` values where it has none."""
+    sampler = plugin("samplers", kind, "bench")
+    return build(sampler, {**_usual(sampler), **(options or {})}, f"bench: {kind}")
 
 
 def _usual(options: Any) -> dict[str, Any]:
@@ -337,13 +394,13 @@ def normals(*shape: int) -> Work:
 
 def network(kind: str, agents: int) -> Any:
     """Return a ring, or a server, or a single agent for samplers that have no network."""
-    params = parameters(kind)
+    sampler = parameters(kind)
     for name in ("ring", "server"):
-        graph = topology.build(name, agents)
+        found = network_of(name, agents)
         with suppress(ConcordError):
-            plugin("samplers", kind, "bench").check(None, graph, params)
-            return graph
-    return topology.build("no_edges", 1)
+            sampler.check(None, found)
+            return found
+    return network_of("no_edges", 1)
 
 
 @entry
@@ -371,7 +428,7 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
     for name in ("complete", "no_edges"):
         yield Case(
             f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
-            stepper("de_sgld", topology.build(name, 6), chains),
+            stepper("de_sgld", network_of(name, 6), chains),
             normals(chains, 6, 2),
             aim=AIMS["de_sgld"],
         )
@@ -418,7 +475,7 @@ class Axis:
 
 
 def _agents(kind: str, size: int) -> Work:
-    return stepper(kind, topology.build("ring", size), 100)
+    return stepper(kind, network_of("ring", size), 100)
 
 
 def _chains(kind: str, size: int) -> Work:
@@ -490,9 +547,8 @@ def networks_that_lose(tiny: bool) -> Iterator[Case]:
     }
     sizes = (6,) if tiny else (100, 10_000)
     for agents, (name, happens) in itertools.product(sizes, faults.items()):
-        graph = topology.build("ring", agents)
-        drawn = [streams.generator(1, "bench", stream) for stream in ("network", "clock")]
-        faulty = drawing(under(graph, Conditions(**happens), "bench"), *drawn)
+        graph = network_of("ring", agents)
+        faulty = network_of("ring", agents, **happens)
         yield Case(
             f"de_sgld step, {name} / nothing, ring of {agents}, 100 chains",
             stepper("de_sgld", faulty, 100),
@@ -549,13 +605,13 @@ class Near:
         rng = streams.generator(1, "bench", "near")
         self._centers = rng.standard_normal((agents, self.dim))
 
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)``."""
-        return lambda x, out: np.subtract(x, self._centers, out=out)
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return x - b."""
+        return x - self._centers
 
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``."""
-        return lambda x, agents, out: np.subtract(x, self._centers[agents], out=out)
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return x - b of these agents."""
+        return x - self._centers[agents]
 
 
 # Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
@@ -576,7 +632,7 @@ def large_networks(tiny: bool) -> Iterator[Case]:
     arrays = np.ones((3, 1000 if tiny else NUMBERS))
     for name, sizes in LARGE.items():
         tried = (36,) if tiny else sizes
-        graphs = {agents: topology.build(name, agents) for agents in (few, *tried)}
+        graphs = {agents: network_of(name, agents) for agents in (few, *tried)}
         for agents, kind in itertools.product(tried, MOVED):
             work, small = (
                 Sampling(kind, graphs[size], chains, Near(size)) for size in (agents, few)
@@ -631,7 +687,7 @@ def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
 
     there = find_spec("numba") is not None
     for (chains, agents, dim), (aim, plain) in SHAPES.items():
-        graph, problem = topology.build("ring", agents), regression(agents, dim)
+        graph, problem = network_of("ring", agents), regression(agents, dim)
         x0 = streams.generator(1, "bench", "rival").standard_normal((chains, agents, dim))
         size = f"{chains} chains, ring of {agents}, dim {dim}"
         ways = ("Compiled", 1.0, None), ("Lines", aim, plain), ("Jax", None, None)
@@ -643,20 +699,20 @@ def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
                 continue
             rng = streams.generator(1, "bench", "rival")
             options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
-            rival = getattr(rivals, name)("de_sgld", problem, graph, options, x0)
+            rival = getattr(rivals, name)("de_sgld", problem, graph.graph, options, x0)
             other, steps = _work(rival, rng)
             for numba in (True, False)[not there : 1 + (without is not None)]:
-                with compiled_or_not(numba):
-                    work = stepper("de_sgld", graph, chains, dim)
+                work = (Compiled if numba else Sampling)("de_sgld", graph, chains, problem)
+                per = (STEPS if numba else 1) / steps
                 how = "numba" if numba else "numpy alone"
-                yield Case(f"{case}; {how}", work, other, 1 / steps, most if numba else without)
+                yield Case(f"{case}; {how}", work, other, per, most if numba else without)
     case, graph = "c_ula / BlackJAX's SGLD, 100 chains, one agent, dim 2", network("c_ula", 1)
     if reason := _missing("blackjax"):
         yield Skipped(case, reason)
         return
     options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
     x0 = streams.generator(1, "bench", "rival").standard_normal((100, 1, 2))
-    other, steps = _work(rivals.Blackjax("de_sgld", regression(1), graph, options, x0), None)
+    other, steps = _work(rivals.Blackjax("de_sgld", regression(1), graph.graph, options, x0), None)
     yield Case(case, stepper("c_ula", graph, 100), other, 1 / steps)
 
 
@@ -718,14 +774,40 @@ def _model(package: str, X: Any, y: Any, agents: int) -> Any:
     return concord.from_numpyro(of_numpyro, X, y, over="row", agents=agents)
 
 
-@contextmanager
-def compiled_or_not(numba: bool) -> Iterator[None]:
-    """Have what is made in here use numba's kernels, or none."""
-    before, compiled._awaited = compiled._awaited, 0 if numba else compiled.PATIENCE
-    try:
-        yield
-    finally:
-        compiled._awaited = before
+# Samplers whose steps are compiled: options, chains, agents, dimensions of a regression (None: the
+# tied mixture), and the aim, the time of a compiled step over that of a plain one.
+FALLING = {"kind": "power", "a": 1e-3, "b": 230, "exponent": 0.55}
+FUSED = {"step_size": FALLING, "fusion": {"kind": "power", "a": 0.24, "b": 230, "exponent": 0.05}}
+TRIGGERED = {"communication": "triggered", "threshold": 1.0, "decay": 0.6}
+PAIRS: tuple[tuple[str, Any, int, int, int | None, float], ...] = (
+    ("de_sgld", {}, 4, 10, 5, 0.25),
+    ("de_sgld", {}, 50, 10, 5, 0.6),
+    ("de_sgld", {}, 50, 20, 2, 0.5),
+    ("d_ula", FUSED, 50, 5, None, 0.25),
+    ("d_ula", FUSED, 50, 10, None, 0.25),
+    ("gossip_ula", {"step_size": 1e-4}, 50, 10, 2, 0.25),
+    ("gossip_ula", {"step_size": 1e-4, **TRIGGERED}, 50, 10, 2, 0.25),
+    ("gossip_ula", {"step_size": 1e-4}, 50, 5, None, 0.25),
+    ("gossip_ula", {"step_size": 1e-4, **TRIGGERED}, 50, 5, None, 0.25),
+)
+
+
+@entry
+def compiled_steps_against_plain_ones(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time compiled steps on rings against plain ones: of regressions, and of the tied mixture."""
+    for kind, options, chains, agents, dim, aim in PAIRS:
+        what = f"regression, dim {dim}" if dim else "tied mixture"
+        how = f" {options['communication']}" if "communication" in options else ""
+        title = f"{kind}{how}, compiled / plain, {chains} chains, ring of {agents}, {what}"
+        if reason := _missing("numba"):
+            yield Skipped(title, reason)
+            continue
+        graph, problem = (
+            network_of("ring", agents),
+            regression(agents, dim) if dim else mixture(agents),
+        )
+        works = (way(kind, graph, chains, problem, options) for way in (Compiled, Sampling))
+        yield Case(title, *works, per=STEPS, aim=aim)
 
 
 @entry
@@ -746,11 +828,11 @@ def against_others(tiny: bool) -> Iterator[Case | Skipped]:
         if reason := _missing(package):
             yield Skipped(case, reason)
             continue
-        graph = topology.build("ring", 6 if tiny else 20)
+        graph = network_of("ring", 6 if tiny else 20)
         options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
         problem, rng = regression(graph.agents), streams.generator(1, "bench", "rival")
         x0 = rng.standard_normal((chains, graph.agents, problem.dim))
-        other, steps = _work(getattr(rivals, name)(kind, problem, graph, options, x0), rng)
+        other, steps = _work(getattr(rivals, name)(kind, problem, graph.graph, options, x0), rng)
         yield Case(case, other, stepper(kind, graph, chains), steps)
 
 
@@ -761,8 +843,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("only", nargs="*", help="benchmarks, by name; none: all")
     given = parser.parse_args(arguments)
     try:
-        with compiled_or_not(find_spec("numba") is not None):  # as long runs are
-            bench(given.output, names=given.only)
+        bench(given.output, names=given.only)
     except ConcordError as error:
         sys.exit(f"bench: {error}")
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from concord.networks.graph import as_dense
+
 KINDS = ("de_sgld", "d_ula", "admm")
 # Steps that JAX takes in a call, which costs as much as several of them.
 STEPS = 500
@@ -29,8 +31,8 @@ class Rival:
         agents, self.penalty, step = graph.agents, options["penalty"], options["step"]
         self.neighbors, self.degrees = [list(map(int, n)) for n in graph.neighbors], graph.degrees
         self.gram, self.shift = problem.gram, problem.shift
-        self.laplacian = graph.laplacian().dense()
-        self.weights = graph.metropolis().dense()
+        self.laplacian = as_dense(graph.laplacian())
+        self.weights = as_dense(graph.metropolis())
         self.pull, self.spread = step, np.sqrt(2 * step)
         if kind == "d_ula":
             self.weights = np.eye(agents) - options["fusion"] * self.laplacian

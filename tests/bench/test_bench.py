@@ -10,7 +10,7 @@ import pytest
 import bench
 import rivals
 import scaling
-from concord.networks import topology
+from concord.networks.own import network as network_of
 from concord.plugins import kinds
 
 
@@ -73,24 +73,17 @@ def test_a_sampler_whose_options_are_unknown_is_skipped_and_says_so(monkeypatch)
 
 def test_memory_is_that_of_state_and_buffers():
     """DE-SGLD holds a few arrays of the positions' size, and as many more for twice the chains."""
-    graph = topology.build("ring", 5)
+    graph = network_of("ring", 5)
     small, large = (bench.stepper("de_sgld", graph, n) for n in (20_000, 40_000))
     assert small.positions == 20_000 * 5 * 2 * 8
     assert 4 < small.memory / small.positions < 12
     assert large.memory == pytest.approx(2 * small.memory, rel=0.01)
 
 
-def test_a_run_makes_all_its_iterations(monkeypatch):
-    made = []
-    simulate = bench.simulate
-
-    def watched(*arguments):
-        made.append(simulate(*arguments))
-        return made[-1]
-
-    monkeypatch.setattr(bench, "simulate", watched)
-    bench.stepper("de_sgld", topology.build("ring", 3), 2).run(30)()
-    (trace,) = made
+def test_a_run_makes_all_its_iterations():
+    work = bench.stepper("de_sgld", network_of("ring", 3), 2)
+    work.run(30)()
+    trace = work.recorder.trace()
     assert trace["x"].shape == (2, 4, 3, 2) and list(trace.draw) == [0, 10, 20, 30]
 
 
@@ -135,28 +128,31 @@ def test_slow_work_is_timed_in_fewer_turns(monkeypatch):
     assert calls.count(print) == 1 + bench.FEWEST
 
 
-def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
+def test_a_stepper_steps_every_time_it_is_called():
+    work = bench.stepper("de_sgld", network_of("ring", 3), chains=2)
     seen = []
-    module = bench.plugin("samplers", "de_sgld", "tests")
-    init = module.init
+    for _ in range(3):
+        seen.append(work._state.x.copy())
+        work()
+    assert seen[0].shape == (2, 3, 2)
+    assert not np.array_equal(seen[0], seen[1]) and not np.array_equal(seen[1], seen[2])
 
-    def watched(*arguments):
-        state, step = init(*arguments)
 
-        def noted(state, k, rng):
-            after, info = step(state, k, rng)
-            seen.append(after.x.copy())
-            return after, info
-
-        return state, noted
-
-    monkeypatch.setattr(module, "init", watched)
-    work = bench.stepper("de_sgld", topology.build("ring", 3), chains=2)
-    seen.clear()  # of the steps that its memory is measured with
-    work()
-    work()
-    assert len(seen) == 2 and seen[0].shape == (2, 3, 2)
-    assert not np.array_equal(*seen)
+def test_compiled_steps_are_as_many_plain_ones():
+    pytest.importorskip("numba")
+    for kind in ("de_sgld", "gossip_ula"):
+        compiled, plain = (
+            way(kind, network_of("ring", 3), 2, bench.regression(3), {"step_size": 1e-3})
+            for way in (bench.Compiled, bench.Sampling)
+        )
+        for work in (compiled, plain):
+            work._rng = np.random.default_rng(2)
+            work.begin()
+        compiled()
+        for _ in range(bench.STEPS):
+            plain()
+        assert compiled._k == plain._k == bench.STEPS
+        np.testing.assert_allclose(compiled._state.x, plain._state.x, rtol=1e-10)
 
 
 @pytest.mark.thorough
@@ -173,22 +169,20 @@ def test_others_make_the_same_steps(kind, name, package):
         if needed is not None:
             pytest.importorskip(needed)
     chains, steps = (1, 2) if solved else (3, 5)
-    graph, problem = topology.build("path", 4), bench.regression(4)
+    network, problem = network_of("path", 4), bench.regression(4)
     options = {"step": 1e-3, "fusion": 0.2, "penalty": 3.0}
     own = {"admm": {"penalty": 3.0}, "d_ula": {"step_size": 1e-3, "fusion": 0.2}}
-    sampler = bench.plugin("samplers", kind, "bench")
-    params = bench.build(sampler.Params, own.get(kind, {"step_size": 1e-3}), "bench")
+    sampler = bench.parameters(kind, own.get(kind, {"step_size": 1e-3}))
     x0 = np.random.default_rng(0).standard_normal((chains, 4, 2))
-    rival = getattr(rivals, name)(kind, problem, graph, options, x0)
+    rival = getattr(rivals, name)(kind, problem, network.graph, options, x0)
     if name == "Torch":
         torch = pytest.importorskip("torch")
         rival.noise = lambda rng: torch.from_numpy(rng.standard_normal(x0.shape))
     if name == "Jax":
         rival.noise = lambda rng: rng.standard_normal(x0.shape)
     rng, other = np.random.default_rng(1), np.random.default_rng(1)
-    state, step = sampler.init(problem, graph, params, x0, rng)
-    for k in range(steps):
-        state, _ = step(state, k, rng)
+    state = bench.run(sampler, problem, network.start(x0), x0, steps, rng)
+    for _ in range(steps):
         rival.step(other)
     assert not np.allclose(rival.x, x0, atol=1e-2)
     np.testing.assert_allclose(rival.x, state.x, atol=1e-3 if solved else 1e-12)
@@ -198,21 +192,20 @@ def test_others_make_the_same_steps(kind, name, package):
 def test_blackjax_makes_the_steps_of_c_ula():
     """On one agent, given the noise that it draws."""
     pytest.importorskip("blackjax")
-    problem, graph, chains = bench.regression(1), topology.build("no_edges", 1), 4
+    problem, network, chains = bench.regression(1), network_of("no_edges", 1), 4
     options = {"step": 1e-3, "fusion": 0.2, "penalty": 3.0}
     x0 = np.random.default_rng(0).standard_normal((chains, 1, 2))
-    rival = rivals.Blackjax("de_sgld", problem, graph, options, x0)
-    sampler = bench.plugin("samplers", "c_ula", "bench")
-    params = bench.build(sampler.Params, {"step_size": 1e-3}, "bench")
+    rival = rivals.Blackjax("de_sgld", problem, network.graph, options, x0)
+    sampler, network = bench.parameters("c_ula", {"step_size": 1e-3}), network.start(x0)
 
     class Given:
-        def standard_normal(self, out, dtype):
-            out[...] = rival.drawn(rival.keys)
+        def standard_normal(self, shape, dtype):
+            return np.asarray(rival.drawn(rival.keys)).reshape(shape)
 
-    state, step = sampler.init(problem, graph, params, x0, np.random.default_rng(1))
+    state = sampler.init(x0, problem, network, np.random.default_rng(1))
     for k in range(5):
         rival.step(np.random.default_rng(1))
-        state, _ = step(state, k, Given())
+        state = sampler.step(state, k, problem, network, Given())
     assert not np.allclose(state.x, x0, atol=1e-2)
     np.testing.assert_allclose(np.asarray(rival.x)[:, None], state.x, atol=1e-12)
 
@@ -227,10 +220,9 @@ def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
 @pytest.mark.thorough
 def test_large_networks_hold_at_most_six_times_their_positions():
     """Of a size at which buffers count, and what does not grow with agents does not."""
-    for name, kind, numba in itertools.product(("ring", "exponential"), bench.MOVED, (0, 1)):
-        with bench.compiled_or_not(bool(numba)):
-            work = bench.Sampling(kind, topology.build(name, 20_000), 10, bench.Near(20_000))
-        assert work.memory < 6 * work.positions, (name, kind, numba)
+    for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):
+        work = bench.Sampling(kind, network_of(name, 20_000), 10, bench.Near(20_000))
+        assert work.memory < 6 * work.positions, (name, kind)
 
 
 def test_benchmarks_run_by_name(monkeypatch, capsys, tmp_path):

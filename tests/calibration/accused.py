@@ -1,57 +1,47 @@
-"""Right samplers and the tests that chance decides: how often one is accused, and how nearly.
+"""Right samplers and the checks that chance decides: how often one is accused, and how nearly.
 
-``python tests/calibration/accused.py FIRST END [KIND ...]`` runs all tests that draw from the seed,
-for these seeds, of all samplers of the package and three plug-ins, or of some; the same as
+``python tests/calibration/accused.py FIRST END [KIND ...]`` runs the checks of ``concord test``
+with these seeds on all samplers of the package and three plug-ins, or on some; the same as
 ``make reliability`` does for fewer.
 """
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from concord.testing import Inapplicable, calibration, gate, samplers
+from concord.testing import Inapplicable, samplers
 from concord.testing.variants import SEED
-from samplers import wrong as plugins
+from testing import wrong
 from variants import SAMPLERS
 
-DRAWN = (
-    *gate.CHECKS,
-    samplers.nothing_is_heard_where_all_is_lost,
-    samplers.step_without_noise_is_the_matrix_of_the_law,
-    samplers.step_with_unit_noise_is_the_covariance_of_the_law,
-    samplers.errors_of_gradients_enter_as_the_law_says,
-    samplers.positions_have_uniform_ranks_in_their_exact_law,
-)
 PLUGINS = {
-    f"plug-in {name}{', no law' * (not law)}": plugins.module(text, f"right_{number}{law}", law)
-    for number, (name, text) in enumerate(plugins.RIGHT.items())
-    for law in (True, False)
+    f"plug-in {name}": wrong.sampler(text, f"accused_{name}") for name, text in wrong.RIGHT.items()
 }
 RIGHT: dict[str, Any] = {**SAMPLERS, **PLUGINS}
 
 
-def run(kind: str, seed: int) -> tuple[list[str], float]:
-    """Return what one run of the tests accuses a right sampler of, and its least p-value."""
-    found, least, before = [], 1.0, (gate.least_p, calibration.least)
+def run(kind: str, seed: int) -> tuple[list[str], float, float]:
+    """Return what one run accuses a right sampler of, its least p-value, and standard errors."""
+    found, seen = [], {"least_p": [1.0], "_standard_errors": [0.0]}
+    before = {name: getattr(samplers, name) for name in seen}
 
-    def noted(measure: Any) -> Any:
-        def measured(*given: Any) -> Any:
-            nonlocal least
-            p, what = measure(*given)
-            least = min(least, p)
-            return p, what
+    def note(name: str) -> Any:
+        def measure(*given: Any) -> Any:
+            result = before[name](*given)
+            seen[name].append(result[0] if name == "least_p" else result)
+            return result
 
-        return measured
+        return measure
 
-    SEED.set(seed)
-    gate.least_p, calibration.least = (noted(one) for one in before)
+    token = SEED.set(seed)
     try:
-        for check in DRAWN:
+        for name in seen:
+            setattr(samplers, name, note(name))
+        for check in samplers.CHECKS:
             try:
                 check(RIGHT[kind])
             except Inapplicable:
@@ -59,18 +49,15 @@ def run(kind: str, seed: int) -> tuple[list[str], float]:
             except Exception as error:
                 found.append(f"{kind}, seed {seed}: {check.__name__}: {error}")
     finally:
-        gate.least_p, calibration.least = before
-    return found, least
-
-
-def runs(first: int, end: int, kinds: list[str]) -> Iterator[tuple[str, int, list[str], float]]:
-    """Yield kind, seed, accusations and least p-value of every run."""
-    for seed in range(first, end):
-        for kind in kinds or RIGHT:
-            yield kind, seed, *run(kind, seed)
+        SEED.reset(token)
+        for name, measure in before.items():
+            setattr(samplers, name, measure)
+    return found, min(seen["least_p"]), max(seen["_standard_errors"])
 
 
 if __name__ == "__main__":
-    ranges = int(sys.argv[1]), int(sys.argv[2])
-    for kind, seed, found, p in runs(*ranges, sys.argv[3:]):
-        print(f"{seed}\t{kind}\t{p:.2e}\t{time.process_time():.0f}\t{'; '.join(found)}", flush=True)
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+        for kind in sys.argv[3:] or RIGHT:
+            found, p, off = run(kind, seed)
+            numbers = f"{seed}\t{kind}\t{p:.2e}\t{off:.2f}\t{time.process_time():.0f}"
+            print(f"{numbers}\t{'; '.join(found)}", flush=True)

@@ -71,7 +71,7 @@ def cell(sampler: str, problem: str, combinations: int) -> str:
 @cache
 def tried(kind: str) -> tuple[msgspec.Struct, ...]:
     """Return the options of each combination that a sampler's exact law is ranked with."""
-    return tuple(params for _, _, params in laws.combinations(kind))
+    return tuple(sampler for _, _, sampler, _ in laws.combinations(kind))
 
 
 def without_law(kind: str) -> list[str]:
@@ -79,7 +79,7 @@ def without_law(kind: str) -> list[str]:
     seen = [msgspec.structs.asdict(params) for params in tried(kind)]
     return [
         f"{field.name}: {choice}"
-        for field in msgspec.structs.fields(SAMPLERS[kind].Params)
+        for field in msgspec.structs.fields(SAMPLERS[kind])
         for choice in choices(field.type)
         if not any(options[field.name] == choice for options in seen)
     ]

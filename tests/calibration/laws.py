@@ -2,202 +2,173 @@
 
 Given who gossips, or which points make the mini-batches, a step is affine with matrices that are
 the chain's own, and positions are Gaussian. Taken over those choices their law is a mixture of
-Gaussians, of which ``concord.laws.exact`` knows the moments only.
+Gaussians, of which ``concord.laws`` knows the moments only.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
+from calibration.ranks import ITERATIONS, START, START_SD, positions, within
+from concord.errors import ConcordError
 from concord.laws import exact
-from concord.samplers import c_ula
+from concord.laws.read_off import StepReader
+from concord.loop import run
+from concord.minibatches import Batches, MiniBatches
+from concord.networks.network import Network
+from concord.networks.own import network
 from concord.sampling.schedules import Schedule
-from concord.testing.calibration import (
-    ITERATIONS,
-    NETWORKS,
-    START,
-    START_SD,
-    positions,
-    within,
-)
-from variants import EXACT, SAMPLERS, allowed, problem, variants
+from variants import SAMPLERS, problem, variants
 
+# Ring, star, an irregular graph, one agent, a server: agents have one to four neighbors.
+NETWORKS = [
+    network("ring", 5),
+    network("star", 4),
+    network("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
+    network("no_edges", 1),
+    network("server", 4),
+]
 FUSION = Schedule(0.3)
+Combination = tuple[Network, Any, Any, Batches]  # network, problem, sampler, mini-batches
 
 
 class Watched:
     """A problem that keeps the rows of the mini-batch last drawn."""
 
     def __init__(self, problem: Any) -> None:
-        self._problem = problem
+        self.problem, self.rows = problem, np.empty(0)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._problem, name)
+        return getattr(self.problem, name)
 
-    def batch_gradient(self, chains: int, batch_size: int) -> Any:
-        inner = self._problem.batch_gradient(chains, batch_size)
-
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            self.rows = rows.copy()
-            return inner(x, rows, out)
-
-        return gradient
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        self.rows = rows.copy()
+        return self.problem.batch_gradient(x, rows)
 
 
-# A, c and Q of step k, shapes (S, S), (S,), (S, S), or one of each for every chain.
-Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]
+class Choosing:
+    """A generator that keeps the outcomes of a step's choices, and what chances they had."""
+
+    def __init__(self, rng: Any) -> None:
+        self._rng, self.chosen = rng, []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rng, name)
+
+    def choose(self, probability: np.ndarray, chains: int) -> np.ndarray:
+        ends = np.cumsum(probability)[:-1]
+        outcomes = (self._rng.random(chains)[:, None] >= ends).sum(axis=1)
+        self.chosen.append((probability, outcomes))
+        return outcomes
 
 
-@dataclasses.dataclass(frozen=True)
-class Law:
-    """The matrices of step k from what it drew, and how auxiliaries start.
-
-    chosen: where the distribution function of what was drawn jumps from and to, (chains,) each.
-    """
-
-    at: Callable[[int, Watched, Any], Matrices]
-    auxiliary: tuple[exact.Start, ...] = ()
-    chosen: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
-
-
-def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
-    """Return the law of a sampler; None if its step is not affine even given what it drew."""
-    if kind == "gossip_ula":
-        return _gossip(prob, graph, params) if params.communication != "triggered" else None
-    full = params
-    if hasattr(params, "batch_size"):
-        full = replace(params, batch_size=None)
-    if kind == "sgd":  # C-ULA without noise, as its file says
-        update = c_ula.affine(prob, graph, c_ula.Params(full.step_size))
-    elif kind in EXACT:
-        update = EXACT[kind].affine(prob, graph, full)
-    else:
-        update = None
-    if update is None or (full != params and update.at(0).gradient_gain is None):
+@cache
+def reader_of(net: Network, prob: Any, sampler: Any, batches: Batches) -> StepReader | None:
+    """Return what reads the law of a sampler; None if its step is not affine given what it drew."""
+    drawn = prob
+    if batches.batch_size is not None:
+        drawn = MiniBatches(prob, batches, 1, np.random.default_rng(0))
+    try:
+        sampler.check(drawn, net)
+        # Given the rows it does not matter in which order they are drawn.
+        reader = StepReader(sampler, prob, net, replace(batches, batch_order="with_replacement"))
+        reader.at(0), reader.start
+    except ConcordError:
         return None
-    size = prob.agents * prob.dim
-
-    def at(k: int, watched: Watched, info: Any) -> Matrices:
-        step = update.at(k)
-        matrix, offset = step.matrix, step.offset
-        if getattr(params, "batch_size", None) is not None:
-            gram, shift = _batch(prob, watched.rows, getattr(params, "batch_scale", "data"))
-            errors = np.array([exact.block_diagonal(one) for one in gram - prob.gram])
-            matrix = np.broadcast_to(matrix, (len(gram), *matrix.shape)).copy()
-            matrix[:, :, :size] += step.gradient_gain @ errors
-            offset = offset - (shift - prob.shift).reshape(len(gram), -1) @ step.gradient_gain.T
-        return matrix, offset, 0.0 * step.noise if kind == "sgd" else step.noise
-
-    return Law(at, update.auxiliary)
+    return reader
 
 
-def _batch(prob: Any, rows: np.ndarray, scale: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return gram (chains, agents, dim, dim) and shift (chains, agents, dim) of the batches.
+def batch_errors(prob: Any, rows: np.ndarray, batches: Batches) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much a batch's gram, (chains, S, S), and shift, (chains, S), miss their mean.
 
-    scale: whether a batch stands for all of an agent's points, for its own, or for one.
+    A batch stands for all of an agent's points, for its own, or for one.
     """
-    own = np.arange(prob.agents)[:, None]
+    own, scale, size = np.arange(prob.agents)[:, None], batches.batch_scale, rows.shape[2]
     features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
-    size = rows.shape[2]
     points = {"data": prob.counts, "none": size, "mean": 1}[scale]
     share = np.broadcast_to(np.divide(points, size), prob.counts.shape)[:, None]
+    mean, center = prob.batch_mean(size, scale, "all")
     gram = np.einsum("cabd,cabe->cade", features, features) * share[..., None]
-    shift = np.einsum("cabd,cab->cad", features, targets) * share
-    return gram + prob.prior_precision * np.eye(prob.dim), shift
+    gram += prob.prior_precision * np.eye(prob.dim) - mean
+    shift = np.einsum("cabd,cab->cad", features, targets) * share - center
+    return np.array([exact.block_diagonal(one) for one in gram]), shift.reshape(len(rows), -1)
 
 
-def _gossip(prob: Any, graph: Any, params: Any) -> Law:
-    """Return the law given who was active, from bhar2023, eq. (6), or without its fusion."""
-    agents, dim = prob.agents, prob.dim
-    pairs = np.zeros((agents, agents))  # probabilities, at [i, j] with i < j
-    for i, around in enumerate(graph.neighbors):
-        for j in around:
-            pairs[min(i, j), max(i, j)] += 1 / agents / len(around)
-    chance = pairs.sum(axis=0) + pairs.sum(axis=1)
-    ends = np.cumsum(pairs)
-    drift = {"half": 1 / 2, "whole": 1}[params.drift]
-    fuse = {"always": 1.0, "never": 0.0}[params.communication]
-    one = np.eye(dim)
-
-    def active(info: Any) -> np.ndarray:
-        return np.nonzero(info.active)[1].reshape(-1, 2)
-
-    def chosen(info: Any) -> tuple[np.ndarray, np.ndarray]:
-        number = active(info) @ [agents, 1]
-        return ends[number] - pairs.ravel()[number], ends[number]
-
-    def at(k: int, watched: Watched, info: Any) -> Matrices:
-        alpha, beta = params.step_size(k), fuse * params.fusion(k)
-        pair = active(info)
-        chains = len(pair)
-        each = np.arange(chains)
-        matrix = np.zeros((chains, agents, dim, agents, dim))
-        matrix[:, np.arange(agents), :, np.arange(agents), :] = one
-        offset, noise = np.zeros((chains, agents, dim)), np.zeros_like(matrix)
-        for a, b in (pair.T, pair.T[::-1]):
-            pull = (drift * agents * alpha / chance[a])[:, None]
-            matrix[each, a, :, a, :] = (1 - beta) * one - pull[..., None] * prob.gram[a]
-            matrix[each, a, :, b, :] = beta * one
-            offset[each, a] = pull * prob.shift[a]
-            noise[each, a, :, a, :] = alpha * agents**2 * one
-        square = chains, agents * dim, agents * dim
-        return matrix.reshape(square), offset.reshape(chains, -1), noise.reshape(square)
-
-    return Law(at, chosen=chosen)
-
-
-def combinations(kind: str) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield network, problem and options of a sampler's tests: all it accepts, with its law.
+def combinations(kind: str) -> Iterator[Combination]:
+    """Yield network, problem, sampler and mini-batches of all it accepts, with its law.
 
     Every choice of every option, constant and falling steps, full gradients and mini-batches of
     two points.
     """
-    module = SAMPLERS[kind]
-    for graph in NETWORKS:
-        prob = problem(graph.agents, 2)
-        for params in variants(module):
-            if getattr(params, "batch_size", None) is not None:
-                continue  # every option is tried with them below
-            batches = [None, 2] if hasattr(params, "batch_size") else [None]
-            for size in batches:
-                if size is None and getattr(params, "batch_order", None) == "epochs":
-                    continue  # the same as in any other order
-                changes = {"fusion": FUSION} if hasattr(params, "fusion") else {}
-                if size is not None:
-                    changes["batch_size"] = size
-                chosen = replace(params, **changes)
-                if allowed(module, prob, graph, chosen) and law_of(kind, prob, graph, chosen):
-                    yield graph, prob, chosen
+    ways = [Batches()]
+    if SAMPLERS[kind].takes_batches:
+        ways += [Batches(batch_size=2, batch_scale=scale) for scale in ("data", "none", "mean")]
+        ways += [Batches(batch_size=2, batch_order=order) for order in ("epochs", "whole_batches")]
+    for net in NETWORKS:
+        prob = regression(net.agents)
+        for sampler in variants(SAMPLERS[kind]):
+            if hasattr(sampler, "fusion"):  # as strong as averages are elsewhere
+                sampler = replace(sampler, fusion=FUSION)
+            for batches in ways:
+                if reader_of(net, prob, sampler, batches) is not None:
+                    yield net, prob, sampler, batches
+
+
+@cache
+def regression(agents: int) -> Any:
+    """Return the problem of so many agents."""
+    return problem(agents, 2)
 
 
 def ranks(
-    kind: str, prob: Any, graph: Any, params: Any, chains: int, rng: Any, network: Any = None
+    combination: Combination, chains: int, rng: Any, other: Network | None = None
 ) -> dict[str, np.ndarray]:
     """Run a sampler and return the ranks of its last positions in their law, shape (chains,) each.
 
-    As ``within`` has them, and of what the last step chose.
-
-    ``network`` is what the sampler sees, if not the graph of the law.
+    As ``within`` has them, and of what the last step chose. other: what the sampler sees, if not
+    the network of the law.
     """
-    law = law_of(kind, prob, graph, params)
-    watched = Watched(prob)
-    agents, dim = prob.agents, prob.dim
-    start = START[:agents]
-    mean, cov = exact.initial(agents, dim, (start, START_SD), *law.auxiliary)
-    mean = mean[None]
+    net, prob, sampler, batches = combination
+    reader = reader_of(*combination)
+    assert reader is not None
+    agents, size, watched, choosing = prob.agents, prob.agents * 2, Watched(prob), Choosing(rng)
+    moments = exact.initial(agents, 2, (START[:agents], START_SD), reader.start)
+    mean, cov = moments[0][None], moments[1]
     x0 = positions(chains, agents, rng)
-    state, step = SAMPLERS[kind].init(watched, network or graph, params, x0, rng)
-    for k in range(ITERATIONS):
-        state, info = step(state, k, rng)
-        matrix, offset, noise = law.at(k, watched, info)
+
+    last: list[Any] = []
+
+    def follow(k: int, state: Any) -> None:
+        nonlocal mean, cov
+        if k == 0:
+            return
+        reading, which = reader.at(k - 1), np.zeros(chains, dtype=int)
+        for probability, outcomes in choosing.chosen:
+            which = which * len(probability) + outcomes
+        last[:] = choosing.chosen[-1:]
+        choosing.chosen.clear()
+        names = ["matrix", "offset", "noise", *["gradient_gain"] * bool(batches.batch_size)]
+        parts = [np.array([getattr(u, name) for u in reading.updates]) for name in names]
+        matrix, offset, noise, *gain = [p[which] if len(p) > 1 else p[0] for p in parts]
+        if gain:
+            gram, shift = batch_errors(prob, watched.rows, batches)
+            matrix = np.broadcast_to(matrix, (chains, *matrix.shape[-2:])).copy()
+            matrix[:, :, :size] += gain[0] @ gram
+            offset = offset - (gain[0] @ shift[..., None])[..., 0]
         mean = (matrix @ mean[..., None])[..., 0] + offset
         cov = matrix @ cov @ matrix.swapaxes(-1, -2) + noise
-    size = agents * dim
+
+    drawn = watched
+    if batches.batch_size is not None:
+        drawn = MiniBatches(watched, batches, chains, rng)
+    started, noise = (other or net).start(x0), choosing if reader.chooses else rng
+    state = run(sampler, drawn, started, x0, ITERATIONS, noise, [follow])
     found = within(state.x, mean[:, :size], cov[..., :size, :size])
-    if law.chosen:
-        low, high = law.chosen(info)
-        found["choice"] = low + (high - low) * rng.random(chains)
+    if last:
+        probability, outcomes = last[0]
+        ends = np.cumsum(probability)
+        found["choice"] = ends[outcomes] - probability[outcomes] * rng.random(chains)
     return found

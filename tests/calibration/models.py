@@ -4,7 +4,6 @@ All three have the prior N(0, I), which parameters are drawn from for simulation
 """
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,24 +95,18 @@ class Many:
     def _wide(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1, self._problem.agents, self.dim)
 
-    def gradient(self, chains: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        inner = self._problem.gradient(chains // self._sets)
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return self._problem.gradient(self._wide(x)).reshape(x.shape)
 
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            inner(self._wide(x), self._wide(out))
-            return out
-
-        return gradient
-
-    def prox(self, chains: int, curvature: np.ndarray) -> Callable[..., np.ndarray]:
-        inner = self._problem.prox(chains // self._sets, np.tile(curvature, self._sets))
-
-        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
-            assert agent == slice(None), "agents must move all at once here"
-            inner(agent, self._wide(linear), self._wide(start), self._wide(out))
-            return out
-
-        return solve
+    def minimize(
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
+        wide, each = (self._wide(x) for x in (linear, start)), np.tile(curvature, self._sets)
+        linear_wide, start_wide = wide
+        x, cost = self._problem.minimize(linear_wide, each, start_wide)
+        return x.reshape(linear.shape), cost if np.ndim(cost) == 0 else cost.reshape(
+            len(linear), -1
+        )
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         return self._problem.potential(self._wide(x)).reshape(len(x), self.agents)

@@ -10,13 +10,12 @@ from typing import Any
 
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE
-from concord.networks import topology
+from concord.networks.own import network
 from concord.sampling.schedules import Schedule
 
 SLACK = 0.02
 # Of a path not all agents have as many neighbors.
-ALONE, PATH = topology.build("no_edges", 1), topology.build("path", 3)
-RING = topology.build("ring", 12)
+ALONE, PATH, RING = network("no_edges", 1), network("path", 3), network("ring", 12)
 STEPS = 800
 
 
@@ -30,7 +29,7 @@ class Setting:
 
     sampler: str
     options: dict[str, Any]
-    graph: Any = PATH
+    network: Any = PATH
     steps: int = STEPS
     expected: tuple[str, str] | None = None
 

@@ -11,7 +11,8 @@ from calibration import laws, models
 from calibration.models import MODELS
 from calibration.ranks import LEVEL, least, width
 from calibration.settings import SLACK, settings
-from concord.networks import topology
+from concord.loop import run as sample
+from concord.networks.own import network
 from concord.sampling import streams
 from variants import SAMPLERS, Scaled
 
@@ -30,7 +31,7 @@ FAULTS = {
     "another network": [kind for kind in RANKED if kind not in ("sgd", "c_ula")],
 }
 # The star of four agents with one edge moved from its center to a leaf.
-MOVED = topology.build("edge_list", 4, edges=[[0, 1], [0, 2], [1, 3]])
+MOVED = network("edge_list", 4, edges=[[0, 1], [0, 2], [1, 3]])
 LIMIT = LEVEL / sum(len(settings(name)) for name in MODELS)
 
 
@@ -42,13 +43,15 @@ def generator(*labels):
 def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, reliability):
     found, all_of_them = [], list(laws.combinations(kind))
     order = generator("tried", kind).permutation(len(all_of_them))
-    for graph, prob, params in (all_of_them[i] for i in sorted(order[: TRIED * effort])):
-        rng = generator("law", kind, params, graph.edges)
-        ranks = laws.ranks(kind, prob, graph, params, CHAINS * effort, rng)
+    for case in (all_of_them[i] for i in sorted(order[: TRIED * effort])):
+        net, _, sampler, batches = case
+        ranks = laws.ranks(
+            case, CHAINS * effort, generator("law", kind, sampler, batches, net.edges)
+        )
         if ranks:
-            batches = "mini-batches" if getattr(params, "batch_size", None) else "full gradients"
-            board.add("exact law", kind, f"{graph.name}, {batches}", ranks)
-            found.append((*least(ranks), graph.name, params))
+            gradients = "mini-batches" if batches.batch_size else "full gradients"
+            board.add("exact law", kind, f"{net.name}, {gradients}", ranks)
+            found.append((*least(ranks), net.name, sampler, batches))
     limit = LEVEL / len(RANKED) / len(found)
     wrong = [case for case in found if case[0] < limit]
     what = f"exact law: networks and options of {kind}, {CHAINS * effort} chains each"
@@ -59,25 +62,26 @@ def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, re
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, reliability):
-    network = MOVED if fault == "another network" else None
+    other = MOVED if fault == "another network" else None
     found = []
     for kind in FAULTS[fault]:
-        for graph, prob, params in laws.combinations(kind):
+        for case in laws.combinations(kind):
+            net, _, sampler, batches = case
             # With a server all agents are equal: too few numbers to see such a fault by.
-            if graph.agents != (1 if kind == "c_ula" else MOVED.agents) or graph.name == "server":
+            if net.agents != (1 if kind == "c_ula" else MOVED.agents) or net.name == "server":
                 continue
-            if getattr(params, "batch_size", None) or not (network or getattr(params, "noise", 1)):
+            if batches.batch_size or not (other or getattr(sampler, "noise", 1)):
                 continue
-            rng = generator("fault", kind, params)
-            rng = rng if network else Scaled(rng, 1.1)
-            chains = 16 * CHAINS * effort // graph.agents
+            rng = generator("fault", kind, sampler)
+            rng = rng if other else Scaled(rng, 1.1)
+            chains = 16 * CHAINS * effort // net.agents
             try:
-                ranks = laws.ranks(kind, prob, graph, params, chains, rng, network)
+                ranks = laws.ranks(case, chains, rng, other)
             except AssertionError:  # outside of the plane in which the law lies
-                found.append((0.0, "plane", kind, params))
+                found.append((0.0, "plane", kind, sampler))
                 continue
             board.add(f"exact law, {fault}", kind, kind, ranks)
-            found.append((*least(ranks), kind, params))
+            found.append((*least(ranks), kind, sampler))
     limit = LEVEL / len(found)
     unseen = [case for case in found if case[0] > limit]
     what = f"exact law: options of {len(FAULTS[fault])} samplers, {fault}"
@@ -87,13 +91,11 @@ def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, rel
 
 def run(setting, problem, chains, *labels):
     """Return the last positions of chains that start from the prior, (chains, dim) by place."""
-    module, rng = SAMPLERS[setting.sampler], generator("noise", *labels)
-    params = module.Params(**setting.options)
-    module.check(problem, setting.graph, params)
+    rng, net = generator("noise", *labels), setting.network
+    sampler = SAMPLERS[setting.sampler](**setting.options)
+    sampler.check(problem, net)
     x0 = generator("start", *labels).standard_normal((chains, problem.agents, problem.dim))
-    state, step = module.init(problem, setting.graph, params, x0, rng)
-    for k in range(setting.steps):
-        state, _ = step(state, k, rng)
+    state = sample(sampler, problem, net.start(x0), x0, setting.steps, rng)
     places = {f"agent {i}": state.x[:, i] for i in range(problem.agents)}
     return {**places, "average": state.x.mean(axis=1)} if problem.agents > 1 else places
 
@@ -101,7 +103,7 @@ def run(setting, problem, chains, *labels):
 def posterior(name, label, setting, effort):
     """Return the ranks of draws in the exact posterior of one data set, by place and quantity."""
     exact = models.Posterior(models.build(MODELS[name], 1, "one"))
-    problem = models.build(MODELS[name], setting.graph.agents, "one")
+    problem = models.build(MODELS[name], setting.network.agents, "one")
     draws = run(setting, problem, DRAWS * effort, "posterior", name, label)
     return {place: exact.ranks(x) for place, x in draws.items()}
 
@@ -109,7 +111,7 @@ def posterior(name, label, setting, effort):
 def simulation_based(name, label, setting, effort):
     """Return the ranks of parameters among draws given data drawn from them."""
     sets, rng = SETS * effort, generator("ties", name, label)
-    truth, problems = models.data_sets(name, setting.graph.agents, sets, label)
+    truth, problems = models.data_sets(name, setting.network.agents, sets, label)
     problem = models.together(name, problems)
     draws = run(setting, problem, AMONG * sets, "SBC", name, label)
     return {

@@ -84,19 +84,16 @@ def test_many_data_sets_have_each_their_own_gradient(name):
     sets, chains = 4, 12
     _, problems = models.data_sets(name, 3, sets, "test")
     many = models.together(name, problems)
-    x = np.random.default_rng(6).standard_normal((chains, 3, 2))
-    found, curvature = many.gradient(chains)(x, np.empty_like(x)), np.array([1.0, 2.0, 0.5])
-    linear = np.ones_like(x)
+    x, curvature = np.random.default_rng(6).standard_normal((chains, 3, 2)), np.array([1, 2, 0.5])
+    found, linear = many.gradient(x), np.ones_like(x)
     for r, problem in enumerate(problems):
-        own = np.ascontiguousarray(x[r::sets])
-        expected = problem.gradient(len(own))(own, np.empty_like(own))
-        np.testing.assert_allclose(found[r::sets], expected, rtol=1e-12, atol=1e-12)
+        own = x[r::sets]
+        np.testing.assert_allclose(found[r::sets], problem.gradient(own), rtol=1e-12, atol=1e-12)
         expected = problem.potential(own)
         np.testing.assert_allclose(many.potential(x)[r::sets], expected, rtol=1e-12)
-        if hasattr(many, "prox"):
-            whole = many.prox(chains, curvature)(slice(None), linear.copy(), x, np.empty_like(x))
-            solve = problem.prox(len(own), curvature)
-            alone = solve(slice(None), linear[r::sets].copy(), own, np.empty_like(own))
+        if hasattr(many, "minimize"):
+            whole = many.minimize(linear, curvature, x)[0]
+            alone = problem.minimize(linear[r::sets], curvature, own)[0]
             np.testing.assert_allclose(whole[r::sets], alone, atol=1e-9)
 
 

@@ -16,8 +16,8 @@ from concord.networks.network import Network
 class Law:
     """An update: of the step, how blocks beside x start, and what is sent and heard.
 
-    heard: what a step makes of vectors beyond those sent, by ways. sent, shift: what is sent, of the
-    state; None: the positions. late: what a step makes of what was heard before beyond the positions.
+    heard: what a step makes of vectors beyond those sent, by ways. sent, shift: what is sent, of
+    the state; None: the positions. late: what a step makes of what was heard before beyond these.
     """
 
     step: Affine

@@ -17,6 +17,8 @@ from concord.networks.moments import chances
 from concord.problems._quadratic import QuadraticProblem
 from concord.runs.run import ChosenSampler
 from concord.sampler import Positions, Sampler, langevin_noise
+from concord.samplers.de_sgld import DESGLD
+from measurements import regression
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -316,8 +318,7 @@ def test_what_is_not_affine_is_refused_with_its_reason(
     kind: str, options: dict[str, Any], topology: str, why: str
 ) -> None:
     with pytest.raises(NoLaw, match=why):
-        _, _, _, reader = read(kind, options, topology)
-        reader.at(0)
+        read(kind, options, topology)[-1].at(0)
 
 
 class Triggered(Sampler):
@@ -465,3 +466,28 @@ def test_a_users_own_sampler_has_a_law() -> None:
     same_law = concord.law("local_sgld", problem, "star", iterations=30, step_size=0.02)
     same(own.cov, same_law.cov)
     same(own.mean, same_law.mean)
+
+
+@pytest.mark.parametrize("scale", ["none", "mean"])
+@pytest.mark.parametrize("pool", ["all", "all_but_last"])
+def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str, pool: str) -> None:
+    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    batches = Batches(batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
+    reader = StepReader(DESGLD(0.02), problem, network, batches)
+    gram, shift = problem.batch_mean(2, scale, pool)
+    mix = np.kron(network.matrix("metropolis"), np.eye(2))
+    same(reader.at(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
+    same(reader.at(0).updates[0].offset, 0.02 * shift.ravel())
+
+
+def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
+    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    epochs = Batches(batch_size=2, batch_order="epochs")
+    with pytest.raises(NoLaw, match="epochs"):
+        StepReader(DESGLD(0.02), problem, network, epochs)
+    twice = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "period": 2}, "").params
+    with pytest.raises(NoLaw, match=r"elsewhere|more than one"):
+        StepReader(twice, problem, network, Batches(batch_size=2)).at(0)
+    reduced = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "renewal": 1.0}, "")
+    with pytest.raises(NoLaw, match="differences"):
+        StepReader(reduced.params, problem, network, Batches(batch_size=2)).at(0)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import ModuleType
 
 import arviz_stats
 import networkx as nx
@@ -18,11 +17,9 @@ import xarray
 
 import concord
 from concord.__main__ import main
-from concord.contracts import Info
 from concord.errors import ConcordError
 from concord.laws import gaussian
-from concord.networks.channel import connect
-from concord.samplers import de_sgld
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
 
 ROOT = Path(__file__).parents[2]
@@ -359,22 +356,6 @@ def test_what_happens_on_a_network_is_sampled_and_has_its_law():
         concord.network("ring", 6, loss={**loss, "rate": 2})
 
 
-@pytest.mark.parametrize("opens", [False, True])
-def test_a_step_through_no_channel_is_refused_where_vectors_get_lost(opens):
-    def init(problem, topology, params, x0, rng):
-        if opens:
-            connect(topology, x0)
-        return de_sgld.State(x0.copy()), lambda state, k, rng: (state, Info(0, 0))
-
-    sampler = ModuleType("deaf")
-    for name in ("Params", "State", "check"):
-        setattr(sampler, name, getattr(de_sgld, name))
-    sampler.init = init
-    network = concord.network("ring", AGENTS, awake=0.5)
-    with pytest.raises(concord.ConcordError, match="goes through no channel"):
-        concord.sample(sampler, quadratic(), network, step_size=0.1, iterations=2)
-
-
 def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
     run, path = resolved
     whole, again = concord.load(path), concord.sample(**concord.load_run(run))
@@ -462,7 +443,7 @@ def test_weights_of_ones_own_are_those_that_agents_mix_with():
     gradient = np.einsum("ade,ae->ad", problem.gram, x) - problem.shift
     np.testing.assert_allclose(law.mean[1], weights @ x - 0.05 * gradient)
     assert law.cov[1, 0, 0, 0] < (law.cov[1, 4, 0, 0] - 0.1) * 5  # not those of equal neighbors
-    metropolis = concord.network("ring", AGENTS).metropolis().dense()
+    metropolis = concord.network("ring", AGENTS).graph.metropolis()
     named, given = (
         concord.law("de_sgld", problem, network, step_size=0.05, iterations=3)
         for network in ("ring", metropolis)
@@ -546,8 +527,10 @@ def test_samplers_start_alike_and_have_noise_of_their_own():
     one = concord.sample("de_sgld", quadratic(), "ring", **options)["x"]
     other = concord.sample("de_sghmc", quadratic(), "star", friction=1.0, **options)["x"]
     np.testing.assert_array_equal(one[:, 0], other[:, 0])
-    module = importlib.import_module("concord.samplers.de_sgld")
-    np.testing.assert_array_equal(concord.sample(module, quadratic(), "ring", **options)["x"], one)
+    np.testing.assert_array_equal(concord.sample(DESGLD, quadratic(), "ring", **options)["x"], one)
+    del options["step_size"]
+    own = concord.sample(DESGLD(0.1), quadratic(), "ring", **options)
+    np.testing.assert_array_equal(own["x"], one)
 
 
 def exact_draws(target, count=4000):
@@ -611,18 +594,6 @@ def call(sampler="de_sgld", problem=None, network="ring", **options):
     given = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
     given = {key: value for key, value in given.items() if value is not ...}
     return concord.sample(sampler, quadratic() if problem is None else problem, network, **given)
-
-
-class ReturnsItsState:
-    """DE-SGLD, whose step forgets to say what it has sent."""
-
-    __name__ = "mine"
-    Params, State, check = de_sgld.Params, de_sgld.State, staticmethod(de_sgld.check)
-
-    @staticmethod
-    def init(*args):
-        state, step = de_sgld.init(*args)
-        return state, lambda *given: step(*given)[0]
 
 
 def shaped(function):

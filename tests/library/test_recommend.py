@@ -236,7 +236,7 @@ def test_what_is_recommended_has_the_law_that_is_predicted(problem):
     for name in ("chains", "seed"):
         best.pop(name, None)
     law = concord.law(**best, record={"at": [best["iterations"]]})
-    weights = concord.network("path", 4).metropolis().dense()
+    weights = concord.network("path", 4).graph.metropolis()
     read = answer.table["read"][0]
     assert answer.table["bytes"][0] <= 900
     if read == "agents":

@@ -11,15 +11,13 @@ import pytest
 
 from concord import metrics
 from concord.laws.quadrature import from_log_density
-from concord.metrics import Measurement
-from concord.networks import topology
+from concord.networks.own import network
 from concord.plugins import plugin
-from concord.samplers import de_sgld
-from concord.sampling import initial, streams
-from concord.sampling.loop import simulate
-from concord.sampling.recorder import Record, Recorder
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
+from measurements import measurement
+from steps import recorded
 
 # What does not depend on positions: counts, what exact draws alone show, and what others recorded.
 APART = re.compile(
@@ -133,28 +131,19 @@ class Mixture(SimpleNamespace):
     def reference(self) -> Any:
         return from_log_density(self.density, ((-9, 9), (-9, 9)), 60)
 
-    def gradient(self, chains: int) -> Any:
-        def write(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.multiply(x, 4 / AGENTS, out=out)
-            out[..., 1] -= 4 / AGENTS * np.tanh(4 * x[..., 1])
-            return out
+    def from_chain(self, first: int) -> Any:
+        return self
 
-        return write
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        second = 4 / AGENTS * np.tanh(4 * x[..., 1])
+        return 4 / AGENTS * x - np.stack([np.zeros_like(second), second], axis=-1)
 
 
 @pytest.mark.parametrize(("step", "far"), [(0.1, False), (8.0, True)])
 def test_a_step_that_is_too_large_leaves_no_distance(step, far):
     """DE-SGLD on a mixture: a step multiplies the first coordinate by W - 0.1 or W - 8."""
-    mixture, network = Mixture(), topology.build("ring", AGENTS)
-    params, rng = de_sgld.Params(Schedule(step)), np.random.default_rng(0)
-    x0 = rng.standard_normal((3, AGENTS, 2))
-    state, advance = de_sgld.init(mixture, network, params, x0, rng)
-    recorder = Recorder(Record(), mixture, x0.shape, 60)
-    trace = simulate(state, advance, 60, recorder, rng)
-    m = Measurement(
-        trace, mixture, network, de_sgld, params, initial.Law("normal"), 60,
-        lambda label: streams.generator(1, label),
-    )  # fmt: skip
+    mixture, net, sampler = Mixture(), network("ring", AGENTS), DESGLD(Schedule(step))
+    m = measurement(recorded(sampler, mixture, net, 60), problem=mixture, network=net)
     rows = metrics.measure(["posterior_distance", "sinkhorn", "posterior_modes"], m)
     for row in rows:
         if row.metric in ("posterior_w1", "posterior_w2", "sinkhorn", "w1_pooled"):
@@ -171,7 +160,7 @@ def test_distances_in_three_dimensions():
     trace = sound(3, 0)
     trace["x"][:] = rng.standard_normal(trace["x"].shape)
     problem = SimpleNamespace(reference=normal)
-    m = Measurement(trace, problem, None, None, None, None, 0, lambda label: rng)
+    m = measurement(trace, problem=problem, iterations=0, stream=lambda label: rng)
     for family, name in (("posterior_distance", "posterior_w1"), ("sinkhorn", "w1_pooled")):
         rows = list(plugin("metrics", family, "").rows(m))
         (floor,) = (row for row in rows if row.metric == f"{name}_floor")

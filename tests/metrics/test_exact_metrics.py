@@ -7,7 +7,7 @@ import pytest
 
 from concord import metrics
 from concord.errors import ConcordError
-from concord.metrics import _laws
+from concord.laws.law import SIZE_LIMIT
 from concord.runs.measure import measurement
 from concord.runs.run import Run
 from concord.runs.sample import sample
@@ -50,10 +50,9 @@ def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
     return {(name, agent): value for k, agent, name, value, *_ in rows if k == made.iterations}
 
 
-@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
-def test_the_width_of_d_admms_is_the_limit_of_its_law(order):
+def test_the_width_of_d_admms_is_the_limit_of_its_law():
     """On a complete graph of 20 rounding in the conserved duals must not hide the limit."""
-    sampler = {"kind": "admm", "penalty": 5.0, "update_order": order}
+    sampler = {"kind": "admm", "penalty": 5.0}
     found = measure(["stationary"], sampler=sampler)
     run = {"iterations": 4000, "record": {"agents": [0], "at": [4000]}, "sampler": sampler}
     late = measure(["w2"], **run)
@@ -66,8 +65,7 @@ def test_the_width_of_d_admms_is_the_limit_of_its_law(order):
 
 def test_the_limit_is_found_at_any_penalty():
     for penalty in (0.1, 1000.0):
-        sampler = {"kind": "admm", "penalty": penalty, "update_order": "in_place"}
-        sampler["primal_neighbors"] = "first_agents"
+        sampler = {"kind": "admm", "penalty": penalty}
         found = measure(["stationary"], sampler=sampler, topology={"kind": "ring"})
         assert found["stationary_bias", "0"] < 1e-6
         assert found["spectral_radius", "network"] < 1
@@ -137,7 +135,7 @@ def test_draws_are_listed_chain_by_chain():
 
 
 def test_a_law_that_is_too_large_is_left_to_monte_carlo():
-    agents = _laws.SIZE_LIMIT // 2 + 1
+    agents = SIZE_LIMIT // 2 + 1
     given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}
     found = measure(["w2"], **given)
     assert ("w2", "0") in found

@@ -5,39 +5,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
+from concord.laws.read_off import StepReader
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, consensus_floor, gossip_theorems
-from concord.networks import topology
+from concord.minibatches import Batches
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
-from concord.samplers import d_ula, gossip_ula
+from concord.samplers.d_ula import DULA
+from concord.samplers.gossip_ula import GossipULA
 from concord.sampling import partition, streams
-from concord.sampling.initial import Law, positions
-from concord.sampling.loop import simulate
-from concord.sampling.recorder import Record, Recorder
+from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from variants import problem
+from measurements import regression as problem
 
-RING = topology.build("ring", 5)
+RING = concord.network("ring", 5)
 TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}
 EXAMPLE = theory.Gossip(5, 2, 1e-4, 0.1, 0.28, 0.4, threshold=8.0, decay=0.51)
 
 
-def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
+def sampled(net=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
     """Return a measurement of chains that gossip, with every tick recorded."""
-    options = {"step_size": 1e-4, "fusion": 0.1, **options}
-    params = build(gossip_ula.Params, options, "sampler")
+    sampler = build(GossipULA, {"step_size": 1e-4, "fusion": 0.1, **options}, "sampler")
     prob = prob or problem(graph.agents, 2, points=100)
-    rng = np.random.default_rng(1)
-    x0 = positions(Law("normal"), prob, (chains, graph.agents, prob.dim), rng)
-    state, step = gossip_ula.init(prob, graph, params, x0, rng)
-    record = Record(every=1, probes=("consensus_error",))
-    trace = simulate(state, step, ticks, Recorder(record, prob, x0.shape, ticks), rng)
-    run = {"sampler": gossip_ula, "sampler_params": params, "initial": Law("normal")}
-    return measurements.measurement(trace, problem=prob, topology=graph, **run)
+    record = {"every": 1, "probes": ["consensus_error"]}
+    trace = concord.sample(sampler, prob, graph, iterations=ticks, chains=chains, record=record)
+    run = {"sampler": sampler, "initial": Law("normal"), "batches": Batches()}
+    return measurements.measurement(trace, problem=prob, network=graph, **run)
 
 
 def table(m) -> dict[tuple[str, int], float]:
@@ -138,10 +135,10 @@ def test_rederived_bounds_hold_and_limits_are_reached(drift) -> None:
 
 def test_where_everyone_is_active_the_law_is_normal() -> None:
     """Two agents always gossip with each other: no choice, and gossip_kl is the divergence."""
-    pair = topology.build("complete", 2)
+    pair = concord.network("complete", 2)
     m = sampled(pair, ticks=50, chains=2)
     found = table(m)
-    choices = gossip_ula.choices(m.problem, pair, m.sampler_params)(0)
+    choices = StepReader(m.sampler, m.problem, pair).choices()(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
     start = exact.initial(2, 2, Law("normal").moments(2))
     law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
@@ -179,13 +176,9 @@ def built(module, options, agents=5):
 
 def hessian(prob, x: np.ndarray) -> np.ndarray:
     """Return the Hessians of every f_i at x by central differences, (agents, dim, dim)."""
-    gradient = prob.gradient(1)
     columns = []
     for shift in 1e-5 * np.eye(prob.dim):
-        ends = [
-            gradient(np.tile(x + sign * shift, (1, prob.agents, 1)), np.empty((1, prob.agents, 2)))
-            for sign in (1, -1)
-        ]
+        ends = [prob.gradient(np.tile(x + sign * shift, (1, prob.agents, 1))) for sign in (1, -1)]
         columns.append((ends[0] - ends[1])[0] / 2e-5)
     return np.stack(columns, axis=-1)
 
@@ -227,16 +220,16 @@ def test_the_mixture_and_others_have_conditions_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampler", "params"),
+    "sampler",
     [
-        (d_ula, d_ula.Params(step_size=Schedule(1e-3), fusion=Schedule(0.1))),
-        (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), communication="never")),
-        (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), local_steps=2)),
-        (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3, c=1.0))),
+        DULA(1e-3, fusion=0.1),
+        GossipULA(1e-3, communication="never"),
+        GossipULA(1e-3, local_steps=2),
+        GossipULA(Schedule(1e-3, c=1.0)),
     ],
     ids=["d_ula", "never", "local", "decaying"],
 )
-def test_other_runs_are_refused(sampler, params) -> None:
-    m = replace(sampled(ticks=2, chains=2), sampler=sampler, sampler_params=params)
+def test_other_runs_are_refused(sampler) -> None:
+    m = replace(sampled(ticks=2, chains=2), sampler=sampler)
     with pytest.raises(ConcordError, match="metric gossip_theorems needs gossip ULA"):
         list(gossip_theorems.rows(m))

@@ -1,28 +1,35 @@
 """What agents send, in both ways of counting, and how often they are active."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import measurements
 from concord.metrics import Measurement, activity, messages
-from concord.networks import topology
-from concord.samplers import admm, c_ula, choco_sgld, d_ula, de_sghmc, de_sgld, gossip_ula, sgd
-from concord.sampling.loop import simulate
-from concord.sampling.recorder import Record, Recorder
+from concord.networks.network import Network
+from concord.networks.own import network
+from concord.samplers.admm import ADMM
+from concord.samplers.c_ula import CULA
+from concord.samplers.choco_sgld import CHOCOSGLD
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from variants import problem
+from concord.testing.variants import problem
+from steps import recorded
 
 STEP = Schedule(0.001)
 NAMES = ("unicasts", "broadcasts")
 
 
-def measurement(trace, dim=2, **problem_has) -> Measurement:
+def measurement(trace, dim=2, sampler=None, **problem_has) -> Measurement:
     prob = SimpleNamespace(dim=dim, agents=len(trace.agent), **problem_has)
-    graph = topology.build("no_edges", prob.agents)
-    return Measurement(trace, prob, graph, None, None, None, int(trace.draw[-1]), np.random)
+    net, sampler = network("no_edges", prob.agents), sampler or DESGLD(STEP)
+    return measurements.measurement(trace, problem=prob, network=net, sampler=sampler)
 
 
 def counted(unicasts, broadcasts, **more) -> Trace:
@@ -36,30 +43,27 @@ def table(family, m):
     return {(row.metric, row.iteration, row.agent): row for row in family.rows(m)}
 
 
-def sampled(module, params, graph, chains=3, iterations=9) -> Trace:
-    prob = problem(graph.agents, 2)
-    rng = np.random.default_rng(0)
-    x0 = rng.standard_normal((chains, graph.agents, 2))
-    state, step = module.init(prob, graph, params, x0, rng)
-    recorder = Recorder(Record(every=iterations), prob, x0.shape, iterations)
-    return simulate(state, step, iterations, recorder, rng)
+def sampled(sampler, net, iterations=9) -> Trace:
+    return recorded(sampler, problem(net.agents, 2), net, iterations, every=iterations)
 
 
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
 @pytest.mark.parametrize(
-    ("module", "params"),
+    "sampler",
     [
-        (de_sgld, de_sgld.Params(step_size=STEP)),
-        (de_sgld, de_sgld.Params(step_size=STEP, update_order="in_place")),
-        (de_sghmc, de_sghmc.Params(step_size=STEP, friction=1.0)),
-        (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.1))),
-        (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.1), neighbors="in_turn")),
-        (admm, admm.Params(penalty=1.0)),
+        DESGLD(STEP),
+        DESGHMC(STEP, friction=1.0),
+        DULA(STEP, fusion=Schedule(0.1)),
+        ADMM(penalty=1.0),
     ],
+    ids=lambda sampler: sampler.name,
 )
-def test_an_agent_sends_one_vector_per_step_to_all_its_neighbors(module, params):
+def test_an_agent_sends_one_vector_per_step_to_all_its_neighbors(sampler, order):
     """A star: the center has three neighbors, the others one."""
-    star = topology.build("star", 4)
-    found = table(messages, measurement(sampled(module, params, star)))
+    if order == "in_place" and not sampler.takes_order:
+        return
+    star = Network(network("star", 4).graph, order=order)
+    found = table(messages, measurement(sampled(sampler, star)))
     assert [found["unicasts", 9, str(agent)].value for agent in range(4)] == [27, 9, 9, 9]
     assert [found["broadcasts", 9, str(agent)].value for agent in range(4)] == [9] * 4
     assert found["unicasts", 9, "network"].value == 54
@@ -68,34 +72,30 @@ def test_an_agent_sends_one_vector_per_step_to_all_its_neighbors(module, params)
 
 
 @pytest.mark.parametrize(
-    ("module", "graph"),
+    ("sampler", "net"),
     [
-        (c_ula, topology.build("no_edges", 1)),
-        (sgd, topology.build("no_edges", 1)),
-        (de_sgld, topology.build("no_edges", 3)),
+        (CULA(STEP), network("no_edges", 1)),
+        (SGD(STEP), network("no_edges", 1)),
+        (DESGLD(STEP), network("no_edges", 3)),
     ],
 )
-def test_who_has_no_neighbors_sends_nothing(module, graph):
-    trace = sampled(module, module.Params(step_size=STEP), graph)
+def test_who_has_no_neighbors_sends_nothing(sampler, net):
+    trace = sampled(sampler, net)
     assert not trace["unicasts"].any() and not trace["broadcasts"].any()
 
 
 def test_gossip_sends_to_the_partner_alone():
-    trace = sampled(
-        gossip_ula,
-        gossip_ula.Params(step_size=STEP, fusion=Schedule(0.5)),
-        topology.build("star", 4),
-    )
+    trace = sampled(GossipULA(STEP, fusion=Schedule(0.5)), network("star", 4))
     for name in NAMES:
         np.testing.assert_array_equal(trace[name], trace["activations"])
 
 
 def test_a_trigger_is_heard_by_all_neighbors():
-    star = topology.build("star", 4)
-    params = gossip_ula.Params(
-        step_size=STEP, fusion=Schedule(0.5), communication="triggered", threshold=0.01, decay=0.1
+    star = network("star", 4)
+    sampler = GossipULA(
+        STEP, fusion=Schedule(0.5), communication="triggered", threshold=0.01, decay=0.1
     )
-    trace = sampled(gossip_ula, params, star, iterations=60)
+    trace = sampled(sampler, star, iterations=60)
     assert 0 < trace["broadcasts"].sum() < trace["activations"].sum()
     np.testing.assert_array_equal(trace["unicasts"], trace["broadcasts"] * star.degrees)
     found = table(activity, measurement(trace))
@@ -136,11 +136,8 @@ def test_only_a_network_recorded_whole_has_a_sum():
 
 
 def test_bytes_are_those_of_what_a_sampler_says_it_sends():
-    params = choco_sgld.Params(STEP, {"kind": "qsgd", "bits": 3})
-    graph = topology.build("ring", 5)
-    m = measurement(sampled(choco_sgld, params, graph))
-    m = replace(m, topology=graph, sampler=choco_sgld, sampler_params=params)
-    found = table(messages, m)
+    sampler = CHOCOSGLD(STEP, {"kind": "qsgd", "bits": 3})
+    found = table(messages, measurement(sampled(sampler, network("ring", 5)), sampler=sampler))
     # Nine vectors to either neighbor: a number of 8 bytes, and 3 bits for each of 2 coordinates.
     assert found["unicasts", 9, "0"].value == 18
     assert found["unicast_bytes", 9, "0"].value == 18 * 9

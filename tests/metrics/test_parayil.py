@@ -22,9 +22,10 @@ from concord.metrics import (
     sinkhorn,
 )
 from concord.metrics import two_modes as two_modes_metric
-from concord.networks import topology
+from concord.networks.own import network
 from concord.options import build
 from concord.problems.kinds import tied_mixture
+from concord.samplers.d_ula import DULA
 from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
@@ -42,8 +43,8 @@ def measured(variables, draw, problem=None, agents=(0,)):
     return measurement(
         trace,
         problem=problem,
-        topology=topology.build("ring", 5),
-        sampler_params=SimpleNamespace(step_size=STEP, fusion=FUSION),
+        network=network("ring", 5),
+        sampler=DULA(STEP, FUSION),
         stream=lambda label: streams.generator(3, label),
     )
 

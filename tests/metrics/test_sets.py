@@ -6,15 +6,16 @@ import pytest
 import concord
 from concord.errors import ConcordError
 from concord.metrics import average_accuracy, chains_distance, constraint, tempered_distance
+from concord.minibatches import Batches
 from concord.problems.kinds import ball, polynomial
-from concord.samplers import de_psgld
+from concord.samplers.de_psgld import DEPSGLD, Ball, Box
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from measurements import measurement
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
-BOX = de_psgld.Box(lower=-1.0, upper=1.0)
+BOX = Box(lower=-1.0, upper=1.0)
 
 
 def stream(what):
@@ -67,9 +68,9 @@ def test_a_posterior_without_quantiles_is_refused():
 
 
 def test_draws_outside_are_counted_and_measured(flat):
-    params = de_psgld.Params(Schedule(0.1), BOX, 0.01)
+    sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
     x = np.array([0.5, 1.5, -3.0, 0.0])[:, None, None, None] * [[[1.0], [0.0]]]
-    rows = found(constraint, Trace(x), problem=flat, sampler_params=params)
+    rows = found(constraint, Trace(x), problem=flat, sampler=sampler)
     assert rows["outside_share", "0"].value == 0.5
     assert rows["outside_distance", "0"].value == pytest.approx((0.5 + 2.0) / 4)
     assert rows["outside_share", "1"].value == 0
@@ -79,8 +80,8 @@ def test_draws_outside_are_counted_and_measured(flat):
 
 def test_the_envelope_of_a_flat_density_is_known(flat):
     """It has half-normal tails: W2 by quantiles of (1 + tails), by hand on a grid."""
-    params = de_psgld.Params(Schedule(0.1), BOX, 0.01)
-    rows = found(constraint, Trace(np.zeros((3, 1, 2, 1))), problem=flat, sampler_params=params)
+    sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
+    rows = found(constraint, Trace(np.zeros((3, 1, 2, 1))), problem=flat, sampler=sampler)
     root = np.sqrt(0.01)
     tail = root * np.sqrt(np.pi / 2)  # mass of each, where the interval has 2
     u = (np.arange(200_000) + 0.5) / 200_000
@@ -115,11 +116,10 @@ def test_means_of_batches_have_a_power_of_the_posterior(scale, power):
     # another noise draws other points: hold those of the first
     for name in ("gram", "shift"):
         setattr(wide, name, power * getattr(problem, name))
-    params = de_psgld.Params(
-        Schedule(0.1), de_psgld.Ball(radius=5.0), 0.01, batch_size=5, batch_scale=scale
-    )
+    batches = Batches(batch_size=5, batch_scale=scale)
+    sampler = DEPSGLD(Schedule(0.1), Ball(radius=5.0), 0.01)
     trace = Trace(np.zeros((1, 1, 2, 2)))
-    rows = found(tempered_distance, trace, problem=problem, sampler_params=params)
+    rows = found(tempered_distance, trace, problem=problem, sampler=sampler, batches=batches)
     assert rows["law_power", "network"].value == pytest.approx(power)
     levels = (np.arange(4000) + 0.5) / 4000
     apart = np.abs(wide.reference.quantiles(levels) - problem.reference.quantiles(levels))

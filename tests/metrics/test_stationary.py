@@ -5,35 +5,44 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
+from concord.laws.law import batch_noise, exact_law, start_of, update_of
+from concord.laws.read_off import StepReader
 from concord.metrics import (
     Measurement,
-    _laws,
     exact_moments,
     stable_step,
     stationary,
     stationary_steps,
 )
-from concord.networks import topology
-from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, local_sgld
+from concord.minibatches import Batches
+from concord.problems._quadratic import QuadraticProblem
+from concord.samplers.c_ula import CULA
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from tracking import Params as Tracking
-from tracking import affine as tracking
-from variants import problem
+from measurements import regression as problem
+from tracking import Tracking
 
-RING = topology.build("ring", 5)
+RING = concord.network("ring", 5)
 
 
-def measurement(sampler, params, graph=RING, prob=None, iterations=10, initial=None) -> Measurement:
+def measurement(
+    sampler, network=RING, prob=None, iterations=10, initial=None, batches=None
+) -> Measurement:
     return measurements.measurement(
-        SimpleNamespace(agent=np.arange(graph.agents)),
-        problem=prob or problem(graph.agents, 2, points=50),
-        topology=graph,
+        SimpleNamespace(agent=np.arange(network.agents)),
+        problem=prob or problem(network.agents, 2, points=50),
+        network=network,
         sampler=sampler,
-        sampler_params=params,
+        batches=batches or Batches(),
         initial=initial or Law("normal"),
         iterations=iterations,
     )
@@ -45,28 +54,22 @@ def table(family, m) -> dict[str, float]:
 
 def limit_of(m, iterations) -> exact.Law:
     """Return the law after many steps of the recursion in time."""
-    update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
-    agents, dim = m.problem.agents, m.problem.dim
-    start = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
-    batch = getattr(m.sampler_params, "batch_size", None)
-    noise = None if batch is None else lambda *law: m.problem.batch_noise_covariance(*law, batch)
-    return paths.single(update, start, agents, dim, noise).law([iterations])
+    update = update_of(m.sampler, m.problem, m.network, m.batches)
+    given = update, start_of(m, update), m.problem.agents, m.problem.dim, batch_noise(m)
+    return paths.single(*given).law([iterations])
 
 
 def trace_ratio(cov, m) -> float:
     return np.trace(cov) / np.trace(m.problem.posterior.cov)
 
 
-GRADIENT_TRACKING = SimpleNamespace(affine=tracking)
-
-
 def test_the_stable_step_of_an_update_that_conserves_something():
     """Against the radius by brute force, without the eigenvalues of what is conserved."""
-    m = measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-4)))
+    m = measurement(Tracking(1e-4))
     found = table(stable_step, m)["stable.step_size network"].value
 
     def radius(step):
-        matrix = tracking(m.problem, RING, Tracking(Schedule(step))).at(0).matrix
+        matrix = update_of(Tracking(step), m.problem, RING).at(0).matrix
         values = np.linalg.eigvals(matrix)
         return np.abs(values[np.argsort(np.abs(values - 1))[m.problem.dim :]]).max()
 
@@ -77,9 +80,7 @@ def test_the_stable_step_of_an_update_that_conserves_something():
 @pytest.mark.parametrize("mean", [0.0, 3.0])
 def test_the_stationary_law_of_an_update_that_conserves_something(mean):
     """Gradient tracking has no bias, and whatever it conserves stays as it started."""
-    m = measurement(
-        GRADIENT_TRACKING, Tracking(Schedule(1e-3)), initial=Law("normal", mean=mean, sd=2.0)
-    )
+    m = measurement(Tracking(1e-3), initial=Law("normal", mean=mean, sd=2.0))
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["spectral_radius network"].value < 1
     for agent in range(5):
@@ -90,7 +91,7 @@ def test_the_stationary_law_of_an_update_that_conserves_something(mean):
 
 def test_rounding_in_what_is_conserved_hides_no_slow_limit():
     """A hundred thousand steps settle this law; its eigenvalue 1 must not drift meanwhile."""
-    found = table(stationary, measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-7))))
+    found = table(stationary, measurement(Tracking(1e-7)))
     assert 1 - 1e-4 < found["spectral_radius network"].value < 1
     for agent in range(5):
         assert found[f"stationary_bias {agent}"].value < 1e-4
@@ -98,8 +99,8 @@ def test_rounding_in_what_is_conserved_hides_no_slow_limit():
 
 def test_a_start_off_the_conserved_value_stays_off():
     """If y starts at zero, its sum keeps the gradients' sum of the start, and x does not forget."""
-    params = Tracking(Schedule(1e-3), start="zero")
-    m = measurement(GRADIENT_TRACKING, params, initial=Law("normal", mean=1.0, sd=2.0))
+    sampler = Tracking(1e-3, start="zero")
+    m = measurement(sampler, initial=Law("normal", mean=1.0, sd=2.0))
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["stationary_bias 0"].value > 0.1
     for agent in range(5):
@@ -112,19 +113,19 @@ def test_a_start_off_the_conserved_value_stays_off():
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 @pytest.mark.parametrize(
-    ("sampler", "options"),
+    "sampler",
     [
-        (de_sgld, {"step_size": Schedule(0.004)}),
-        (de_sghmc, {"step_size": Schedule(0.03), "friction": 8.0}),
-        (d_ula, {"step_size": Schedule(0.001), "fusion": Schedule(0.2)}),
-        (c_ula, {"step_size": Schedule(0.004)}),
+        DESGLD(0.004),
+        DESGHMC(0.03, friction=8.0),
+        DULA(0.001, fusion=0.2),
+        CULA(0.004),
     ],
-    ids=lambda x: getattr(x, "__name__", "").rpartition(".")[2],
+    ids=lambda sampler: sampler.name,
 )
-def test_mini_batches_widen_the_stationary_law(sampler, options, batch_size):
-    graph = topology.build("no_edges", 1) if sampler is c_ula else RING
-    m = measurement(sampler, sampler.Params(**options, batch_size=batch_size), graph)
-    full = measurement(sampler, sampler.Params(**options), graph)
+def test_mini_batches_widen_the_stationary_law(sampler, batch_size):
+    network = concord.network("no_edges", 1) if isinstance(sampler, CULA) else RING
+    m = measurement(sampler, network, batches=Batches(batch_size=batch_size))
+    full = measurement(sampler, network)
     found, without, law = table(stationary, m), table(stationary, full), limit_of(m, 1500)
     for agent, cov in [*enumerate(law.cov[0]), ("average", law.average_cov[0])]:
         name = f"stationary_trace {agent}"
@@ -138,8 +139,8 @@ def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
     """The covariance may grow although the mean settles: its growth is found in time, too."""
     prob, seen = problem(3, 2, points=4), set()
     for step in np.geomspace(0.02, 0.3, 12):
-        params = de_sgld.Params(step_size=Schedule(step), batch_size=1)
-        m = measurement(de_sgld, params, topology.build("ring", 3), prob)
+        network, one = concord.network("ring", 3), Batches(batch_size=1)
+        m = measurement(DESGLD(step), network, prob, batches=one)
         found = table(stationary, m)
         if found["spectral_radius network"].value < 1:
             first, last = (np.trace(limit_of(m, k).cov[0, 0]) for k in (300, 600))
@@ -151,24 +152,22 @@ def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
 
 @pytest.mark.parametrize("family", [stationary, stable_step])
 def test_what_has_no_law_is_refused(family):
-    params = d_ula.Params(
-        step_size=Schedule(0.001), fusion=Schedule(0.1), batch_size=2, batch_order="epochs"
-    )
+    batches = Batches(batch_size=2, batch_order="epochs")
     with pytest.raises(ConcordError, match="epochs"):
-        list(family.rows(measurement(d_ula, params)))
+        list(family.rows(measurement(DULA(0.001, fusion=0.1), batches=batches)))
 
 
 def test_schedules_are_held_at_the_last_step():
     """The last of 10 steps is step 9, for both metrics."""
     decaying = Schedule(0.02, b=1.0, c=1.0, exponent=0.5)
-    m = measurement(de_sgld, de_sgld.Params(step_size=decaying))
-    held = measurement(de_sgld, de_sgld.Params(step_size=Schedule(decaying(9))))
+    m = measurement(DESGLD(decaying))
+    held = measurement(DESGLD(decaying(9)))
     for family in (stationary, stable_step):
         assert list(family.rows(m)) == list(family.rows(held))
 
 
 def test_exact_numbers_say_so():
-    m = measurement(de_sgld, de_sgld.Params(step_size=Schedule(0.01)))
+    m = measurement(DESGLD(0.01))
     for row in [*stationary.rows(m), *stable_step.rows(m)]:
         assert (row.lo, row.hi, row.chance) == (None, None, False), row.metric
 
@@ -176,11 +175,10 @@ def test_exact_numbers_say_so():
 @pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
 def test_the_stationary_law_of_gossip(drift, power):
     """Against its recursion in time; for small steps the average samples the posterior^power."""
-    params = gossip_ula.Params(step_size=Schedule(1e-4), fusion=Schedule(0.3), drift=drift)
-    m = measurement(gossip_ula, params)
+    m = measurement(GossipULA(1e-4, fusion=0.3, drift=drift))
     found = table(stationary, m)
     law = exact.initial(5, 2, m.initial.moments(2))
-    step = gossip_ula.choices(m.problem, RING, params)(0)
+    step = StepReader(m.sampler, m.problem, RING).choices()(0)
     for _ in range(6000):
         law = step.step(*law)
     _, each, _, average = exact.marginals(*law, 5, 2)
@@ -195,24 +193,23 @@ def test_the_stationary_law_of_gossip(drift, power):
 
 def test_triggered_gossip_has_no_known_law():
     options = {"communication": "triggered", "threshold": 1.0, "decay": 0.5}
-    m = measurement(gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), **options))
+    m = measurement(GossipULA(1e-3, **options))
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
         list(stationary.rows(m))
 
 
 def test_a_law_over_choices_is_known_up_to_a_size():
     """With variance reduction the state is twice as large: 5 agents of 2, but not of 5."""
-    options = {"step_size": Schedule(1e-3), "communication": 0.5, "renewal": 0.5}
-    params = local_sgld.Params(**options)
-    found = table(stationary, measurement(local_sgld, params))
+    sampler = LocalSGLD(1e-3, communication=0.5, renewal=0.5)
+    found = table(stationary, measurement(sampler))
     assert 0.5 < found["stationary_trace average"].value < 2
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
-        list(stationary.rows(measurement(local_sgld, params, prob=problem(5, 5, points=50))))
+        list(stationary.rows(measurement(sampler, prob=problem(5, 5, points=50))))
 
 
 def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     prob = problem(5, 2, points=50)
-    m = measurement(de_sgld, de_sgld.Params(step_size=1e-3), prob=prob)
+    m = measurement(DESGLD(1e-3), prob=prob)
     rows = table(stationary_steps, m)
     at = [r.iteration for r in stationary_steps.rows(m) if r.metric == "by_step.step_size"]
     assert (
@@ -222,7 +219,7 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     assert not any(row.chance for row in found.values())
     largest = table(stable_step, m)["stable.step_size network"].value
     assert found[50, "network", "by_step.step_size"].value == pytest.approx(largest / 2)
-    half = measurement(de_sgld, de_sgld.Params(step_size=largest / 2), prob=prob)
+    half = measurement(DESGLD(largest / 2), prob=prob)
     expected = table(stationary, half)
     for agent in ("0", "average"):
         for name in ("w2", "bias", "trace"):
@@ -233,17 +230,17 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
 
 
 def test_a_sampler_that_no_step_makes_unstable_has_no_steps_to_show():
-    flat = SimpleNamespace(agents=5, dim=1, gram=np.zeros((5, 1, 1)), shift=np.zeros((5, 1)))
-    still = measurement(de_sgld, de_sgld.Params(step_size=1.0), prob=flat)
+    flat = QuadraticProblem(np.zeros((5, 1, 1)), np.zeros((5, 1)))
+    still = measurement(DESGLD(1.0), prob=flat)
     with pytest.raises(ConcordError, match=r"^metric stationary_steps needs .*; remove it"):
         list(stationary_steps.rows(still))
 
 
 def test_exact_moments_are_those_of_the_law():
-    prob, params = problem(5, 2, points=50), de_sgld.Params(step_size=1e-3)
-    m = measurement(de_sgld, params, prob=prob)
+    prob = problem(5, 2, points=50)
+    m = measurement(DESGLD(1e-3), prob=prob)
     m.trace.draw = np.array([0, 4, 10])
-    law = _laws.exact_law(m)
+    law = exact_law(m)
     found = {(r.iteration, r.agent, r.metric): r.value for r in exact_moments.rows(m)}
     assert len(found) == 3 * 6 * 2
     cov = prob.posterior.cov
@@ -256,6 +253,6 @@ def test_exact_moments_are_those_of_the_law():
 
 
 def test_exact_moments_of_a_law_that_is_no_number_any_more_are_infinite():
-    m = measurement(de_sgld, de_sgld.Params(step_size=1e30), iterations=40)
+    m = measurement(DESGLD(1e30), iterations=40)
     m.trace.draw = np.array([40])
     assert all(row.value == np.inf for row in exact_moments.rows(m))

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
+from concord.laws.law import start_of, update_of
 from concord.metrics import (
     Measurement,
     budget,
@@ -23,27 +25,32 @@ from concord.metrics import (
     theorem10,
     w2_point,
 )
-from concord.networks import topology
-from concord.samplers import admm, d_ula, de_sghmc, de_sgld
+from concord.minibatches import Batches
+from concord.networks.conditions import network_under
+from concord.samplers.admm import ADMM
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from variants import problem
+from measurements import regression as problem
 
-RING, DUE = topology.build("ring", 5), np.array([0, 1, 20])
+RING, STAR, DUE = concord.network("ring", 5), concord.network("star", 5), np.array([0, 1, 20])
+IN_PLACE = {"network": network_under(RING.graph, None, order="in_place")}
 STEP = Schedule(0.002)
 # Inside the conditions of Theorem 10 (mu = 8 to 14, L = 26 to 30, a ring): beta = 1e-6.
 HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
-ADMM = admm.Params(penalty=5.0)
+D_ADMMS = ADMM(5.0)
 
 
-def measurement(sampler, params, share="split", initial=None, trace=None) -> Measurement:
+def measurement(sampler, share="split", initial=None, trace=None) -> Measurement:
     return measurements.measurement(
         trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
         problem=problem(5, 2, share, points=20),
-        topology=RING,
+        network=RING,
         sampler=sampler,
-        sampler_params=params,
+        batches=Batches(),
         initial=initial or Law("normal"),
     )
 
@@ -52,43 +59,40 @@ def table(family, m) -> dict[tuple[str, int], float]:
     return {(row.metric, row.iteration): row.value for row in family.rows(m)}
 
 
-def of_sgld(**options) -> dict:
-    return {"sampler_params": de_sgld.Params(**{"step_size": STEP, **options})}
-
-
-def of_sghmc(**options) -> dict:
-    return {"sampler": de_sghmc, "sampler_params": de_sghmc.Params(**HEAVY, **options)}
-
-
-def of_admm(**options) -> dict:
-    return {"sampler": admm, "sampler_params": admm.Params(penalty=5.0, **options)}
+HMC = {"sampler": DESGHMC(**HEAVY)}
+UNEVEN = {"network": STAR}  # on which weights by rows are not symmetric
 
 
 # What a theorem says nothing of: changes of a run of DE-SGLD, and whom it does speak of.
 BESIDE = {
-    "D-ULA": ({"sampler": d_ula, "sampler_params": d_ula.Params(STEP, Schedule(0.2))}, theorem2),
-    "DE-SGHMC": (of_sghmc(), theorem2),
-    "mini-batches": (of_sgld(batch_size=1), theorem2),
-    "in place": (of_sgld(update_order="in_place"), theorem2),
-    "weights not symmetric": (of_sgld(weights="next_two"), theorem2),
-    "falling steps": (of_sgld(step_size=Schedule(0.002, c=1.0)), theorem2),
-    "no normal start": ({**of_sgld(), "initial": Law("laplace")}, theorem2),
-    "a budget of mini-batches": (of_sgld(batch_size=2), budget),
+    "D-ULA": ({"sampler": DULA(STEP, fusion=0.2)}, theorem2),
+    "DE-SGHMC": (HMC, theorem2),
+    "mini-batches": ({"batches": Batches(batch_size=1)}, theorem2),
+    "in place": (IN_PLACE, theorem2),
+    "weights not symmetric": (
+        {"sampler": DESGLD(STEP, weights="row_stochastic"), **UNEVEN},
+        theorem2,
+    ),
+    "falling steps": ({"sampler": DESGLD(Schedule(0.002, c=1.0))}, theorem2),
+    "no normal start": ({"initial": Law("laplace")}, theorem2),
+    "a budget of mini-batches": ({"batches": Batches(batch_size=2)}, budget),
     **{
-        f"{family.__name__}, {what}": (of_sghmc(**options), family)
+        f"{family.__name__}, {what}": ({**HMC, **changes}, family)
         for family in (theorem10, lemma12)
-        for what, options in {
-            "in place": {"update_order": "in_place"},
-            "weights not symmetric": {"weights": "next_two"},
-            "batches not scaled": {"batch_size": 2, "batch_scale": "none"},
-            "batches of all but one": {"batch_size": 2, "batch_pool": "all_but_last"},
+        for what, changes in {
+            "in place": IN_PLACE,
+            "weights not symmetric": {
+                "sampler": DESGHMC(**HEAVY, weights="row_stochastic"),
+                **UNEVEN,
+            },
+            "batches not scaled": {"batches": Batches(batch_size=2, batch_scale="none")},
+            "batches of all but one": {"batches": Batches(batch_size=2, batch_pool="all_but_last")},
         }.items()
     },
-    "no noise": (of_admm(noise=False), theorem3_bound),
-    "D-ADMMS in place": (of_admm(update_order="in_place"), theorem3_bound),
-    "other neighbors": (of_admm(primal_neighbors="first_agents"), theorem3_bound),
-    "no D-ADMMS": (of_sgld(), theorem3_bound),
-    "no edges": ({**of_admm(), "topology": topology.build("no_edges", 5)}, theorem3_bound),
+    "no noise": ({"sampler": ADMM(5.0, noise=False)}, theorem3_bound),
+    "D-ADMMS in place": ({"sampler": D_ADMMS, **IN_PLACE}, theorem3_bound),
+    "no D-ADMMS": ({}, theorem3_bound),
+    "no edges": ({"sampler": D_ADMMS, "network": concord.network("no_edges", 5)}, theorem3_bound),
 }
 ABOUT = {
     theorem2: "metric theorem2 needs DE-SGLD",
@@ -103,15 +107,15 @@ ABOUT = {
 def test_a_theorem_is_refused_for_all_it_says_nothing_of(what):
     changes, family = BESIDE[what]
     with pytest.raises(ConcordError, match=ABOUT[family]):
-        list(family.rows(replace(measurement(de_sgld, None), **changes)))
+        list(family.rows(replace(measurement(DESGLD(STEP)), **changes)))
 
 
 @pytest.mark.parametrize("share", ["split", "omitted", "whole"])
 def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     """exp(-sum f_i), which is the posterior only where the prior's shares add up to one."""
-    m = measurement(de_sgld, de_sgld.Params(step_size=STEP), share)
+    m = measurement(DESGLD(STEP), share)
     found = table(theorem2, m)
-    update = de_sgld.affine(m.problem, RING, m.sampler_params)
+    update = update_of(m.sampler, m.problem, RING)
     start = exact.initial(5, 2, m.initial.moments(2))
     law = paths.single(update, start, 5, 2).law(DUE.tolist())
     curvature, slope = m.problem.gram.sum(axis=0), m.problem.shift.sum(axis=0)
@@ -131,11 +135,11 @@ def test_theorems_speak_of_the_weights_of_the_run(weights):
     eigenvalues = (1 + 2 * cosine) / 3
     if weights == "lazy_metropolis":
         eigenvalues = (1 + eigenvalues) / 2
-    found = table(theorem2, measurement(de_sgld, de_sgld.Params(step_size=STEP, weights=weights)))
+    found = table(theorem2, measurement(DESGLD(STEP, weights=weights)))
     assert found["theorem2.lambda_N", 20] == pytest.approx(eigenvalues.min())
     assert found["theorem2.gamma_bar", 20] == pytest.approx(np.sort(np.abs(eigenvalues))[-2])
     assert all(found["w2_exact_mean", k] < found["theorem2_bound", k] for k in DUE)
-    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY, weights=weights))
+    m = measurement(DESGHMC(**HEAVY, weights=weights))
     mu, L = np.linalg.eigvalsh(m.problem.gram)[:, [0, -1]].T
     most = (1 + eigenvalues.min()) / 2 / (L.max() + mu.min())
     assert found_value(table(lemma12, m), "lemma12.(4.9)") == (HEAVY["step_size"](0) ** 2 <= most)
@@ -148,10 +152,10 @@ def found_value(found, name):
 
 @pytest.mark.parametrize("share", ["split", "omitted", "whole"])
 def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
-    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY), share)
+    m = measurement(DESGHMC(**HEAVY), share)
     found = table(theorem10, m)
-    update = de_sghmc.affine(m.problem, RING, m.sampler_params)
-    start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
+    update = update_of(m.sampler, m.problem, RING)
+    start = start_of(m, update)
     law = paths.single(update, start, 5, 2).law(DUE.tolist())
     expected = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
     for k, value in zip(DUE, expected, strict=True):
@@ -172,23 +176,22 @@ def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
 
 
 def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
-    m = measurement(de_sghmc, de_sghmc.Params(step_size=Schedule(0.08), friction=15.0))
+    m = measurement(DESGHMC(0.08, friction=15.0))
     found = table(theorem10, m)
     assert found["theorem10.1 - gamma eta", 20] == pytest.approx(-0.2)
     assert found["theorem10.beta", 20] == 0  # the condition
     assert all(found["theorem10_bound", k] == np.inf for k in DUE)
 
 
-@pytest.mark.parametrize("sampler", [de_sgld, de_sghmc])
+@pytest.mark.parametrize("sampler", [DESGLD(STEP), DESGHMC(STEP, friction=1.0)])
 def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
     """DE-SGHMC with gamma = 1/eta is DE-SGLD with the square of the step: so are the numbers."""
-    params = {de_sgld: de_sgld.Params(STEP), de_sghmc: de_sghmc.Params(STEP, friction=1.0)}
-    m = measurement(sampler, params[sampler])
+    m = measurement(sampler)
     found = {(row.iteration, row.agent): row for row in budget.rows(m) if "w2" in row.metric}
     assert {k for k, _ in found} == set(budget.BUDGETS)
     mu = np.linalg.eigvalsh(m.problem.gram).min()
     eta = np.log(np.sqrt(400)) / (mu * 400)
-    update = de_sgld.affine(m.problem, RING, de_sgld.Params(Schedule(eta)))
+    update = update_of(DESGLD(eta), m.problem, RING)
     law = paths.single(update, exact.initial(5, 2, (0.0, 1.0)), 5, 2).law([400])
     expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
     for agent in range(5):
@@ -199,7 +202,7 @@ def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
 
 
 def test_a_point_is_as_far_as_the_posterior_is_wide():
-    m = measurement(de_sgld, de_sgld.Params(STEP))
+    m = measurement(DESGLD(STEP))
     (row,) = w2_point.rows(m)
     target = m.problem.posterior
     assert row.value == pytest.approx(w2(target.mean, np.zeros((2, 2)), target), rel=1e-9)
@@ -211,7 +214,7 @@ def test_a_constant_schedule_does_not_decay():
     assert step.decay == 0.55
     for constant in (Schedule(0.3), Schedule(0.3, c=1.0, exponent=0.0)):
         assert constant.decay == 0
-    m = measurement(d_ula, d_ula.Params(step_size=step, fusion=Schedule(0.1)))
+    m = measurement(DULA(step, fusion=0.1))
     found = table(condition1, m)
     assert found["condition1.delta_2 - delta_1 > 1/2.value", 20] == pytest.approx(0.55)
     assert found["condition1.delta_2 - delta_1 > 1/2", 20] == 1
@@ -222,30 +225,29 @@ def test_the_consensus_bound_of_a_constant_fusion():
     step = Schedule(0.1, b=2.0, c=1.0, exponent=0.55)
     errors = np.random.default_rng(0).uniform(1, 2, (4, len(DUE)))
     trace = Trace({"consensus_error": (("chain", "draw"), errors)}, DUE, np.arange(5))
-    params = d_ula.Params(step_size=step, fusion=Schedule(0.1))
-    found = table(consensus_rate, measurement(d_ula, params, trace=trace))
+    found = table(consensus_rate, measurement(DULA(step, fusion=0.1), trace=trace))
     assert found["consensus_exponent_bound", 20] == pytest.approx(0.55)
     assert found["consensus_exponent_ratio", 20] == pytest.approx(0.55)
 
 
-def incidence(graph) -> tuple[np.ndarray, np.ndarray]:
+def incidence(net) -> tuple[np.ndarray, np.ndarray]:
     """Return the unoriented and the oriented incidence matrix of the directed graph, (N, 2 E)."""
-    arcs = [*graph.edges, *((j, i) for i, j in graph.edges)]
-    first, second = (np.eye(graph.agents)[[arc[end] for arc in arcs]].T for end in (0, 1))
+    arcs = [*net.edges, *((j, i) for i, j in net.edges)]
+    first, second = (np.eye(net.agents)[[arc[end] for arc in arcs]].T for end in (0, 1))
     return first + second, first - second
 
 
 @pytest.mark.parametrize("kind", ["ring", "complete", "star"])
 def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     """From the incidence matrices, by (16) and (80) step by step, with the noise's moments."""
-    graph = topology.build(kind, 5)
+    graph = concord.network(kind, 5)
     prob = problem(5, 2, points=1000)
-    m = replace(measurement(admm, ADMM), problem=prob, topology=graph)
+    m = replace(measurement(D_ADMMS), problem=prob, network=graph)
     found = table(theorem3_bound, m)
-    constants = theorem3.of(prob, graph)
+    constants = theorem3.of(prob, net)
     assert constants.rate < 1
     rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
-    plus, minus = incidence(graph)
+    plus, minus = incidence(net)
     values = [np.linalg.svd(matrix, compute_uv=False) for matrix in (plus, minus)]
     most, least = values[0][0] ** 2, values[1][values[1] > 1e-9].min() ** 2
     # The penalty and kappa of the proof give both parts of (20) the same, largest delta.
@@ -264,7 +266,7 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     mean = plus.T @ np.tile(-target.mean, (5, 1)) / 2
     spread = 2 * np.sum((plus / 2) ** 2)
     distance = np.sqrt(rho * (np.sum(mean**2) + spread) + np.sum(beta**2) / rho)
-    degrees = graph.degrees.astype(float)
+    degrees = net.degrees.astype(float)
     square = 2 * np.sum(degrees**2)
     wide = (1 / (np.sqrt(2) * strong) + np.sqrt(2)) * np.sqrt(square)
     b, c = 1 / (2 * (1 + delta)), 2 * np.sqrt(2) * delta / ((1 + delta) * least)
@@ -296,11 +298,10 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
 
 def test_the_distance_of_theorem3_is_that_of_all_agents_together():
     """Farther than the agents one by one, and of the law at the theorem's penalty."""
-    m = measurement(admm, ADMM)
+    m = measurement(D_ADMMS)
     found = table(theorem3_bound, m)
-    params = admm.Params(penalty=found["theorem3_penalty", 20])
-    update = admm.affine(m.problem, RING, params)
-    start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
+    update = update_of(ADMM(found["theorem3_penalty", 20]), m.problem, RING)
+    start = start_of(m, update)
     law = paths.single(update, start, 5, 2).law(DUE.tolist())
     target = m.problem.posterior
     each = np.sqrt((w2(law.mean, law.cov, target) ** 2).sum(axis=1))
@@ -310,14 +311,14 @@ def test_the_distance_of_theorem3_is_that_of_all_agents_together():
 
 
 def test_theorem3_claims_nothing_where_its_condition_fails():
-    few = replace(measurement(admm, ADMM), problem=problem(5, 2, points=3))
+    few = replace(measurement(D_ADMMS), problem=problem(5, 2, points=3))
     assert theorem3.of(few.problem, RING).rate >= 1
     found = table(theorem3_bound, few)
     assert all(found["theorem3_bound", k] == np.inf for k in DUE)
 
 
 def test_the_largest_entry_of_the_posterior_covariance():
-    m = measurement(admm, ADMM)
+    m = measurement(D_ADMMS)
     (row,) = posterior_covariance.rows(m)
     cov = np.linalg.inv(m.problem.gram.sum(axis=0))
     assert (row.metric, row.chance) == ("posterior_covariance_max", False)

@@ -131,6 +131,14 @@ def test_pairs_that_gossip_wait_for_each_other():
             np.testing.assert_allclose(found.seconds[k + 1, c], time)
 
 
+def test_nobody_waits_for_who_sends_nothing():
+    alone = GossipULA(0.01, communication="never")
+    found = Timed("ring", 5, alone, 25, 4, compute={"seconds": 1.0, "slowest": 3.0})
+    takes = np.array([3.0, 1.0, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(found.seconds[-1], found.activations[-1] * takes)
+    assert not found.waited.any()
+
+
 def test_a_step_takes_as_long_as_its_gradients():
     """Three local steps; minima as many as their solver's; without a barrier the first has one."""
     compute = {"seconds": 1.0}
@@ -181,23 +189,27 @@ class Adding:
         return state._replace(x=net.mix("metropolis", state.x, np.ones_like(state.x)))
 
 
-@pytest.mark.parametrize("latency", [0.0, 0.2, 0.75])
+@pytest.mark.parametrize(
+    ("link", "seconds"),
+    [({}, 0.0), ({"latency": 0.2}, 0.2), ({"latency": 0.75}, 0.75), ({"bandwidth": 32.0}, 0.5)],
+    ids=str,
+)
 @pytest.mark.parametrize("rate", [0.0, 0.5])
-def test_without_a_barrier_agents_take_the_last_vector_that_had_arrived(latency, rate):
+def test_without_a_barrier_agents_take_the_last_vector_that_had_arrived(link, seconds, rate):
     """Versions, event by event: step m of i has the last of j that was there when i began it."""
     agents, chains, ticks = 5, 3, 40
     compute = {"seconds": 0.5, "spread": 0.5, "slowest": 4.0, "slow_agents": [1]}
     edges = {"kind": "edge_list", "edges": [[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]]}
     loss = {"kind": "bernoulli", "rate": rate, "direction": "one_way"}
     found = Timed(
-        edges, agents, Adding(), ticks, chains, compute=compute, link={"latency": latency},
+        edges, agents, Adding(), ticks, chains, compute=compute, link=link,
         loss=loss, on_loss="reuse_last", barrier=False,
     )  # fmt: skip
     graph = network(edges, agents).graph
     drawn = np.random.default_rng(5).standard_exponential((ticks + 1, agents, chains))
     ways = [(i, j) for i in range(agents) for j in graph.neighbors[i]]
     kept = np.random.default_rng(4).random((ticks, len(ways), chains)) < 1 - rate
-    dense, late = graph.metropolis(), math.ceil(latency / 0.25 - 1e-9)
+    dense, late = graph.metropolis(), math.ceil(seconds / 0.25 - 1e-9)
     for c in range(chains):
         versions = [[x] for x in found.x[0, c]]  # by agent: where each step has led
         sent = [[0] for _ in range(agents)]  # the tick in which it was sent

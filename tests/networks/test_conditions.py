@@ -166,6 +166,7 @@ def test_a_server_hears_all():
     ("graph", "happens", "message"),
     [
         (WHEEL, {"schedule": {"kind": "one_peer"}}, "those of edge_list have 1 to 3"),
+        (build_graph("star", 4), {"schedule": {"kind": "one_peer"}}, "those of star have 1 to 3"),
         (DIRECTED, {"schedule": {"kind": "pair"}}, "edges of directed_ring have a direction"),
         (DIRECTED, {"schedule": {"kind": "matchings"}}, "edges of directed_ring have a direction"),
         (
@@ -184,7 +185,7 @@ def test_a_server_hears_all():
             "on_loss: sender_keeps would count what is still on its way twice",
         ),
     ],
-    ids=["degrees", "pair", "matchings", "against", "no edge", "late"],
+    ids=["degrees", "two degrees", "pair", "matchings", "against", "no edge", "late"],
 )
 def test_what_does_not_suit_the_graph(graph, happens, message):
     with pytest.raises(ConcordError, match=message):

@@ -264,6 +264,7 @@ def test_who_sleeps_sends_nothing_and_leaves_nothing_out():
         (DIRECTED, Matchings(), "in pairs agents hear each other, and the edges of directed_ring"),
         (DIRECTED, RandomPair(), "in pairs agents hear each other, and the edges of directed_ring"),
         (WHEEL, OnePeer(), "one_peer needs agents that have equally many neighbors .* have 1 to 3"),
+        (build_graph("star", 4), OnePeer(), "those of star have 1 to 3; use another schedule"),
     ],
 )
 def test_effects_that_do_not_suit_the_graph_are_refused(graph, effect, message):

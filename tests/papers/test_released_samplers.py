@@ -10,12 +10,16 @@ import pytest
 from concord import plugins, words
 from concord.errors import ConcordError
 from concord.figures import style
+from concord.metrics import theorem3_bound
 from concord.networks.network import Network
 from concord.networks.own import network
 from concord.networks.topology import build_graph
+from concord.pages import captions
+from concord.runs import measure, sample
 from concord.runs.run import ChosenSampler
 from concord.samplers.de_sgld import DESGLD
 from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, logistic, steps_of
+from studies.five_papers import Paper, study
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 ETA, H, RHO = 0.013, 0.3, 2.0
@@ -209,3 +213,26 @@ def test_they_look_like_the_sampler_that_they_are_readings_of():
     assert words.name("sampler", "two_steps") == "EXTRA-SGLD"
     both = style.looks("sampler", ["extra_sgld", "two_steps"])
     assert both[0] == usual[1] != both[1]
+
+
+def test_the_bound_of_theorem_3_is_not_of_agents_that_move_in_turn(tmp_path):
+    paper = Paper("tzikas2024", tmp_path / "data")
+    for reading in ("published", "released"):
+        run, problem = paper.run("linear", f"reading={reading}+{REST}")
+        measurement = measure.measurement(run, problem, sample.sample(run, problem))
+        if reading == "published":
+            assert any(row.metric == "theorem3_bound" for row in theorem3_bound.rows(measurement))
+        else:
+            with pytest.raises(ConcordError, match="theorem3_bound needs D-ADMMS"):
+                list(theorem3_bound.rows(measurement))
+
+
+REST = "points=50+agents=5+topology=ring+sampler=d_admms"
+
+
+def test_a_caption_names_the_plug_in_that_has_the_name_of_another_sampler():
+    made = study("tzikas2024")
+    plugins.use(made.path)
+    rows = dict(captions.of(made, "figures", "fig3")["experiments"][0]["samplers"])
+    assert rows.keys() == {"D-ADMMS, published", "D-ADMMS, released"}
+    assert "plug-in admm_in_place" in rows["D-ADMMS, released"]

@@ -156,7 +156,7 @@ def test_isolated_agents_send_nothing_and_ignore_others():
 @pytest.mark.parametrize("known", ["nothing", "start"])
 def test_triggering_by_plain_loops(known):
     """Eqs. (7)-(9) for one chain, agent by agent, from the sampler's own pairs and noise."""
-    problem, n, alpha, beta, mu, delta, ticks = Regression(7, 2), 7, 0.01, 0.3, 0.9, 0.4, 300
+    problem, n, alpha, beta, mu, delta, ticks = Regression(7, 2), 7, 1e-3, 0.3, 0.9, 0.4, 300
     x0 = start(problem, 1)
     found = steps_of(GossipULA(alpha, beta, known=known, **TRIGGER), problem, RANDOM, ticks, x0=x0)
     drawn, p = found.states[1], activity(RANDOM.graph)

@@ -1,8 +1,8 @@
 """What an iteration costs: gradients and bytes of an agent, and simulated seconds.
 
-Network and problem count what a sampler takes over some iterations. Who is awake and which links are
-up counts by its probability. What a sampler or a clock draws, or what repeats slowly, is a mean over
-many iterations.
+Network and problem count what a sampler takes over some iterations. Who is awake and which links
+are up counts by its probability. What a sampler or a clock draws, or what repeats slowly, is a mean
+over many iterations.
 """
 
 from __future__ import annotations
@@ -80,10 +80,8 @@ def _count(
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
-    running, counted = (
-        network.start(x0, masks, times),
-        CountedProblem(problem.from_chain(0), CHAINS),
-    )
+    running = network.start(x0, masks, times)
+    counted = CountedProblem(problem.from_chain(0), CHAINS)
     seen: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):
@@ -105,8 +103,10 @@ def _count(
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
             if looks and len({row[1:] for row in seen}) == 1 and _mean_known(every[0]):
                 break
-    each = [np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals]
-    return _Counts(*each, float(ends.mean()) / (k + 1))
+    gradients, sent, broadcasts = (
+        np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
+    )
+    return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
 
 
 def _mean_known(gradients: np.ndarray) -> bool:

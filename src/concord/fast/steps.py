@@ -48,8 +48,8 @@ class CompiledSampler:
         self._several = None
         quiet = network.is_lossless and not network.keeps_time and network.order == "simultaneous"
         few = x0.size <= SMALL and network.agents <= DENSE_AGENTS and x0.dtype == np.float64
-        tables = tables_of(problem.problem, len(x0))
-        if quiet and few and tables is not None and isinstance(rng, np.random.Generator):
+        suited = quiet and few and isinstance(rng, np.random.Generator)
+        if suited and (tables := tables_of(problem.problem, len(x0))) is not None:
             if _states_step(self.sampler):
                 self._several = _Langevin(self.sampler, network.agents, tables)
             elif _method(self.sampler, "step") == GOSSIP and self.sampler.local_steps is None:
@@ -127,7 +127,7 @@ class _Langevin:
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
-            network.count_mixes(taken, x)
+            network.add_rounds(taken, taken * x.shape[-1] * x.itemsize)
         problem.pay(taken)
         problem.settle(None)
         return Positions(spare if taken % 2 else x), taken
@@ -159,20 +159,18 @@ class _Gossip:
             *(sampler.gradient_weights(graph), alpha, network.agents * np.sqrt(alpha)),
             beta if sampler.communication != "never" else beta[:0],
         )
-        triggered = sampler.communication == "triggered"
-        x, dim = state.x.copy(), state.x.shape[2]
+        x, dim, triggered = state.x.copy(), state.x.shape[2], len(state.activations) > 0
         known, times = x[:0], x[0, :0]
         if triggered:
             known, times = state.communicated.copy(), state.activations.copy()
             if len(self._levels) <= k + len(steps):  # the most that an agent has been active
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
                 self._levels = sampler.threshold * numbers**-sampler.decay
-        counts = np.zeros((2, *x.shape[:2]), dtype=np.int64)
+        counts = active, told = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         taken = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks, 0]), amounts),
             *((known, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
-        active, told = counts
         if sampler.communication == "always":
             network.add_sent(active, active, dim * 8)
         elif triggered:

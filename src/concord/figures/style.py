@@ -270,11 +270,9 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     texts = {str(value) for value in values}
     for text in texts - fixed.keys():
         called = words.kind(key, text)
-        fixed |= {
-            text: look
-            for name, look in fixed.items()
-            if name not in texts and words.kind(key, name) == called
-        }
+        same = [n for n in fixed if n not in texts and words.kind(key, n) == called]
+        if same:
+            fixed[text] = fixed[same[-1]]
     used = {fixed[text].color for text in texts & fixed.keys()}
     others = sum(str(value) not in fixed for value in values)
     pool = [color for color in PALETTE if color not in used]

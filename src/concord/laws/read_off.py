@@ -31,6 +31,7 @@ from concord.sampler import ReadOut
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
+LEAST = 1e-13  # relative to what is added and may cancel
 # A step that does the same in these iterations does so in all: 0 is a multiple of every period.
 ELSEWHERE = (0, 1, 2, 720_720)
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
@@ -77,6 +78,7 @@ class StepReader:
             )
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
+        self._shift = float(np.abs(problem.shift).max(initial=0.0))
         with np.errstate(all="ignore"):
             try:
                 self._learn_fields()
@@ -258,7 +260,7 @@ class StepReader:
         script.results = begin(script)
         if script.chances or "errors" in script.inputs:
             raise Unreadable("it starts by chance")
-        _, (matrix,), (offset,) = _solve(begin, script)
+        _, (matrix,), (offset,) = _solve(begin, script, self._shift)
         whole, size = len(self._blocks) * self._size, self._size
         noise = matrix[size:, :whole].T @ matrix[size:, :whole]
         if self.network.is_lossless:
@@ -270,7 +272,9 @@ class StepReader:
 
     def _read(self, k: int, probe: Script) -> Reading:
         """Return the step of iteration k, of which random chains have told what it draws."""
-        probability, matrices, offsets = _solve(lambda script: self._step(k, script), probe)
+        probability, matrices, offsets = _solve(
+            lambda script: self._step(k, script), probe, self._shift
+        )
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size = int(ends[0])
         updates = []
@@ -291,18 +295,20 @@ class StepReader:
 
 
 def _solve(
-    call: Callable[[Script], np.ndarray], probe: Script
+    call: Callable[[Script], np.ndarray], probe: Script, shift: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the maps of what is called, of each outcome: chances, matrices (T, O), offsets (O,).
 
     call: returns results for a script. probe: the script of random chains for which it was called.
+    shift: the largest number that may have been added and subtracted.
     """
     counts = [probe.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
     inputs = np.concatenate([part for kind in KINDS for part in probe.inputs.get(kind, [])], axis=1)
     results = probe.results
-    # Units as large as the offset, from which rounding would otherwise come.
-    unit = 2.0 ** np.ceil(np.log2(max(1.0, np.abs(results[0]).max(initial=0.0))))
+    # Units as large as what is added, from which rounding would otherwise come.
+    added = max(1.0, shift, np.abs(results[0]).max(initial=0.0))
+    unit = 2.0 ** np.ceil(np.log2(added))
     chains = np.concatenate([np.zeros((1, total)), unit * np.eye(total)])
     outcomes = np.array(list(product(*[range(len(p)) for p in probe.chances])), dtype=int)
     chance = np.array([np.prod(p) for p in product(*probe.chances)])
@@ -325,7 +331,7 @@ def _solve(
         own = inputs[rows]
         size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
         apart = np.abs(own @ matrix + offset - results[rows])
-        if not (apart <= ROUNDING * size[:, None]).all():
+        if not (apart <= ROUNDING * size[:, None] + LEAST * added).all():
             raise Unreadable("its step is not affine")
     return chance, matrices, offsets
 

@@ -52,8 +52,6 @@ class Network(Summarized):
 
     activations: how often agents have moved where they do not always, (chains, agents).
     active: which agents move in this iteration, (chains, agents); None: all.
-    unicasts, broadcasts, copied_bytes: vectors sent since the start, and the bytes of the unicasts,
-    (agents,) or (chains, agents).
     """
 
     def __init__(
@@ -83,6 +81,7 @@ class Network(Summarized):
                 "what gets lost has no meaning; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
+        self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
         self._rng: np.random.Generator | None = None
         self._draws: list[Any] = []  # what draws each effect
         self._postponed: Any = None  # vectors under way, without a barrier
@@ -101,8 +100,11 @@ class Network(Summarized):
             self._copies = self._once = np.asarray(self.graph.server_messages)
         else:
             self._copies, self._once = degrees, np.minimum(degrees, 1)
-        self.unicasts = self.broadcasts = np.zeros(self.agents, dtype=np.int64)
-        self.copied_bytes: Any = np.zeros(self.agents)
+        # Vectors that all agents sent to all neighbors, and the bytes of one agent's; and others.
+        self._rounds: Any = 0
+        self._round_bytes: Any = 0.0
+        self._unicasts = self._broadcasts = np.zeros(self.agents, dtype=np.int64)
+        self._bytes: Any = np.zeros(self.agents)
         self.activations: np.ndarray | None = None
         self._step_bytes: Any = 0.0
 
@@ -169,6 +171,7 @@ class Network(Summarized):
         new = copy(self)
         new._lanes, new._vector_bytes, new.traffic, new._rng = [], 0.0, None, rng
         new.chains, _, new.dim = x0.shape
+        new._chain = np.arange(new.chains)[:, None]
         new._reset()
         if self.keeps_time:
             assert times is not None
@@ -235,9 +238,27 @@ class Network(Summarized):
     @property
     def awake(self) -> np.ndarray | None:
         """Which agents are awake in this iteration, (chains, agents); None: all, always."""
+        if self.traffic is None:
+            return None
         kinds = (happenings.Sleep, happenings.RandomPair)
         sleeps = not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
-        return self.traffic.awake.T if sleeps and self.traffic is not None else None
+        return self.traffic.awake.T if sleeps else None
+
+    @property
+    def unicasts(self) -> np.ndarray:
+        """Vectors sent since the start, one to each neighbor, (agents,) or (chains, agents)."""
+        return self._unicasts + self._rounds * self._copies
+
+    @property
+    def broadcasts(self) -> np.ndarray:
+        """Vectors sent since the start, to all neighbors at once."""
+        return self._broadcasts + self._rounds * self._once
+
+    @property
+    def copied_bytes(self) -> np.ndarray:
+        """The bytes of the unicasts."""
+        total: np.ndarray = self._bytes + self._round_bytes * self._copies
+        return total
 
     def _postpone(self, k: int, traffic: Traffic) -> None:
         """Let vectors arrive after the ticks that they are under way."""
@@ -299,7 +320,7 @@ class Network(Summarized):
         assert self.traffic is not None
         graph = self.graph
         ways = np.searchsorted(graph.pair_numbers, agents * self.agents + agents[:, ::-1])
-        arrived = self.traffic.arrived[ways, np.arange(self.chains)[:, None]]
+        arrived = self.traffic.arrived[ways, self._chain]
         return np.where(arrived[..., None], apart, 0.0)
 
     def average(
@@ -328,17 +349,20 @@ class Network(Summarized):
         self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
     ) -> None:
         """Count vectors that chosen agents send, (chains, few): once each, or so many copies."""
-        said = np.zeros((self.chains, self.agents), dtype=np.int64)
-        sent, chain = said.copy(), np.arange(self.chains)[:, None]
-        said[chain, agents] = vectors
-        sent[chain, agents] = vectors if copies is None else copies
+        sent = said = self._by_agent(agents, vectors)
+        if copies is not None:
+            sent = self._by_agent(agents, copies)
         self.add_sent(sent, said, size or self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """State that only these agents, (chains, few), move in this iteration."""
-        active = np.zeros((self.chains, self.agents), dtype=bool)
-        active[np.arange(self.chains)[:, None], agents] = True
-        self.active = active
+        self.active = self._by_agent(agents, True)
+
+    def _by_agent(self, agents: np.ndarray, values: Any) -> np.ndarray:
+        """Return values of chosen agents, (chains, few), as those of all, (chains, agents)."""
+        each = np.zeros((self.chains, self.agents), np.result_type(values))
+        each[self._chain, agents] = values
+        return each
 
     def end(self, k: int, gradients: Any) -> None:
         """Pass the time of iteration k, in which agents took so many gradients."""
@@ -400,6 +424,8 @@ class Network(Summarized):
         return x.shape[-1] * x.itemsize
 
     def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
+        if self.traffic is None and self.clock is None and chains is None:
+            return self.add_rounds(1 if vectors == 1 else vectors, size)
         copies, once = self._copies, self._once
         if self.traffic is not None and self._sends_vary:
             up = self.graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
@@ -410,16 +436,18 @@ class Network(Summarized):
             copies, once = copies * vectors, once * vectors
         self.add_sent(copies, once, size / vectors)
 
-    def count_mixes(self, times: int, x: np.ndarray) -> None:
-        """Count that all agents have sent x so many times, where every vector arrives."""
-        self.add_sent(self._copies * times, self._once * times, x.shape[-1] * x.itemsize)
+    def add_rounds(self, vectors: float, size: float) -> None:
+        """Count that all agents have sent so many vectors to all neighbors, of so many bytes."""
+        self._rounds += vectors
+        self._round_bytes += size
 
     def add_sent(self, unicasts: Any, broadcasts: Any, size: float) -> None:
         """Count vectors that agents have sent, of so many bytes each."""
-        self.unicasts = self.unicasts + unicasts
-        self.broadcasts = self.broadcasts + broadcasts
-        self._step_bytes = self._step_bytes + broadcasts * size
-        self.copied_bytes = self.copied_bytes + unicasts * size
+        self._unicasts = self._unicasts + unicasts
+        self._broadcasts = self._broadcasts + broadcasts
+        self._bytes = self._bytes + unicasts * size
+        if self.clock is not None:
+            self._step_bytes = self._step_bytes + broadcasts * size
 
     def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
         """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""

@@ -14,7 +14,7 @@ import msgspec
 
 from concord import markup, selection, words
 from concord.metrics import absent
-from concord.plugins import options_of, plugin
+from concord.plugins import options_of, origin, plugin
 from concord.studies.sections import Assumption
 from concord.studies.shown import Output
 from concord.studies.study import Study
@@ -167,7 +167,7 @@ _SETTING = {
 
 def _way(sampler: Mapping[str, Any]) -> Way:
     said = _options("samplers", sampler)
-    chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
+    chosen = [text for key, text in said.items() if isinstance(sampler.get(key, text), (str, bool))]
     return (str(sampler["kind"]), *chosen)
 
 
@@ -236,12 +236,16 @@ def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
 
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of a component that its kind demands, or that are not their defaults."""
+    """Return the options of a component that its kind demands, or that are not their defaults.
+
+    First the kind, if it is a plug-in: it may have the name of what it is a reading of.
+    """
     usual = _usual(options_of(plugin(package, chosen["kind"], package)))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }
-    return {key: text for key, text in texts.items() if usual.get(key) != text}
+    plugged = {"plug-in": str(chosen["kind"])} if origin(package, chosen["kind"]) else {}
+    return plugged | {key: text for key, text in texts.items() if usual.get(key) != text}
 
 
 @cache

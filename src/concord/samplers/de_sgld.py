@@ -45,5 +45,6 @@ class DESGLD(Sampler):
     ) -> Positions:
         """Return W x - eta grad f(x) + sqrt(2 eta) w."""
         x, (weights, eta, sd) = state.x, self.coefficients(k, network)
-        move = -eta * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
+        drift = eta * problem.gradient(x)
+        move = sd * rng.standard_normal(x.shape, dtype=x.dtype.type) - drift
         return Positions(network.mix(weights, x, plus=move))

@@ -36,6 +36,7 @@ Needs: a connected network of two agents or more.
 """
 
 from functools import lru_cache
+from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -183,7 +184,7 @@ class GossipULA(Sampler):
         network.mark_active(pair)
         w, alpha = x[chains, pair], self.step_size(k)
         gain = (alpha * self.gradient_weights(network.graph))[pair][..., None]
-        noise = agents * np.sqrt(alpha) * normals
+        noise = agents * sqrt(alpha) * normals
         gradient = None if self.local_steps else problem.gradient_of(pair, w)
         if self.communication != "never":
             hats, state = self._communicate(state, w, pair, network)
@@ -235,8 +236,13 @@ class GossipULA(Sampler):
 
     def gradient_weights(self, graph: Graph) -> np.ndarray:
         """Return the weights of active agents' gradients over alpha, N/(2 p) or N/p, (agents,)."""
-        halves = {"half": 2, "whole": 1}[self.drift]
-        return graph.agents / (halves * activity(graph))
+        halves = 2 if self.drift == "half" else 1
+        return _weights(graph, halves)
+
+
+@lru_cache(maxsize=32)
+def _weights(graph: Graph, halves: int) -> np.ndarray:
+    return graph.agents / (halves * activity(graph))
 
 
 @lru_cache(maxsize=32)

@@ -3,24 +3,15 @@
 import hashlib
 import secrets
 from typing import Any
-import secrets
-from typing import Any
 
 import numpy as np
 
-from concord.options import Index, build
 from concord.options import Index, build
 
 # Chains draw their noise, and advance together, in blocks of so many: a block's draws do not depend
 # on how many chains there are besides, nor on which job samples it. Large enough that a step's
 # arithmetic outweighs the cost of starting it.
 CHAINS_PER_BLOCK = 50
-
-
-def seed_of(value: Any) -> int:
-    """Return the seed that a caller gives; of None a fresh one from the operating system."""
-    # 53 bits: JSON and YAML readers that take numbers for doubles hold it exactly.
-    return secrets.randbits(53) if value is None else build(Index, value, "seed")
 
 
 def seed_of(value: Any) -> int:

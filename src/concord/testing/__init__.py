@@ -47,7 +47,7 @@ def is_documented(module: Any) -> None:
 
 def name_is_a_text(module: Any) -> None:
     """The name that readers see in place of its key is a text on one line."""
-    name = (module.name or None) if isinstance(module, type) else vars(module).get("NAME")
+    name = vars(module).get("name" if isinstance(module, type) else "NAME")
     if name is not None:
         expect(isinstance(name, str) and bool(name), f"its name is {name!r}, and no text")
         why = f"its name is {name!r}; write it on one line, without odd spaces"

@@ -90,9 +90,9 @@ class _Overheard(Network):
         vars(self).update(vars(network))
         self.rounds = [0]
 
-    def _add(self, *counted: Any) -> None:
+    def add_sent(self, *counted: Any) -> None:
         self.rounds[0] += 1
-        super()._add(*counted)
+        super().add_sent(*counted)
 
 
 def _is_local(case: Case, steps: int) -> bool:

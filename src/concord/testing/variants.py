@@ -130,7 +130,8 @@ def variants(module: Any) -> Iterator[Any]:
     """
     if declared(module, "FILES"):
         return
-    fields = fields_of(options_of(module))
+    made: Any = module if isinstance(module, type) else options_of(module)
+    fields = fields_of(made)
     values = [options(field, n) for n, field in enumerate(fields)]
     chosen = [bool(choices(field.type)) for field in fields]
     most = max((len(v) for v, c in zip(values, chosen, strict=True) if not c), default=1)
@@ -138,7 +139,7 @@ def variants(module: Any) -> Iterator[Any]:
         *(v if c else [None] for v, c in zip(values, chosen, strict=True))
     ):
         for i in range(most):
-            yield options_of(module)(
+            yield made(
                 **{
                     field.name: pick if c else v[i % len(v)]
                     for field, v, c, pick in zip(fields, values, chosen, picks, strict=True)
