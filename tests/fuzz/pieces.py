@@ -19,12 +19,10 @@ SECTIONS = ("figures", "tables", "claims")
 @cache
 def papers() -> dict[str, dict[str, Any]]:
     """Return the papers, the sections of their files joined."""
-    return {
-        folder.name: {
-            k: v for file in sorted(folder.glob("*.yaml")) for k, v in _parsed(file).items()
-        }
-        for folder in sorted((CONFIG / "papers").iterdir())
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted((CONFIG / "papers").glob("*/*.yaml")):
+        found.setdefault(file.parent.name, {}).update(_parsed(file))
+    return found
 
 
 @cache
