@@ -94,6 +94,10 @@ class _Overheard(Network):
         self.rounds[0] += 1
         super().add_sent(*counted)
 
+    def add_rounds(self, *counted: Any) -> None:
+        self.rounds[0] += 1
+        super().add_rounds(*counted)
+
 
 def _is_local(case: Case, steps: int) -> bool:
     """Whether agents that agent 0 cannot reach end where they do if it is elsewhere."""
