@@ -20,7 +20,9 @@ SECTIONS = ("figures", "tables", "claims")
 def papers() -> dict[str, dict[str, Any]]:
     """Return the papers, the sections of their files joined."""
     return {
-        folder.name: {k: v for file in sorted(folder.glob("*.yaml")) for k, v in _parsed(file).items()}
+        folder.name: {
+            k: v for file in sorted(folder.glob("*.yaml")) for k, v in _parsed(file).items()
+        }
         for folder in sorted((CONFIG / "papers").iterdir())
     }
 
