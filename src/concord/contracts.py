@@ -1,4 +1,4 @@
-"""The protocols of plug-ins, and of what metrics ask of problems; samplers': ``concord.problem``.
+"""The protocols of plug-ins, and of what metrics ask of problems; samplers ask ``concord.problem``.
 
 Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i.
 ``isinstance`` sees whether the members exist, not what they are.

@@ -64,8 +64,8 @@ def sample(
     Parameters
     ----------
     sampler
-        Its name (``concord list samplers``), or a module of one's own that has what
-        ``concord.contracts.Sampler`` asks for.
+        Its name (``concord list samplers``), or a ``concord.Sampler`` of one's own: its class,
+        with its options in ``options``, or the sampler itself.
     problem
         From ``concord.problems``, or a ``concord.Problem``.
     network
