@@ -64,8 +64,8 @@ def sample(
     Parameters
     ----------
     sampler
-        Its name (``concord list samplers``), or a module of one's own that has what
-        ``concord.contracts.Sampler`` asks for.
+        Its name (``concord list samplers``), a class of one's own that derives from
+        ``concord.Sampler``, or an object of such a class.
     problem
         From ``concord.problems``, or a ``concord.Problem``.
     network
