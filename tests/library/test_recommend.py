@@ -142,7 +142,7 @@ def test_a_target_that_nobody_reaches_is_no_answer():
 def test_where_no_law_is_known_the_reason_is_told_and_chains_answer(conditions):
     network = concord.network("ring", 4, **conditions)
     given = {"budget": {"gradients": 40}, "samplers": ["de_sgld"]}
-    with pytest.raises(ConcordError, match=r"no exact law .* on this network.*chains=200"):
+    with pytest.raises(ConcordError, match=r"DE-SGLD: what arrives on this network.*chains=200"):
         concord.recommend(gaussian(), network, **given)
     answer = concord.recommend(gaussian(), network, **given, chains=100)
     assert answer.table.law[0] == "chains"
@@ -215,7 +215,7 @@ def test_every_sampler_has_a_score_or_a_reason(problem):
     assert answer.table["law"][0] == "exact"
     assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
     given["samplers"] = ["c_ula", "graph_gibbs"]  # of one agent the latter has no bias at all
-    assert "squared bias of 0 " in str(concord.recommend(alone, "complete", **given))
+    assert concord.recommend(alone, "complete", **given).table["b2"][0] < 1e-28  # rounding
 
 
 def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
@@ -465,7 +465,7 @@ def test_chains_are_worth_what_their_autocorrelation_says():
         worth = answer._search.worth(row)
         assert 0 < worth <= row.iterations
         if row.entry.kind == "extra_sgld" and row.read == "agents":
-            options = {"step_size": row.params.step_size, "iterations": 20 * row.iterations}
+            options = {"step_size": row.sampler.step_size, "iterations": 20 * row.iterations}
             trace = concord.sample("extra_sgld", problem, "ring", chains=20, **options)
             x = trace["x"][:, row.iterations :]
             steps = x.shape[1]

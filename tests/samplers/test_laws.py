@@ -72,7 +72,8 @@ def test_the_stationary_law_has_the_digits_of_the_table(name):
 
 
 @pytest.mark.parametrize(
-    ("h", "kind"), itertools.product([0.1, 0.5], ["ring", "torus", "exponential", "complete"])
+    ("h", "kind"),
+    list(itertools.product([0.1, 0.5], ["ring", "torus", "exponential", "complete"])),
 )
 def test_with_equal_hessians_averages_have_one_law(h, kind):
     """On any doubly stochastic W the average is the Langevin algorithm with step eta / N on f."""

@@ -10,6 +10,7 @@ from concord.networks.network import Network
 from concord.networks.own import network
 from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD
+from concord.samplers.consensus_mc import ConsensusMC
 from concord.samplers.d_mala import DMALA
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Box
@@ -104,7 +105,7 @@ REDUCTIONS = {
     "a server and the complete graph": (
         SERVER, LocalSGLD(CONSTANT, period=3), network("complete", 4), LocalSGLD(CONSTANT, period=3)
     ),
-    "QLSD and DG-LMC's server have one theta": (
+    "DG-LMC with one tolerance, and ties of the identity": (
         SERVER, DGLMC(0.01, 0.1), SERVER,
         DGLMC(0.01, (0.1,) * 4, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
     ),
@@ -114,6 +115,9 @@ REDUCTIONS = {
     ),
     "a whole box": (
         RING, DEPSGLD(CONSTANT, Box(-1e9, 1e9), 0.01), DESGLD(CONSTANT)
+    ),
+    "agents of Consensus Monte Carlo": (
+        SERVER, ConsensusMC(CONSTANT), network("no_edges", 4), DESGLD(CONSTANT)
     ),
     "gossip that triggers always": (
         RING, GossipULA(0.01, 0.3),

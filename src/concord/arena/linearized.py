@@ -164,7 +164,14 @@ def law_of_run(run: OfRun) -> exact.Law:
     positions = run.initial.moments(run.problem.dim)
     found = fit(run.problem, 0.0 if positions is None else positions[0])
     given = [run.sampler], run.problem, run.network, positions, found
-    return replace(Linearized(*given).law(run.trace.draw.tolist()), approximate=True)
+    law = Linearized(*given).law(run.trace.draw.tolist())
+    finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
+    if not finite.all():
+        raise NoLaw(
+            f"the approximation has no finite law at iteration {law.iterations[~finite][0]}, where "
+            "chains may be finite; sample it instead, or take a smaller step"
+        )
+    return replace(law, approximate=True)
 
 
 def _next(k: int) -> int:

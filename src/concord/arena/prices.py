@@ -101,12 +101,21 @@ def _count(
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and len({row[1:] for row in seen}) == 1 and _mean_known(every[0]):
+            if looks and _sent_alike(seen, every, k + 1) and _mean_known(every[0]):
                 break
     gradients, sent, broadcasts = (
         np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
     )
     return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
+
+
+def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
+    """Whether as much is sent in every iteration, by those seen one by one and by totals."""
+    (rate, *others) = {row[1:] for row in seen}
+    return not others and all(
+        np.allclose(total, steps * each, rtol=1e-12, atol=0.0)
+        for total, each in zip(totals[1:], rate, strict=True)
+    )
 
 
 def _mean_known(gradients: np.ndarray) -> bool:

@@ -64,8 +64,8 @@ def sample(
     Parameters
     ----------
     sampler
-        Its name (``concord list samplers``), or a ``concord.Sampler`` of one's own: its class,
-        with its options in ``options``, or the sampler itself.
+        Its name (``concord list samplers``), a class of one's own that derives from
+        ``concord.Sampler``, or an object of such a class.
     problem
         From ``concord.problems``, or a ``concord.Problem``.
     network

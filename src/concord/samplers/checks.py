@@ -12,14 +12,14 @@ ROUNDING = 1e-9  # by which sums of weights may miss one
 
 
 def check_connected(network: Network, directed: bool = False) -> None:
-    """Refuse a network in parts, unless it has no edges, and a directed one unless it is suited."""
+    """Refuse a network in parts, unless it is meant, and a directed one unless it is suited."""
     graph = network.graph
     if graph.directed and not directed:
         raise ConcordError(
             f"topology {graph.name!r} is directed, and the sampler needs neighbors that hear each "
             "other; choose an undirected one, or a sampler such as push_sum_sgld"
         )
-    if not graph.is_connected and len(graph.senders):
+    if not graph.is_connected and graph.name != "no_edges":
         raise ConcordError(
             f"topology {graph.name!r} is not connected, so its agents cannot agree; "
             "add edges, or use no_edges if isolated agents are meant"

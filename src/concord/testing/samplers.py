@@ -84,7 +84,7 @@ def a_step_is_local(module: Any) -> None:
 
 
 class _Overheard(Network):
-    """A network that notes how often vectors were sent over it."""
+    """A network that notes how often vectors were sent."""
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
