@@ -60,9 +60,7 @@ DIMENSIONS = {
 SAMPLERS = (
     DESGLD(Schedule(0.05)),
     DESGHMC(Schedule(0.01), friction=1.0),
-    GossipULA(
-        Schedule(0.001), Schedule(0.1), communication="triggered", threshold=2.0, decay=0.6
-    ),
+    GossipULA(Schedule(0.001), Schedule(0.1), communication="triggered", threshold=2.0, decay=0.6),
     QLSD(Schedule(0.01), compression=Compression("qsgd", levels=4)),
     DEPSGLD(Schedule(0.01), Ball(radius=1.0), 0.01),
     DULA(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1)),

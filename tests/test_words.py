@@ -19,7 +19,7 @@ from concord.testing.parts import what_is_declared_is_of_its_metrics
         ("w2_exact_mean", "exact W2, mean over the agents"),  # the longest part that is known
         ("w2_floor", "w2 floor"),
         ("accuracy_mnist", "accuracy on MNIST"),
-        ("accuracy_after_mean", "accuracy by number of own updates"),  # after 5 as well as after 500
+        ("accuracy_after_mean", "accuracy by number of own updates"),  # 5 or 500
         ("consensus_floor", "plateau of the consensus error"),
         ("recall_mnist_3", "part of the label's images classified right 3 on MNIST"),
         ("theorem3.tau_G", "condition number of the graph"),

@@ -1,4 +1,4 @@
-"""The protocols of plug-ins, and of what metrics ask of problems; samplers': ``concord.problem``.
+"""The protocols of plug-ins, and of what metrics ask of problems; samplers ask ``concord.problem``.
 
 Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i.
 ``isinstance`` sees whether the members exist, not what they are.
@@ -144,17 +144,9 @@ class Classifier(Protocol):
 
 @runtime_checkable
 class HeldOut(Protocol):
-    """Rows of data that no agent has."""
+    """Rows of data that no agent has, whose density over a Gaussian law is known."""
 
     test: tuple[np.ndarray, np.ndarray] | None  # features, targets; None: all rows are agents'
-
-    def held_out(self, x: np.ndarray) -> np.ndarray:
-        """Return the log density of every target at x (..., dim), shape (..., rows)."""
-
-
-@runtime_checkable
-class HeldOutOfLaw(HeldOut, Protocol):
-    """Held-out rows whose density is known over a Gaussian law, too."""
 
     def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return the log of every target's mean density over N(mean, cov), (..., rows)."""

@@ -94,7 +94,9 @@ def batch_errors(prob: Any, rows: np.ndarray, batches: Batches) -> tuple[np.ndar
     gram = np.einsum("cabd,cabe->cade", features, features) * share[..., None]
     gram += prob.prior_precision * np.eye(prob.dim) - mean
     shift = np.einsum("cabd,cab->cad", features, targets) * share - center
-    return np.array([exact.block_diagonal(one) for one in gram]), shift.reshape(len(rows), -1)
+    agents, wide = np.arange(prob.agents), np.zeros((len(rows), *[prob.agents, prob.dim] * 2))
+    wide[:, agents, :, agents] = gram.swapaxes(0, 1)
+    return wide.reshape(len(rows), shift[0].size, -1), shift.reshape(len(rows), -1)
 
 
 def combinations(kind: str) -> Iterator[Combination]:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.figures import networks
-from concord.networks import topology
+from concord.networks.topology import build_graph
 from concord.options import build
 from concord.results import Measured
 
@@ -73,7 +73,7 @@ def test_a_selection_sets_the_order():
     ],
 )
 def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
-    at = networks.positions(topology.build(kind, agents, **options))
+    at = networks.positions(build_graph(kind, agents, **options))
     assert at.shape == (agents, 2)
     assert np.abs(at).max() <= 1 + 1e-12
     distance = np.linalg.norm(at[:, None] - at, axis=2) + 2 * np.eye(agents)
@@ -82,14 +82,14 @@ def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
 
 
 def test_a_grid_stands_as_a_grid():
-    at = networks.positions(topology.build("grid", 6, rows=2))
+    at = networks.positions(build_graph("grid", 6, rows=2))
     np.testing.assert_allclose(at[:3, 0], at[3:, 0], atol=1e-12)
     np.testing.assert_allclose(at[0, 1], at[:3, 1], atol=1e-12)
     assert at[0, 1] > at[3, 1]
 
 
 def test_springs_are_placed_the_same_every_time():
-    graph_ = topology.build("erdos_renyi", 9, probability=0.3)
+    graph_ = build_graph("erdos_renyi", 9, probability=0.3)
     np.testing.assert_array_equal(networks.positions(graph_), networks.positions(graph_))
 
 
@@ -100,7 +100,7 @@ def test_no_runs_is_told():
 
 def test_edges_with_a_direction_are_arrows_to_who_hears():
     (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
-    at = networks.positions(topology.build("directed_ring", 6, every=2))
+    at = networks.positions(build_graph("directed_ring", 6, every=2))
     arrows = [patch for patch in axes.patches if patch.get_arrowstyle().arrow == "-|>"]
     ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
     wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pieces import tokens
 
 from concord.options import Options, choices, members
-from concord.plugins import kinds, options_of as options_class, plugin
+from concord.plugins import kinds, plugin
+from concord.plugins import options_of as options_class
 from concord.record import Record
 from concord.sampling.schedules import Schedule
 

@@ -19,10 +19,10 @@ SECTIONS = ("figures", "tables", "claims")
 @cache
 def papers() -> dict[str, dict[str, Any]]:
     """Return the papers, the sections of their files joined."""
-    return {
-        folder.name: {k: v for file in sorted(folder.glob("*.yaml")) for k, v in _parsed(file).items()}
-        for folder in sorted((CONFIG / "papers").iterdir())
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted((CONFIG / "papers").glob("*/*.yaml")):
+        found.setdefault(file.parent.name, {}).update(_parsed(file))
+    return found
 
 
 @cache
@@ -37,11 +37,15 @@ def _parsed(path: Path) -> Any:
 
 @cache
 def small_papers() -> dict[str, dict[str, Any]]:
-    """Return a paper for each experiment with few runs, by ``<paper>.<experiment>``."""
+    """Return a paper for each experiment with few runs, by ``<paper>.<experiment>``.
+
+    Those of kinds that are files of the paper's are left out: a small paper is one file.
+    """
     found = {}
     for key, paper in papers().items():
+        own = {path.stem for path in (CONFIG / "papers" / key / "plugins").glob("*.py")}
         for name, experiment in paper["experiments"].items():
-            if _runs(experiment) <= LARGEST:
+            if _runs(experiment) <= LARGEST and own.isdisjoint(_words(experiment)):
                 found[f"{key}.{name}"] = _cut(paper, name)
     return found
 

@@ -104,7 +104,8 @@ def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
     assert run["sampler"] == {
         **{"kind": "de_sgld", "step_size": 0.02},
-        **{"batch_size": None, "batch_scale": "data", "batch_pool": "all"},
+        **{"batch_size": None, "batch_order": "with_replacement"},
+        **{"batch_scale": "data", "batch_pool": "all"},
         **{"weights": "metropolis", "update_order": "simultaneous"},
     }
     assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
@@ -374,11 +375,11 @@ def test_what_is_no_regular_file_is_not_read(make, tmp_path):
 
 STARTED = """
 import sys
-import concord.sampling.loop
+import concord.chains
 def started(*arguments, **options):
     print(*sys.modules)
     sys.exit(0)
-concord.sampling.loop.simulate = started
+concord.chains.run = started
 from concord.__main__ import main
 main(["sample", sys.argv[1], "-o", "never.nc"])
 """

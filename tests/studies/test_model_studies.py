@@ -82,7 +82,7 @@ def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
     assert main([*command, "-o", str(table)]) == 0
     assert "batch size 2" in capsys.readouterr().out
     problem = run.build_problem(Path("resources"))
-    own = concord.recommend(problem, run.graph, budget={"gradients": 50}, batch_size=2)
+    own = concord.recommend(problem, run.network_of_agents, budget={"gradients": 50}, batch_size=2)
     found = pandas.read_csv(table)
     assert (found["law"].dropna() == "approximate").all()
     assert found["b2"][0] == pytest.approx(own.table["b2"][0], rel=1e-9)
@@ -175,7 +175,7 @@ def test_a_model_of_a_study_is_that_of_python(folder, library) -> None:
     kept = Path(jax.config.jax_compilation_cache_dir)  # for other jobs of this machine
     assert kept.parent == folder / "resources/compiled"
     x = np.ones((1, 3, 1))
-    slope = made.gradient(1)(x, np.empty_like(x)).sum()
+    slope = made.gradient(x).sum()
     assert np.isclose(slope, (ROWS[:, 0] * (ROWS[:, 0] - ROWS[:, 1])).sum() + 0.25)
     with pytest.raises(ConcordError, match="it defines no function 'other'"):
         run_of(folder, own.replace("over: row", "over: row, function: other")).build_problem(

@@ -82,7 +82,8 @@ def test_a_run_states_every_parameter(tmp_path):
         "partition": {"kind": "equal"},
         "sampler": {
             **{"kind": "de_sgld", "step_size": 0.005},
-            **{"batch_size": None, "batch_scale": "data", "batch_pool": "all"},
+            **{"batch_size": None, "batch_order": "with_replacement"},
+            **{"batch_scale": "data", "batch_pool": "all"},
             **{"weights": "metropolis", "update_order": "simultaneous"},
         },
         "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},

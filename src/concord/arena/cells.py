@@ -43,7 +43,7 @@ from concord.arena import prices, scores
 from concord.arena.chains import Chains, known
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
-from concord.contracts import HeldOutOfLaw
+from concord.contracts import HeldOut
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.exact import Seen
@@ -453,7 +453,7 @@ def _parts(
         for what in parts[0][level]:
             values = lost([one[level][what] for one in parts], level)
             yield from _scores(last, f"{what}_by_{name}", values, each=False)
-    tested = [p for p in problems if isinstance(p, HeldOutOfLaw) and p.test is not None]
+    tested = [p for p in problems if isinstance(p, HeldOut) and p.test is not None]
     if len(tested) == len(problems):
         yield from _predicted(f"log_predictive_by_{name}", ends, tested, last, final)
 

@@ -84,7 +84,7 @@ def a_step_is_local(module: Any) -> None:
 
 
 class _Overheard(Network):
-    """A network that notes how often vectors were sent over it."""
+    """A network that notes how often vectors were sent."""
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
@@ -93,6 +93,10 @@ class _Overheard(Network):
     def add_sent(self, *counted: Any) -> None:
         self.rounds[0] += 1
         super().add_sent(*counted)
+
+    def add_rounds(self, *counted: Any) -> None:
+        self.rounds[0] += 1
+        super().add_rounds(*counted)
 
 
 def _is_local(case: Case, steps: int) -> bool:

@@ -22,7 +22,6 @@ from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import choices, members
 from concord.options import kinds as kinds_of
-from concord.plugins import options_of
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression
 from concord.sampling import partition, streams
@@ -130,8 +129,8 @@ def variants(module: Any) -> Iterator[Any]:
     """
     if declared(module, "FILES"):
         return
-    made: Any = module if isinstance(module, type) else options_of(module)
-    fields = fields_of(made)
+    kind = module if isinstance(module, type) else module.Params
+    fields = fields_of(kind)
     values = [options(field, n) for n, field in enumerate(fields)]
     chosen = [bool(choices(field.type)) for field in fields]
     most = max((len(v) for v, c in zip(values, chosen, strict=True) if not c), default=1)
@@ -139,7 +138,7 @@ def variants(module: Any) -> Iterator[Any]:
         *(v if c else [None] for v, c in zip(values, chosen, strict=True))
     ):
         for i in range(most):
-            yield made(
+            yield kind(
                 **{
                     field.name: pick if c else v[i % len(v)]
                     for field, v, c, pick in zip(fields, values, chosen, picks, strict=True)

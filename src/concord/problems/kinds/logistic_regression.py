@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -444,11 +444,6 @@ class LogisticRegression(OneDataSet):
             if len(kept) < KEPT * block:
                 return None
         return kept[:DRAWN]
-
-    def held_out(self, x: np.ndarray) -> np.ndarray:
-        """Return the log probability of the labels of the test rows, (..., rows)."""
-        features, labels = cast("Rows", self.test)
-        return -np.logaddexp(0, (1 - 2 * labels) * (x @ features.T))
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the prior's part of the gradients at x."""
