@@ -69,7 +69,7 @@ def value(found, metric, agent="worst"):
 def test_rounds_of_averaging_are_those_of_the_weights():
     prob, network, sampler = problem(5, 2), concord.network("ring", 5), DESGLD(0.02)
     start = Law("normal").moments(2)
-    mix, vectors = read_out(3, graph)
+    mix, vectors = read_out(3, network)
     assert vectors == 6.0  # three rounds of a vector to either neighbor
     seen = laws_of_versions([sampler], [prob], network, start, mix).at([40])
     update = update_of(sampler, prob, network).at(0)

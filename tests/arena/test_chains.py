@@ -76,7 +76,7 @@ def test_a_chain_that_diverges_is_not_flattered():
         assert np.isposinf(drawn[level]).all()
 
 
-def test_what_diverges_is_not_sampled_to_its_end(monkeypatch):
+def test_what_diverges_is_not_sampled_to_its_end():
     """A score is infinite as soon as one chain diverges, of those of the first block."""
     steps = []
 

@@ -27,7 +27,7 @@ TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}
 EXAMPLE = theory.Gossip(5, 2, 1e-4, 0.1, 0.28, 0.4, threshold=8.0, decay=0.51)
 
 
-def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
+def sampled(net=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
     """Return a measurement of chains that gossip, with every tick recorded."""
     sampler = build(GossipULA, {"step_size": 1e-4, "fusion": 0.1, **options}, "sampler")
     prob = prob or problem(net.agents, 2, points=100)

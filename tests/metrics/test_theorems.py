@@ -239,10 +239,10 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     prob = problem(5, 2, points=1000)
     m = replace(measurement(D_ADMMS), problem=prob, network=net)
     found = table(theorem3_bound, m)
-    constants = theorem3.of(prob, graph)
+    constants = theorem3.of(prob, net)
     assert constants.rate < 1
     rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
-    plus, minus = incidence(graph)
+    plus, minus = incidence(net)
     values = [np.linalg.svd(matrix, compute_uv=False) for matrix in (plus, minus)]
     most, least = values[0][0] ** 2, values[1][values[1] > 1e-9].min() ** 2
     # The penalty and kappa of the proof give both parts of (20) the same, largest delta.
@@ -261,7 +261,7 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     mean = plus.T @ np.tile(-target.mean, (5, 1)) / 2
     spread = 2 * np.sum((plus / 2) ** 2)
     distance = np.sqrt(rho * (np.sum(mean**2) + spread) + np.sum(beta**2) / rho)
-    degrees = graph.degrees.astype(float)
+    degrees = net.degrees.astype(float)
     square = 2 * np.sum(degrees**2)
     wide = (1 / (np.sqrt(2) * strong) + np.sqrt(2)) * np.sqrt(square)
     b, c = 1 / (2 * (1 + delta)), 2 * np.sqrt(2) * delta / ((1 + delta) * least)
