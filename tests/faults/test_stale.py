@@ -77,8 +77,8 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
     """It is put back, times and all, before anybody looks."""
     source = copy.folder / "src/concord/samplers/de_sgld.py"
     text, status = source.read_text(), os.stat(source)
-    assert "coming(rng, params" in text
-    source.write_text(text.replace("coming(rng, params", "coming(rng, 2 * params"))
+    assert "move = sd * rng" in text
+    source.write_text(text.replace("move = sd * rng", "move = 2 * sd * rng"))
     environment = {**os.environ, "PYTHONPATH": str(copy.folder / "src")}
     stages = (
         ("sample", f"{RUNS[0]}/run.yaml", "-o", f"{RUNS[0]}/trace.nc"),

@@ -14,11 +14,11 @@ def test_a_change_after_a_failed_batch_is_made(finished, tmp_path):
     before = (project.folder / figure).read_bytes()
     with (
         project.edited(STUDY, "friction: 15.0", "friction: 14.0"),
-        project.edited(SAMPLER, "gamma = params", "raise RuntimeError; gamma = params"),
+        project.edited(SAMPLER, "        force =", "        raise RuntimeError\n        force ="),
     ):
         assert project.snakemake(figure).returncode != 0
     assert (project.folder / figure).read_bytes() == before
-    with project.edited(SAMPLER, "np.sqrt(2 * gamma", "np.sqrt(3 * gamma"):
+    with project.edited(SAMPLER, "sqrt(2 * self.friction", "sqrt(3 * self.friction"):
         assert project.jobs(figure) == {"measure": 1, "figure": 1}
         project.make(figure)
         assert project.jobs(figure) == {}
