@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from concord.chains import Labels, sample_chains
+from concord.errors import ConcordError
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.own import network
@@ -175,3 +176,14 @@ def test_a_counted_problem_counts_what_is_asked():
 
 def test_seeds_are_numbers_or_fresh():
     assert streams.seed_of(5) == 5 and streams.seed_of(None) != streams.seed_of(None)
+
+
+class Forgetful(DESGLD):
+    def step(self, *given):
+        super().step(*given)
+
+
+def test_a_step_that_returns_no_state_is_refused():
+    message = r"Forgetful\.step returned NoneType, but must return Positions"
+    with pytest.raises(ConcordError, match=message):
+        sample(Forgetful(0.02))

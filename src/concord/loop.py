@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 
@@ -43,7 +44,13 @@ def run(
                 state, taken = several(state, k, min(due(), steps) - k, counted, network, rng)
             if not taken:
                 network.begin(k)
-                state = keep_asleep(network, state, sampler.step(state, k, counted, network, rng))
+                after = sampler.step(state, k, counted, network, rng)
+                if not isinstance(after, type(state)):
+                    raise ConcordError(
+                        f"{type(sampler).__name__}.step returned {type(after).__name__}, "
+                        f"but must return {type(state).__name__}, as its init does"
+                    )
+                state = keep_asleep(network, state, after)
                 network.end(k, counted.settle(network.awake))
             k += taken or 1
             for callback in callbacks:

@@ -218,11 +218,14 @@ def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_large_networks_hold_at_most_six_times_their_positions():
-    """Of a size at which buffers count, and what does not grow with agents does not."""
+def test_large_networks_hold_at_most_ten_times_their_positions():
+    """Of a size at which arrays of positions count, and what does not grow with agents does not.
+
+    DE-SGLD holds 6, DIGing-SGLD, whose state is three arrays, 9.
+    """
     for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):
         work = bench.Sampling(kind, network_of(name, 20_000), 10, bench.Near(20_000))
-        assert work.memory < 6 * work.positions, (name, kind)
+        assert work.memory < 10 * work.positions, (name, kind)
 
 
 def test_benchmarks_run_by_name(monkeypatch, capsys, tmp_path):
