@@ -4,18 +4,19 @@ from pathlib import Path
 from typing import Any
 
 from concord.metrics import Measurement
+from concord.minibatches import Batches
 from concord.problems.kinds import linear_regression
 from concord.sampling import partition, streams
 
-NOTHING = dict.fromkeys(("problem", "network", "sampler", "batches", "initial"))
+NOTHING = dict.fromkeys(("problem", "network", "sampler", "initial"))
 
 
 def measurement(trace: Any, **given: Any) -> Measurement:
     """Return the measurement of a trace, of whose run only this is known."""
     if "iterations" not in given:
         given["iterations"] = int(trace.draw[-1])
-    stream = {"stream": lambda what: streams.generator(1, what)}
-    return Measurement(trace=trace, **NOTHING | stream | given)
+    usual = {"batches": Batches(), "stream": lambda what: streams.generator(1, what)}
+    return Measurement(trace=trace, **NOTHING | usual | given)
 
 
 def regression(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:

@@ -15,11 +15,12 @@ from concord.arena.read_outs import read_out
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.law import laws_of_versions, update_of
+from concord.minibatches import Batches
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.studies.config import load_config
 from concord.studies.study import Study
-from measurements import regression as problem
+from concord.testing.variants import problem
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -66,13 +67,12 @@ def value(found, metric, agent="worst"):
 
 
 def test_rounds_of_averaging_are_those_of_the_weights():
-    prob, graph = problem(5, 2), concord.network("ring", 5)
-    sampler = DESGLD(0.02)
+    prob, network, sampler = problem(5, 2), concord.network("ring", 5), DESGLD(0.02)
     start = Law("normal").moments(2)
-    mix, vectors = read_out(3, graph)
+    mix, vectors = read_out(3, network)
     assert vectors == 6.0  # three rounds of a vector to either neighbor
-    seen = laws_of_versions([sampler], [prob], graph, start, mix).at([40])
-    update = update_of(sampler, prob, graph).at(0)
+    seen = laws_of_versions([sampler], [prob], network, start, mix).at([40])
+    update = update_of(sampler, prob, network).at(0)
     mean, cov = exact.initial(5, 2, start)
     for _ in range(40):
         mean, cov = update.matrix @ mean + update.offset, update.matrix @ cov @ update.matrix.T
@@ -87,12 +87,12 @@ def test_rounds_of_averaging_are_those_of_the_weights():
 
 
 def test_chains_are_read_as_laws_are():
-    prob, graph = problem(5, 1), concord.network("ring", 5)
-    full = SimpleNamespace(batches=None)
+    prob, network, sampler = problem(5, 1), concord.network("ring", 5), DESGLD(0.1)
+    full = SimpleNamespace(batches=Batches())
     run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400, sampler=full)
-    mix, _ = read_out("average", graph)
+    mix, _ = read_out("average", network)
     own, other = (
-        Chains([DESGLD(0.1)], [("a", prob)], graph, run, Law("normal"), m).bias([1, 30])
+        Chains([sampler], [("a", prob)], network, run, Law("normal"), m).bias([1, 30])
         for m in (mix, None)
     )
     for level in ("worst", "pooled"):

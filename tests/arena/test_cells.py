@@ -221,11 +221,8 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     assert load_yaml(folder / "run.yaml")["sampler"]["kind"] == "mine"
     assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "DE-SGLD, average last against DE-SGLD" in said
-        and "\nring " in said
-        and "de_sgld" not in said
-    )
+    assert "DE-SGLD, average last against DE-SGLD" in said
+    assert "\nring " in said and "de_sgld" not in said
 
 
 def test_every_cell_has_its_state_and_its_cost(study):

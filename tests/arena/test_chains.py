@@ -9,20 +9,21 @@ import concord
 from concord.arena import chains, scores
 from concord.arena.chains import Chains
 from concord.laws.law import laws_of_versions
+from concord.minibatches import Batches
 from concord.runs.run import ChosenSampler
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
-from measurements import regression as problem
+from concord.testing.variants import problem
 
-FULL = SimpleNamespace(batches=None)
-RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000, "sampler": FULL}
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
+RUN["sampler"] = SimpleNamespace(batches=Batches())
 
 
 def both(step, iterations, chains=2000):
-    prob, graph, sampler = problem(5, 1), concord.network("ring", 5), DESGLD(step)
+    sampler, prob, network = DESGLD(step), problem(5, 1), concord.network("ring", 5)
     run = SimpleNamespace(**RUN | {"chains": chains})
-    drawn = Chains([sampler], [("a", prob)], graph, run, Law("normal"))
-    path = laws_of_versions([sampler], [prob], graph, Law("normal").moments(1))
+    drawn = Chains([sampler], [("a", prob)], network, run, Law("normal"))
+    path = laws_of_versions([sampler], [prob], network, Law("normal").moments(1))
     return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
 
 
@@ -60,9 +61,9 @@ def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
 def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
     """Chains that start at the posterior and hardly move; twenty data sets of one."""
     prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
-    graph, run = concord.network("ring", 8), SimpleNamespace(**RUN | {"chains": 50})
+    network, run = concord.network("ring", 8), SimpleNamespace(**RUN | {"chains": 50})
     for name in "abcdefghijklmnopqrst":
-        drawn = Chains([DESGLD(1e-9)], [(name, prob)], graph, run, Law("normal"))
+        drawn = Chains([DESGLD(1e-9)], [(name, prob)], network, run, Law("normal"))
         b2, more = drawn.told([1, 2], ())
         for level in scores.LEVELS:
             assert (b2[level] >= more["floor.b2"][level]).all(), level
@@ -75,13 +76,18 @@ def test_a_chain_that_diverges_is_not_flattered():
         assert np.isposinf(drawn[level]).all()
 
 
-def test_what_diverges_is_not_sampled_to_its_end(monkeypatch):
+def test_what_diverges_is_not_sampled_to_its_end():
     """A score is infinite as soon as one chain diverges, of those of the first block."""
-    steps, step = [], DESGLD.step
-    monkeypatch.setattr(DESGLD, "step", lambda *given: (steps.append(1), step(*given))[1])
-    prob, graph = problem(5, 1), concord.network("ring", 5)
+    steps = []
+
+    class Noted(DESGLD):
+        def step(self, state, k, problem, network, rng):
+            steps.append(k)
+            return super().step(state, k, problem, network, rng)
+
     run = SimpleNamespace(**RUN | {"chains": 100})
-    drawn = Chains([DESGLD(1.0)], [("a", prob)], graph, run, Law("normal"))
+    network = concord.network("ring", 5)
+    drawn = Chains([Noted(1.0)], [("a", problem(5, 1))], network, run, Law("normal"))
     found = drawn.bias([5, 2000])
     assert all(np.isposinf(found[level]).all() for level in scores.LEVELS)
     assert found["worst"].shape == (2, 1) and len(steps) < 100
@@ -105,17 +111,17 @@ def test_entries_share_what_is_drawn_for_a_data_set(made, metric, monkeypatch):
 
 def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), kept=None, **options):
     chosen = ChosenSampler.parse({"kind": sampler, "step_size": 0.02, **options}, "").params
-    graph = concord.network("ring", problem_.agents)
+    network = concord.network("ring", problem_.agents)
     run = SimpleNamespace(**RUN | {"chains": chains})
-    drawn = Chains([chosen], [("a", problem_)], graph, run, Law("normal"), kept=kept)
+    drawn = Chains([chosen], [("a", problem_)], network, run, Law("normal"), kept=kept)
     return drawn.told([1, steps], families)
 
 
 def test_the_ergodic_score_is_that_of_the_running_sum():
     prob = problem(5, 1)
     b2, more = told(prob, chains=3000)
-    graph = concord.network("ring", 5)
-    path = laws_of_versions([DESGLD(0.02)], [prob], graph, Law("normal").moments(1))
+    network = concord.network("ring", 5)
+    path = laws_of_versions([DESGLD(0.02)], [prob], network, Law("normal").moments(1))
     exactly = scores.ergodic(path.averaged(60), prob.posterior)
     for level in scores.LEVELS:
         # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.read_off import StepReader
+from concord.laws.law import choices_of
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, consensus_floor, gossip_theorems
-from concord.minibatches import Batches
+from concord.networks.own import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers.d_ula import DULA
@@ -20,21 +19,21 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling import partition, streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from measurements import regression as problem
+from concord.testing.variants import problem
+from steps import recorded
 
-RING = concord.network("ring", 5)
+RING = network("ring", 5)
 TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}
 EXAMPLE = theory.Gossip(5, 2, 1e-4, 0.1, 0.28, 0.4, threshold=8.0, decay=0.51)
 
 
-def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
+def sampled(net=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
     """Return a measurement of chains that gossip, with every tick recorded."""
     sampler = build(GossipULA, {"step_size": 1e-4, "fusion": 0.1, **options}, "sampler")
-    prob = prob or problem(graph.agents, 2, points=100)
-    record = {"every": 1, "probes": ["consensus_error"]}
-    trace = concord.sample(sampler, prob, graph, iterations=ticks, chains=chains, record=record)
-    run = {"sampler": sampler, "initial": Law("normal"), "batches": Batches()}
-    return measurements.measurement(trace, problem=prob, network=graph, **run)
+    prob = prob or problem(net.agents, 2, points=100)
+    trace = recorded(sampler, prob, net, ticks, chains, every=1, probes=("consensus_error",))
+    run = {"problem": prob, "network": net, "sampler": sampler, "initial": Law("normal")}
+    return measurements.measurement(trace, **run)
 
 
 def table(m) -> dict[tuple[str, int], float]:
@@ -135,10 +134,10 @@ def test_rederived_bounds_hold_and_limits_are_reached(drift) -> None:
 
 def test_where_everyone_is_active_the_law_is_normal() -> None:
     """Two agents always gossip with each other: no choice, and gossip_kl is the divergence."""
-    pair = concord.network("complete", 2)
+    pair = network("complete", 2)
     m = sampled(pair, ticks=50, chains=2)
     found = table(m)
-    choices = StepReader(m.sampler, m.problem, pair).choices()(0)
+    choices = choices_of(m.sampler, m.problem, pair)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
     start = exact.initial(2, 2, Law("normal").moments(2))
     law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
@@ -222,9 +221,9 @@ def test_the_mixture_and_others_have_conditions_only() -> None:
 @pytest.mark.parametrize(
     "sampler",
     [
-        DULA(1e-3, fusion=0.1),
-        GossipULA(1e-3, communication="never"),
-        GossipULA(1e-3, local_steps=2),
+        DULA(Schedule(1e-3), fusion=Schedule(0.1)),
+        GossipULA(Schedule(1e-3), communication="never"),
+        GossipULA(Schedule(1e-3), local_steps=2),
         GossipULA(Schedule(1e-3, c=1.0)),
     ],
     ids=["d_ula", "never", "local", "decaying"],

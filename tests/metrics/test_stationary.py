@@ -5,21 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.law import batch_noise, exact_law, start_of, update_of
-from concord.laws.read_off import StepReader
-from concord.metrics import (
-    Measurement,
-    exact_moments,
-    stable_step,
-    stationary,
-    stationary_steps,
-)
+from concord.laws.law import batch_noise, choices_of, exact_law, start_of, update_of
+from concord.metrics import Measurement, exact_moments, stable_step, stationary, stationary_steps
 from concord.minibatches import Batches
-from concord.problems._quadratic import QuadraticProblem
+from concord.networks.own import network
 from concord.samplers.c_ula import CULA
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
@@ -28,19 +20,20 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from measurements import regression as problem
+from concord.testing.variants import problem
+from steps import Quadratic
 from tracking import Tracking
 
-RING = concord.network("ring", 5)
+RING = network("ring", 5)
 
 
 def measurement(
-    sampler, network=RING, prob=None, iterations=10, initial=None, batches=None
+    sampler, net=RING, prob=None, iterations=10, initial=None, batches=None
 ) -> Measurement:
     return measurements.measurement(
-        SimpleNamespace(agent=np.arange(network.agents)),
-        problem=prob or problem(network.agents, 2, points=50),
-        network=network,
+        SimpleNamespace(agent=np.arange(net.agents)),
+        problem=prob or problem(net.agents, 2, points=50),
+        network=net,
         sampler=sampler,
         batches=batches or Batches(),
         initial=initial or Law("normal"),
@@ -55,8 +48,8 @@ def table(family, m) -> dict[str, float]:
 def limit_of(m, iterations) -> exact.Law:
     """Return the law after many steps of the recursion in time."""
     update = update_of(m.sampler, m.problem, m.network, m.batches)
-    given = update, start_of(m, update), m.problem.agents, m.problem.dim, batch_noise(m)
-    return paths.single(*given).law([iterations])
+    agents, dim = m.problem.agents, m.problem.dim
+    return paths.single(update, start_of(m, update), agents, dim, batch_noise(m)).law([iterations])
 
 
 def trace_ratio(cov, m) -> float:
@@ -65,11 +58,11 @@ def trace_ratio(cov, m) -> float:
 
 def test_the_stable_step_of_an_update_that_conserves_something():
     """Against the radius by brute force, without the eigenvalues of what is conserved."""
-    m = measurement(Tracking(1e-4))
+    m = measurement(Tracking(Schedule(1e-4)))
     found = table(stable_step, m)["stable.step_size network"].value
 
     def radius(step):
-        matrix = update_of(Tracking(step), m.problem, RING).at(0).matrix
+        matrix = update_of(Tracking(Schedule(step)), m.problem, RING).at(0).matrix
         values = np.linalg.eigvals(matrix)
         return np.abs(values[np.argsort(np.abs(values - 1))[m.problem.dim :]]).max()
 
@@ -80,7 +73,7 @@ def test_the_stable_step_of_an_update_that_conserves_something():
 @pytest.mark.parametrize("mean", [0.0, 3.0])
 def test_the_stationary_law_of_an_update_that_conserves_something(mean):
     """Gradient tracking has no bias, and whatever it conserves stays as it started."""
-    m = measurement(Tracking(1e-3), initial=Law("normal", mean=mean, sd=2.0))
+    m = measurement(Tracking(Schedule(1e-3)), initial=Law("normal", mean=mean, sd=2.0))
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["spectral_radius network"].value < 1
     for agent in range(5):
@@ -91,7 +84,7 @@ def test_the_stationary_law_of_an_update_that_conserves_something(mean):
 
 def test_rounding_in_what_is_conserved_hides_no_slow_limit():
     """A hundred thousand steps settle this law; its eigenvalue 1 must not drift meanwhile."""
-    found = table(stationary, measurement(Tracking(1e-7)))
+    found = table(stationary, measurement(Tracking(Schedule(1e-7))))
     assert 1 - 1e-4 < found["spectral_radius network"].value < 1
     for agent in range(5):
         assert found[f"stationary_bias {agent}"].value < 1e-4
@@ -99,8 +92,7 @@ def test_rounding_in_what_is_conserved_hides_no_slow_limit():
 
 def test_a_start_off_the_conserved_value_stays_off():
     """If y starts at zero, its sum keeps the gradients' sum of the start, and x does not forget."""
-    sampler = Tracking(1e-3, start="zero")
-    m = measurement(sampler, initial=Law("normal", mean=1.0, sd=2.0))
+    m = measurement(Tracking(Schedule(1e-3), start="zero"), initial=Law("normal", mean=1.0, sd=2.0))
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["stationary_bias 0"].value > 0.1
     for agent in range(5):
@@ -115,17 +107,17 @@ def test_a_start_off_the_conserved_value_stays_off():
 @pytest.mark.parametrize(
     "sampler",
     [
-        DESGLD(0.004),
-        DESGHMC(0.03, friction=8.0),
-        DULA(0.001, fusion=0.2),
-        CULA(0.004),
+        DESGLD(Schedule(0.004)),
+        DESGHMC(Schedule(0.03), friction=8.0),
+        DULA(Schedule(0.001), fusion=Schedule(0.2)),
+        CULA(Schedule(0.004)),
     ],
     ids=lambda sampler: sampler.name,
 )
 def test_mini_batches_widen_the_stationary_law(sampler, batch_size):
-    network = concord.network("no_edges", 1) if isinstance(sampler, CULA) else RING
-    m = measurement(sampler, network, batches=Batches(batch_size=batch_size))
-    full = measurement(sampler, network)
+    net = network("no_edges", 1) if isinstance(sampler, CULA) else RING
+    m = measurement(sampler, net, batches=Batches(batch_size=batch_size))
+    full = measurement(sampler, net)
     found, without, law = table(stationary, m), table(stationary, full), limit_of(m, 1500)
     for agent, cov in [*enumerate(law.cov[0]), ("average", law.average_cov[0])]:
         name = f"stationary_trace {agent}"
@@ -139,8 +131,8 @@ def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
     """The covariance may grow although the mean settles: its growth is found in time, too."""
     prob, seen = problem(3, 2, points=4), set()
     for step in np.geomspace(0.02, 0.3, 12):
-        network, one = concord.network("ring", 3), Batches(batch_size=1)
-        m = measurement(DESGLD(step), network, prob, batches=one)
+        one = Batches(batch_size=1)
+        m = measurement(DESGLD(Schedule(step)), network("ring", 3), prob, batches=one)
         found = table(stationary, m)
         if found["spectral_radius network"].value < 1:
             first, last = (np.trace(limit_of(m, k).cov[0, 0]) for k in (300, 600))
@@ -152,22 +144,25 @@ def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
 
 @pytest.mark.parametrize("family", [stationary, stable_step])
 def test_what_has_no_law_is_refused(family):
-    batches = Batches(batch_size=2, batch_order="epochs")
+    m = measurement(
+        DULA(Schedule(0.001), fusion=Schedule(0.1)),
+        batches=Batches(batch_size=2, batch_order="epochs"),
+    )
     with pytest.raises(ConcordError, match="epochs"):
-        list(family.rows(measurement(DULA(0.001, fusion=0.1), batches=batches)))
+        list(family.rows(m))
 
 
 def test_schedules_are_held_at_the_last_step():
     """The last of 10 steps is step 9, for both metrics."""
     decaying = Schedule(0.02, b=1.0, c=1.0, exponent=0.5)
     m = measurement(DESGLD(decaying))
-    held = measurement(DESGLD(decaying(9)))
+    held = measurement(DESGLD(Schedule(decaying(9))))
     for family in (stationary, stable_step):
         assert list(family.rows(m)) == list(family.rows(held))
 
 
 def test_exact_numbers_say_so():
-    m = measurement(DESGLD(0.01))
+    m = measurement(DESGLD(Schedule(0.01)))
     for row in [*stationary.rows(m), *stable_step.rows(m)]:
         assert (row.lo, row.hi, row.chance) == (None, None, False), row.metric
 
@@ -175,10 +170,10 @@ def test_exact_numbers_say_so():
 @pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
 def test_the_stationary_law_of_gossip(drift, power):
     """Against its recursion in time; for small steps the average samples the posterior^power."""
-    m = measurement(GossipULA(1e-4, fusion=0.3, drift=drift))
+    m = measurement(GossipULA(Schedule(1e-4), fusion=Schedule(0.3), drift=drift))
     found = table(stationary, m)
     law = exact.initial(5, 2, m.initial.moments(2))
-    step = StepReader(m.sampler, m.problem, RING).choices()(0)
+    step = choices_of(m.sampler, m.problem, RING)(0)
     for _ in range(6000):
         law = step.step(*law)
     _, each, _, average = exact.marginals(*law, 5, 2)
@@ -193,14 +188,14 @@ def test_the_stationary_law_of_gossip(drift, power):
 
 def test_triggered_gossip_has_no_known_law():
     options = {"communication": "triggered", "threshold": 1.0, "decay": 0.5}
-    m = measurement(GossipULA(1e-3, **options))
+    m = measurement(GossipULA(Schedule(1e-3), **options))
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
         list(stationary.rows(m))
 
 
 def test_a_law_over_choices_is_known_up_to_a_size():
     """With variance reduction the state is twice as large: 5 agents of 2, but not of 5."""
-    sampler = LocalSGLD(1e-3, communication=0.5, renewal=0.5)
+    sampler = LocalSGLD(Schedule(1e-3), communication=0.5, renewal=0.5)
     found = table(stationary, measurement(sampler))
     assert 0.5 < found["stationary_trace average"].value < 2
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
@@ -209,7 +204,7 @@ def test_a_law_over_choices_is_known_up_to_a_size():
 
 def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     prob = problem(5, 2, points=50)
-    m = measurement(DESGLD(1e-3), prob=prob)
+    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
     rows = table(stationary_steps, m)
     at = [r.iteration for r in stationary_steps.rows(m) if r.metric == "by_step.step_size"]
     assert (
@@ -219,7 +214,7 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     assert not any(row.chance for row in found.values())
     largest = table(stable_step, m)["stable.step_size network"].value
     assert found[50, "network", "by_step.step_size"].value == pytest.approx(largest / 2)
-    half = measurement(DESGLD(largest / 2), prob=prob)
+    half = measurement(DESGLD(Schedule(largest / 2)), prob=prob)
     expected = table(stationary, half)
     for agent in ("0", "average"):
         for name in ("w2", "bias", "trace"):
@@ -230,15 +225,15 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
 
 
 def test_a_sampler_that_no_step_makes_unstable_has_no_steps_to_show():
-    flat = QuadraticProblem(np.zeros((5, 1, 1)), np.zeros((5, 1)))
-    still = measurement(DESGLD(1.0), prob=flat)
+    flat = Quadratic(np.zeros((5, 1, 1)), np.zeros((5, 1)))
+    still = measurement(DESGLD(Schedule(1.0)), prob=flat)
     with pytest.raises(ConcordError, match=r"^metric stationary_steps needs .*; remove it"):
         list(stationary_steps.rows(still))
 
 
 def test_exact_moments_are_those_of_the_law():
     prob = problem(5, 2, points=50)
-    m = measurement(DESGLD(1e-3), prob=prob)
+    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
     m.trace.draw = np.array([0, 4, 10])
     law = exact_law(m)
     found = {(r.iteration, r.agent, r.metric): r.value for r in exact_moments.rows(m)}
@@ -253,6 +248,6 @@ def test_exact_moments_are_those_of_the_law():
 
 
 def test_exact_moments_of_a_law_that_is_no_number_any_more_are_infinite():
-    m = measurement(DESGLD(1e30), iterations=40)
+    m = measurement(DESGLD(Schedule(1e30)), iterations=40)
     m.trace.draw = np.array([40])
     assert all(row.value == np.inf for row in exact_moments.rows(m))

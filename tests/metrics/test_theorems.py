@@ -6,12 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import concord
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
-from concord.laws.law import start_of, update_of
+from concord.laws.law import law_of_run, start_of, update_of
 from concord.metrics import (
     Measurement,
     budget,
@@ -26,7 +25,8 @@ from concord.metrics import (
     w2_point,
 )
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
+from concord.networks.network import Network
+from concord.networks.own import network
 from concord.samplers.admm import ADMM
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
@@ -34,14 +34,15 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from measurements import regression as problem
+from concord.testing.variants import problem
 
-RING, STAR, DUE = concord.network("ring", 5), concord.network("star", 5), np.array([0, 1, 20])
-IN_PLACE = {"network": network_under(RING.graph, None, order="in_place")}
+RING, DUE = network("ring", 5), np.array([0, 1, 20])
 STEP = Schedule(0.002)
 # Inside the conditions of Theorem 10 (mu = 8 to 14, L = 26 to 30, a ring): beta = 1e-6.
 HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
-D_ADMMS = ADMM(5.0)
+D_ADMMS = ADMM(penalty=5.0)
+STAR = network("star", 5)
+IN_PLACE = Network(RING.graph, order="in_place")
 
 
 def measurement(sampler, share="split", initial=None, trace=None) -> Measurement:
@@ -50,7 +51,6 @@ def measurement(sampler, share="split", initial=None, trace=None) -> Measurement
         problem=problem(5, 2, share, points=20),
         network=RING,
         sampler=sampler,
-        batches=Batches(),
         initial=initial or Law("normal"),
     )
 
@@ -59,40 +59,36 @@ def table(family, m) -> dict[tuple[str, int], float]:
     return {(row.metric, row.iteration): row.value for row in family.rows(m)}
 
 
-HMC = {"sampler": DESGHMC(**HEAVY)}
-UNEVEN = {"network": STAR}  # on which weights by rows are not symmetric
-
-
 # What a theorem says nothing of: changes of a run of DE-SGLD, and whom it does speak of.
 BESIDE = {
-    "D-ULA": ({"sampler": DULA(STEP, fusion=0.2)}, theorem2),
-    "DE-SGHMC": (HMC, theorem2),
+    "D-ULA": ({"sampler": DULA(STEP, Schedule(0.2))}, theorem2),
+    "DE-SGHMC": ({"sampler": DESGHMC(**HEAVY)}, theorem2),
     "mini-batches": ({"batches": Batches(batch_size=1)}, theorem2),
-    "in place": (IN_PLACE, theorem2),
+    "in place": ({"network": IN_PLACE}, theorem2),
     "weights not symmetric": (
-        {"sampler": DESGLD(STEP, weights="row_stochastic"), **UNEVEN},
+        {"sampler": DESGLD(STEP, "row_stochastic"), "network": STAR},
         theorem2,
     ),
     "falling steps": ({"sampler": DESGLD(Schedule(0.002, c=1.0))}, theorem2),
     "no normal start": ({"initial": Law("laplace")}, theorem2),
     "a budget of mini-batches": ({"batches": Batches(batch_size=2)}, budget),
     **{
-        f"{family.__name__}, {what}": ({**HMC, **changes}, family)
+        f"{family.__name__}, {what}": ({"sampler": DESGHMC(**HEAVY), **changes}, family)
         for family in (theorem10, lemma12)
         for what, changes in {
-            "in place": IN_PLACE,
+            "in place": {"network": IN_PLACE},
             "weights not symmetric": {
                 "sampler": DESGHMC(**HEAVY, weights="row_stochastic"),
-                **UNEVEN,
+                "network": STAR,
             },
             "batches not scaled": {"batches": Batches(batch_size=2, batch_scale="none")},
             "batches of all but one": {"batches": Batches(batch_size=2, batch_pool="all_but_last")},
         }.items()
     },
-    "no noise": ({"sampler": ADMM(5.0, noise=False)}, theorem3_bound),
-    "D-ADMMS in place": ({"sampler": D_ADMMS, **IN_PLACE}, theorem3_bound),
+    "no noise": ({"sampler": ADMM(penalty=5.0, noise=False)}, theorem3_bound),
+    "D-ADMMS in place": ({"sampler": D_ADMMS, "network": IN_PLACE}, theorem3_bound),
     "no D-ADMMS": ({}, theorem3_bound),
-    "no edges": ({"sampler": D_ADMMS, "network": concord.network("no_edges", 5)}, theorem3_bound),
+    "no edges": ({"sampler": D_ADMMS, "network": network("no_edges", 5)}, theorem3_bound),
 }
 ABOUT = {
     theorem2: "metric theorem2 needs DE-SGLD",
@@ -115,9 +111,7 @@ def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     """exp(-sum f_i), which is the posterior only where the prior's shares add up to one."""
     m = measurement(DESGLD(STEP), share)
     found = table(theorem2, m)
-    update = update_of(m.sampler, m.problem, RING)
-    start = exact.initial(5, 2, m.initial.moments(2))
-    law = paths.single(update, start, 5, 2).law(DUE.tolist())
+    law = law_of_run(m)
     curvature, slope = m.problem.gram.sum(axis=0), m.problem.shift.sum(axis=0)
     target = Gaussian(np.linalg.solve(curvature, slope), np.linalg.inv(curvature))
     expected = w2(law.mean, law.cov, target).mean(axis=1)
@@ -135,7 +129,7 @@ def test_theorems_speak_of_the_weights_of_the_run(weights):
     eigenvalues = (1 + 2 * cosine) / 3
     if weights == "lazy_metropolis":
         eigenvalues = (1 + eigenvalues) / 2
-    found = table(theorem2, measurement(DESGLD(STEP, weights=weights)))
+    found = table(theorem2, measurement(DESGLD(STEP, weights)))
     assert found["theorem2.lambda_N", 20] == pytest.approx(eigenvalues.min())
     assert found["theorem2.gamma_bar", 20] == pytest.approx(np.sort(np.abs(eigenvalues))[-2])
     assert all(found["w2_exact_mean", k] < found["theorem2_bound", k] for k in DUE)
@@ -176,7 +170,7 @@ def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
 
 
 def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
-    m = measurement(DESGHMC(0.08, friction=15.0))
+    m = measurement(DESGHMC(Schedule(0.08), friction=15.0))
     found = table(theorem10, m)
     assert found["theorem10.1 - gamma eta", 20] == pytest.approx(-0.2)
     assert found["theorem10.beta", 20] == 0  # the condition
@@ -191,7 +185,7 @@ def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
     assert {k for k, _ in found} == set(budget.BUDGETS)
     mu = np.linalg.eigvalsh(m.problem.gram).min()
     eta = np.log(np.sqrt(400)) / (mu * 400)
-    update = update_of(DESGLD(eta), m.problem, RING)
+    update = update_of(DESGLD(Schedule(eta)), m.problem, RING)
     law = paths.single(update, exact.initial(5, 2, (0.0, 1.0)), 5, 2).law([400])
     expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
     for agent in range(5):
@@ -214,7 +208,7 @@ def test_a_constant_schedule_does_not_decay():
     assert step.decay == 0.55
     for constant in (Schedule(0.3), Schedule(0.3, c=1.0, exponent=0.0)):
         assert constant.decay == 0
-    m = measurement(DULA(step, fusion=0.1))
+    m = measurement(DULA(step, fusion=Schedule(0.1)))
     found = table(condition1, m)
     assert found["condition1.delta_2 - delta_1 > 1/2.value", 20] == pytest.approx(0.55)
     assert found["condition1.delta_2 - delta_1 > 1/2", 20] == 1
@@ -225,7 +219,8 @@ def test_the_consensus_bound_of_a_constant_fusion():
     step = Schedule(0.1, b=2.0, c=1.0, exponent=0.55)
     errors = np.random.default_rng(0).uniform(1, 2, (4, len(DUE)))
     trace = Trace({"consensus_error": (("chain", "draw"), errors)}, DUE, np.arange(5))
-    found = table(consensus_rate, measurement(DULA(step, fusion=0.1), trace=trace))
+    sampler = DULA(step, fusion=Schedule(0.1))
+    found = table(consensus_rate, measurement(sampler, trace=trace))
     assert found["consensus_exponent_bound", 20] == pytest.approx(0.55)
     assert found["consensus_exponent_ratio", 20] == pytest.approx(0.55)
 
@@ -240,14 +235,14 @@ def incidence(net) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["ring", "complete", "star"])
 def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     """From the incidence matrices, by (16) and (80) step by step, with the noise's moments."""
-    graph = concord.network(kind, 5)
+    net = network(kind, 5)
     prob = problem(5, 2, points=1000)
-    m = replace(measurement(D_ADMMS), problem=prob, network=graph)
+    m = replace(measurement(D_ADMMS), problem=prob, network=net)
     found = table(theorem3_bound, m)
-    constants = theorem3.of(prob, graph)
+    constants = theorem3.of(prob, net)
     assert constants.rate < 1
     rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
-    plus, minus = incidence(graph)
+    plus, minus = incidence(net)
     values = [np.linalg.svd(matrix, compute_uv=False) for matrix in (plus, minus)]
     most, least = values[0][0] ** 2, values[1][values[1] > 1e-9].min() ** 2
     # The penalty and kappa of the proof give both parts of (20) the same, largest delta.
@@ -266,7 +261,7 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     mean = plus.T @ np.tile(-target.mean, (5, 1)) / 2
     spread = 2 * np.sum((plus / 2) ** 2)
     distance = np.sqrt(rho * (np.sum(mean**2) + spread) + np.sum(beta**2) / rho)
-    degrees = graph.degrees.astype(float)
+    degrees = net.degrees.astype(float)
     square = 2 * np.sum(degrees**2)
     wide = (1 / (np.sqrt(2) * strong) + np.sqrt(2)) * np.sqrt(square)
     b, c = 1 / (2 * (1 + delta)), 2 * np.sqrt(2) * delta / ((1 + delta) * least)
@@ -300,9 +295,7 @@ def test_the_distance_of_theorem3_is_that_of_all_agents_together():
     """Farther than the agents one by one, and of the law at the theorem's penalty."""
     m = measurement(D_ADMMS)
     found = table(theorem3_bound, m)
-    update = update_of(ADMM(found["theorem3_penalty", 20]), m.problem, RING)
-    start = start_of(m, update)
-    law = paths.single(update, start, 5, 2).law(DUE.tolist())
+    law = law_of_run(replace(m, sampler=ADMM(penalty=found["theorem3_penalty", 20])))
     target = m.problem.posterior
     each = np.sqrt((w2(law.mean, law.cov, target) ** 2).sum(axis=1))
     at = [found["theorem3_distance", k] for k in DUE]

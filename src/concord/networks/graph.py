@@ -106,8 +106,9 @@ class Graph:
 
     def add_up_sent(self, values: np.ndarray) -> np.ndarray:
         """Return the sum over the ways from each agent, (agents, ...), of values (ways, ...)."""
-        total = np.zeros((self.agents, *values.shape[1:]), np.result_type(values, np.int64))
-        np.add.at(total, self.senders, values)
+        kind, begin = np.result_type(values, np.int64), np.cumsum(self.degrees) - self.degrees
+        total, sends = np.zeros((self.agents, *values.shape[1:]), kind), self.degrees > 0
+        total[sends] = np.add.reduceat(values[self.way_back], begin[sends], axis=0, dtype=kind)
         return total
 
     @cached_property

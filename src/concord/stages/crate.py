@@ -29,7 +29,6 @@ PROFILES = {
     "Workflow Run Crate": "https://w3id.org/ro/wfrun/workflow/0.5",
     "Workflow RO-Crate": "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
 }
-METADATA = "ro-crate-metadata.json"
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 MAIN = "workflow/Snakefile"
 # Of the project, and of what was made. Of figures the smallest form, which is a third of PDF.

@@ -230,10 +230,6 @@ class LinearRegression(QuadraticProblem):
         slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
         return slopes + self.prior_gradient(x)
 
-    def held_out(self, x: np.ndarray) -> np.ndarray:
-        """Return log N(y; x^T X, sigma^2) of the held-out rows, (..., rows)."""
-        return self.held_out_of(x, np.zeros((self.dim, self.dim)))
-
     def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return log N(y; m^T X, sigma^2 + X^T C X), the log of the mean over N(m, C)."""
         features, targets = cast("tuple[np.ndarray, np.ndarray]", self.test)
