@@ -93,6 +93,11 @@ claims:
 """
 MISTAKES = [  # a place, what it is set to, and what is said
     (
+        "experiments.one.sweep.sampler.de_sgld.sampler.batch_scale",
+        "mean",
+        "de_sgld.sampler.batch_scale: mean is of mini-batches",
+    ),
+    (
         "claims.nearer.check.both.metric",
         "w2_exat",
         "claims.nearer: one/*'w2_exat'; did you mean 'w2_exact'?",

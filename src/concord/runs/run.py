@@ -92,7 +92,10 @@ class ChosenSampler(Chosen):
                     f"{_key(where, key)}: unknown key; {nearest(key, [*known, *arguments])}"
                 )
         self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
-        self.batches.check()
+        try:
+            self.batches.check()
+        except ConcordError as error:
+            raise ConcordError(_key(where, str(error))) from None
         order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
         self.order: Order = build(Ordered, order, where).update_order
 
