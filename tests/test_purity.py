@@ -128,7 +128,7 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
 
 
 def test_every_sampler_is_looked_at():
-    assert {plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")} == {
+    assert {plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")} == {
         type(sampler) for sampler, _ in CASES
     }
 

@@ -10,7 +10,7 @@ from concord.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, varian
 
 __all__ = ["CONSTANT", "DECAYING", "GRAPHS", "SAMPLERS", "problem", "variants"]
 
-SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
+SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")}
 
 
 def tilted(agents: int, dim: int, equal: bool = False) -> Any:

@@ -70,8 +70,13 @@ def cell(sampler: str, problem: str, combinations: int) -> str:
 
 @cache
 def tried(kind: str) -> tuple[msgspec.Struct, ...]:
-    """Return the options of each combination that a sampler's exact law is ranked with."""
-    return tuple(sampler for _, _, sampler, _ in laws.combinations(kind))
+    """Return the options of each combination that a sampler's exact law is ranked with.
+
+    Of several agents, unless it is a sampler of one alone: there, no weights matter.
+    """
+    ranked = [(net.agents, sampler) for net, _, sampler, _ in laws.combinations(kind)]
+    several = tuple(sampler for agents, sampler in ranked if agents > 1)
+    return several or tuple(sampler for _, sampler in ranked)
 
 
 def without_law(kind: str) -> list[str]:
@@ -86,8 +91,8 @@ def without_law(kind: str) -> list[str]:
 
 
 def page(
-    samplers: Iterable[str] = plugins.kinds("samplers"),
-    problems: Iterable[str] = plugins.kinds("problems"),
+    samplers: Iterable[str] = plugins.built_in("samplers"),
+    problems: Iterable[str] = plugins.built_in("problems"),
 ) -> str:
     """Return the list of what is covered, as Markdown."""
     problems = tuple(problems)
