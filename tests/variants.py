@@ -10,7 +10,9 @@ from concord.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, varian
 
 __all__ = ["CONSTANT", "DECAYING", "GRAPHS", "SAMPLERS", "problem", "variants"]
 
-SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")}
+SAMPLERS = {
+    kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")
+}
 
 
 def tilted(agents: int, dim: int, equal: bool = False) -> Any:

@@ -77,6 +77,23 @@ def difference(wanted: np.ndarray, found: np.ndarray) -> float:
     return float((np.abs(a - b) / np.maximum(np.abs(b), scale)).max(initial=0.0))
 
 
+def allows(exception: dict, wanted: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> bool:
+    """Tell whether an exception's tolerance covers all columns: relative, or "absolute" numbers."""
+    tolerance = exception["tolerance"]
+    if tolerance == "changed":
+        return True
+    if wanted.keys() - found.keys():
+        return False
+    if exception.get("absolute"):
+        return all(
+            values.shape == found[column].shape
+            and np.allclose(found[column], values, rtol=0, atol=float(tolerance), equal_nan=True)
+            for column, values in wanted.items()
+        )
+    worst = max(difference(values, found[column]) for column, values in wanted.items())
+    return worst <= float(tolerance)
+
+
 def compare(
     wanted: Numbers, found: Numbers, exceptions: Iterable[dict], whole: bool = True
 ) -> tuple[list[str], list[str]]:
@@ -95,9 +112,8 @@ def compare(
         group = name.split("/")[0]
         if worst > tolerance:
             for number, own in enumerate(exceptions):
-                allowed = own["tolerance"]
-                if fnmatch.fnmatchcase(name, own["pattern"]) and (
-                    allowed == "changed" or worst <= float(allowed)
+                if fnmatch.fnmatchcase(name, own["pattern"]) and allows(
+                    own, columns, found_columns
                 ):
                     used[number] = used.get(number, 0) + 1
                     break
@@ -118,7 +134,7 @@ def compare(
 
 
 def exceptions_of(part: str) -> list[dict]:
-    """Return the exceptions of draws, smoke or paper: pattern, tolerance and reason."""
+    """Return the exceptions of draws, smoke or paper: patterns with a tolerance and a reason."""
     return (yaml.safe_load((HERE / "exceptions.yaml").read_text()) or {}).get(part) or []
 
 

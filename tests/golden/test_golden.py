@@ -103,6 +103,14 @@ class TestExceptions:
         assert len(wrong) == count
         assert any("another order of sums" in line for line in report)
 
+    @pytest.mark.parametrize(("tolerance", "count"), [(2e-8, 0), (1e-9, 1)], ids=str)
+    def test_allow_an_absolute_difference(self, tolerance: float, count: int):
+        """Of 1e-8; of no other shape."""
+        own = {"pattern": "*", "tolerance": tolerance, "absolute": True, "reason": "rounding"}
+        assert len(compare.compare(self.WANTED, self.FOUND, [own], whole=False)[1]) == count
+        longer = {"a/x": {"v": np.ones(2)}, "b/sinkhorn/0": self.WANTED["b/sinkhorn/0"]}
+        assert len(compare.compare(self.WANTED, longer, [own], whole=False)[1]) == 1
+
     def test_that_nothing_needs_are_wrong(self):
         own = {"pattern": "*", "tolerance": "changed", "reason": "none"}
         assert "remove it" in compare.compare(self.WANTED, self.WANTED, [own])[1][0]

@@ -8,7 +8,9 @@ from concord.testing import CHECKS, Inapplicable, Prototype
 from concord.testing.noise import LEVEL, least_p
 from testing import wrong
 
-SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")}
+SAMPLERS = {
+    kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")
+}
 # Alone, or with a server, which sends what nobody hears otherwise.
 ALONE = {"c_ula", "sgd", "dg_lmc", "consensus_mc", "fsgld", "qlsd"}
 # No law is read off their steps.
