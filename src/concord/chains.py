@@ -24,6 +24,7 @@ class _Bar:
         self._advance, self._k = advance, 0
 
     def __call__(self, k: int, state: Any) -> None:
+        """Advance the bar to iteration k."""
         self._advance(k - self._k)
         self._k = k
 

@@ -190,7 +190,7 @@ class Recorder:
             raise Diverged
 
     def trace(self) -> Trace:
-        """Return what has been recorded so far, chain first as ArviZ expects it."""
+        """Return the trace of the iterations recorded so far, with chains as first axis (ArviZ)."""
         due = self._due[: self._row]
         variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
         for name, values in self._values.items():

@@ -6,8 +6,8 @@ arrays and reads like the equation in the module's docstring. The step sends thr
 asks the problem for gradients, which count what that costs; it draws random numbers from ``rng``
 alone. Gradients are taken before noise is drawn, since mini-batches share the generator.
 
-A state is a ``NamedTuple`` of arrays, positions x of shape (chains, agents, dim) first. Whatever
-lasts from step to step is in it, or in the network.
+A state is a ``NamedTuple`` of arrays, of which the first is the positions x, (chains, agents, dim).
+All memory from one step to the next is in the state, or in the network.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class Sampler(Options):
         """
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
-        """Return the state at x0, (chains, agents, dim)."""
+        """Return the state of iteration 0, given positions x0, (chains, agents, dim).
+
+        What it asks of problem and network is not counted as cost.
+        """
         return Positions(x0)
 
     def step(
@@ -79,8 +82,7 @@ class Sampler(Options):
     ) -> Any:
         """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
 
-        All chains and agents move at once. ``problem.gradient`` and ``network.mix`` count what they
-        cost.
+        All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost.
         """
         raise NotImplementedError
 

@@ -1,8 +1,10 @@
-r"""Moments of affine samplers on networks where not everything arrives.
+r"""Moments of affine samplers on networks where vectors may be lost or changed.
+
+A way is a directed edge of the graph, on one lane.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-have of every way, h. With ``Arrivals`` (``concord.laws.exact``), z what was sent and y what a
-receiver takes otherwise, one iteration is
+received last over every way, h. With ``Arrivals`` (``concord.laws.exact``), z the sent vectors and
+y those that receivers use in place of lost ones, one iteration is
 
 .. math::
     s^* = A s + c + B w + F (h - x), \qquad r = y + m \circ (z + e - y), \qquad

@@ -7,8 +7,8 @@ step is
     s' = A s + c + B w + G xi,    w ~ N(0, I),  Q = B B^T,
 
 where xi stacks the agents' gradient noise (mini-batches only). ``laws.read_off`` reads it off a
-sampler's step. Here is what an update is, how it begins and where it settles; ``laws.paths``
-follows it along the iterations.
+sampler's step. This module defines updates, the start of their state, and their limits;
+``laws.paths`` computes moments along the iterations.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Law(Summarized):
     approximate: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """Return the numbers of iterations, agents and dimensions by name."""
+        """Return the iterations and the numbers of agents and dimensions, for display."""
         agents, dim = self.mean.shape[1:]
         at = self.iterations
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0

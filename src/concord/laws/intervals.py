@@ -153,10 +153,12 @@ def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
 def excess_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
     """Return the ends of the interval of a statistic that noise makes larger, such as a distance.
 
-    A statistic that cannot be below 0 is overestimated by the bias b, one of resampled chains by b
-    once more, so that percentiles of these may all lie above the value. b is the mean excess of the
-    resampled ones. The ends are their percentiles less 2b (lower) and less b (upper), clipped at 0:
-    as ``gaussian.bootstrap_w2`` has it, where the reason for b and 2b stands.
+    value: the statistic of all chains. resampled: the statistic of resamples of chains,
+    (replicates,).
+    A statistic that cannot be below 0 is overestimated by a bias b, and in resamples by b once
+    more, so that percentiles of the resamples may all lie above the value. b is estimated by the
+    mean of the resamples minus the value. The ends are percentiles of the resamples minus 2b
+    (lower) and minus b (upper), clipped at 0; ``gaussian.bootstrap_w2`` says why.
     """
     if not np.isfinite(value):
         return value, value

@@ -1,13 +1,13 @@
-r"""The engine of laws: exact moments of versions of a sampler along the iterations.
+r"""Exact moments of versions of a sampler along the iterations.
 
-Versions are settings, or data sets, and stand on the first axis. A step makes the moments of an
-iteration of those before: an ``Affine`` update, ``Noisy`` where there are mini-batches, a
-``Move`` averaged over what arrives. Where steps repeat after a turn of p iterations, powers of the
-composition of p steps lead over many of them (``exact.Powers``), and so do those of the second
-moments of choices (``laws.switching``).
+Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
+one iteration to those of the next: it is an ``Affine`` update, ``Noisy`` with mini-batches, or a
+``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
+iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
+do those of the second moments of choices (``laws.switching``).
 
 The time average over the iterations (h, k] is one more block of the state, the running sum
-:math:`z' = z + R s'` of what is read, R s: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
+:math:`z' = z + R s'` of readings R s of the state: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
 \end{pmatrix}`, so that its law is exact, too.
 """
 

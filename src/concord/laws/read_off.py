@@ -1,11 +1,12 @@
-r"""Laws read off a sampler's step: one call of it, whose chains are unit vectors.
+r"""Exact laws, by reading a sampler's step as matrices: it is called with unit vectors as chains.
 
 On quadratic problems most samplers' steps are affine in the state s, in normal numbers w, in errors
-:math:`\xi` of mini-batch gradients, and in what is heard beyond what was sent. A step is called
-once on as many chains as these have entries, each with one of them at one and the others at zero,
-and once on a few chains of random numbers of all sizes, which tell whether it is affine: as far as
-they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose outcomes are
-enumerated. Where the random chains move otherwise in another iteration, its step is read anew.
+:math:`\xi` of mini-batch gradients, and in the differences of received and sent vectors. A step is
+called once on as many chains as these have entries, each with one of them at one and the others at
+zero, and once on a few chains of random numbers of all sizes, which tell whether it is affine: as
+far as they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose
+outcomes are enumerated. Where the random chains move otherwise in another iteration, its step is
+read anew.
 
 Parts of the state that are the same for all chains, such as push-sum's weights, are followed from
 iteration to iteration.

@@ -229,7 +229,7 @@ class DGLMC(Sampler):
         """
         total = np.full(len(z), -np.inf)
         for _ in range(self.particles or 0):
-            distance = t - self._move(z, s, gamma, state, problem, rng)
-            square = np.einsum("cad,ade,cae->c", distance, state.tie / 2, distance)
+            difference = t - self._move(z, s, gamma, state, problem, rng)
+            square = np.einsum("cad,ade,cae->c", difference, state.tie / 2, difference)
             total = np.logaddexp(total, -square)
         return total

@@ -134,9 +134,8 @@ class QLSD(Sampler):
         theta = np.repeat(state.x[:, :1], agents, axis=1)
         participating = self._draw_participants(theta.shape[:2], rng)
         state = self._renew(state._replace(x=theta), k, problem)
-        problem.pay(
-            -1 * ~participating * (1 if self.renewal is None else 2)
-        )  # who does not take part
+        # Agents that do not take part evaluate no gradient: take back what is counted below.
+        problem.pay(-1 * ~participating * (1 if self.renewal is None else 2))
         present, m = participating[..., None], state.m
         code, received = self.compress(self._gradient(state, problem) - m, present, rng)
         size = self.vector_size(theta.shape[-1], theta.itemsize)
@@ -152,7 +151,7 @@ class QLSD(Sampler):
         """Compress the differences g - m of participants; return them twice, (chains, agents, dim).
 
         The first is added to the agents' memories, the second to the drift; subclasses may let them
-        differ. apart: the differences. present: whether an agent takes part, (chains, agents, 1).
+        differ. present: whether an agent takes part, (chains, agents, 1).
         """
         code = np.where(present, self.compression.compress(differences, rng), 0.0)
         return code, code
