@@ -33,7 +33,7 @@ _AXES: dict[str, tuple[str, ...]] = {
 
 
 class Diverged(Exception):
-    """Raised by a strict ``Recorder`` at the first iteration at which a chain diverges."""
+    """The exception by which a strict ``Recorder`` ends a run as soon as a chain diverges."""
 
 
 class Record(Options):

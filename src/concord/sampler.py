@@ -73,7 +73,7 @@ class Sampler(Options):
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
         """Return the state of iteration 0, given positions x0, (chains, agents, dim).
 
-        What it asks of problem and network is not counted as cost.
+        The gradients that it takes are not counted as cost.
         """
         return Positions(x0)
 
