@@ -1,4 +1,4 @@
-"""Chains: a run's chains are sampled in blocks, each with random streams of its own."""
+"""Sampling of a run's chains, in blocks that each have their own random streams."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from concord.sampling.trace import Trace, join_traces
 
 
 class _Bar:
-    """Moves a bar of progress on to the iteration that it is called with."""
+    """A callback of the loop that advances a progress bar to the iteration it is called with."""
 
     def __init__(self, advance: Callable[..., object]) -> None:
         self._advance, self._k = advance, 0
 
     def __call__(self, k: int, state: Any) -> None:
+        """Advance the bar to iteration k."""
         self._advance(k - self._k)
         self._k = k
 
 
 class Labels(NamedTuple):
-    """What the random streams of a run are called by.
+    """The names from which a run's random streams are seeded.
 
     Runs that share paper and problem share initial positions, whatever their samplers and
-    topologies (common random numbers), what arrives on their networks and how long gradients take
-    there; the noise is the run's own.
+    topologies (common random numbers); they also share what arrives on their networks, and how long
+    gradients take there. Only the noise differs between experiments and runs.
     """
 
     paper: str = ""
@@ -42,9 +43,13 @@ class Labels(NamedTuple):
     run: str = ""
 
     def stream(self, what: str) -> tuple[str, ...]:
-        """Return the labels of a stream: initial, noise, network (what arrives) or clock."""
-        own = (self.experiment, self.run) if what == "noise" else (self.problem,)
-        return what, self.paper, *own
+        """Return the labels of the random stream of a purpose.
+
+        what: "initial" (positions), "noise" (of the sampler), "network" (which vectors arrive) or
+        "clock" (how long gradients take).
+        """
+        scope = (self.experiment, self.run) if what == "noise" else (self.problem,)
+        return what, self.paper, *scope
 
 
 def sample_chains(
@@ -64,17 +69,18 @@ def sample_chains(
     keep: bool = False,
     strict: bool = False,
 ) -> Trace:
-    """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
+    """Sample the chains of a run, or those from ``span[0]`` to before ``span[1]``.
 
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
-    the same, number for number, whichever others are sampled with it.
+    the same, number for number, whichever others are sampled with it. Returns the trace of what
+    ``record`` asks for.
 
-    batches: of mini-batch gradients; None: full gradients.
-    law: of x^(0).
-    span: whole blocks of chains; None: all chains.
-    progress: show a bar; None: if the error stream is a terminal.
-    keep: whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so:
-    the blocks that are done, or what is recorded of the first.
+    batches: options of mini-batch gradients; None: full gradients.
+    law: law of the initial positions x^(0).
+    span: first chain and the one after the last, whole blocks; None: all chains.
+    progress: whether to show a progress bar; None: if the error stream is a terminal.
+    keep: whether an interrupt (Ctrl-C) returns the trace of the blocks that are done, or of the
+    first block so far, and prints a line that says so; otherwise it is raised.
     strict: raise ``record.Diverged`` as soon as a chain diverges.
     """
     begin, end = span or (0, chains)
@@ -93,11 +99,11 @@ def sample_chains(
                     streams.generator(seed, *labels.stream(what), *later)
                     for what in ("noise", "network", "clock")
                 )
-                own = problem.from_chain(first)
+                block_problem = problem.from_chain(first)
                 if batches is not None and batches.batch_size is not None:
-                    own = MiniBatches(own, batches, len(block), noise)
-                sampler.check(own, network)
-                counted = CountedProblem(own, len(block))
+                    block_problem = MiniBatches(block_problem, batches, len(block), noise)
+                sampler.check(block_problem, network)
+                counted = CountedProblem(block_problem, len(block))
                 running = network.start(block, arrivals, times)
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict

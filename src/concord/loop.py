@@ -24,24 +24,25 @@ def run(
     callbacks: Sequence[Callback] = (),
     due: Callable[[], int] | None = None,
 ) -> Any:
-    """Return the state after so many steps from x0, (chains, agents, dim).
+    """Run a sampler from x0, (chains, agents, dim), for ``steps`` iterations; return its state.
 
-    network: as ``Network.start`` returns it. callbacks: called with each iteration and its state,
-    that of the start included. due: returns the next iteration that they must see, where a sampler
-    takes several steps at once (``fast``); None: all.
+    network: as ``Network.start`` returns it.
+    callbacks: functions called with each iteration and its state, from iteration 0 on.
+    due: function that returns the next iteration at which callbacks must be called, where a sampler
+    takes several steps at once (``fast``); None: every iteration.
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
     state = sampler.init(x0, counted, network, rng)
     counted.take()  # starts are not charged
     for callback in callbacks:
         callback(0, state)
-    several = getattr(sampler, "multi_step", None)
+    multi_step = getattr(sampler, "multi_step", None)
     with np.errstate(over="ignore", invalid="ignore"):
         k = 0
         while k < steps:
             taken = 0
-            if several is not None and due is not None:
-                state, taken = several(state, k, min(due(), steps) - k, counted, network, rng)
+            if multi_step is not None and due is not None:
+                state, taken = multi_step(state, k, min(due(), steps) - k, counted, network, rng)
             if not taken:
                 network.begin(k)
                 after = sampler.step(state, k, counted, network, rng)
@@ -59,7 +60,10 @@ def run(
 
 
 def keep_asleep(network: Network, before: Any, after: Any) -> Any:
-    """Return the state after a step, in which agents that sleep are where they were."""
+    """Return the state after a step, with the entries of sleeping agents as before it.
+
+    before, after: states before and after the step, whose arrays have agents as their second axis.
+    """
     awake = network.awake
     if awake is None:
         return after

@@ -18,7 +18,7 @@ Draw = Callable[[np.random.Generator], np.ndarray]
 
 
 class Batches(Options):
-    """Mini-batches in place of full gradients."""
+    """Options of mini-batch gradients: their size, order, scale and pool of points."""
 
     batch_size: Annotated[Count | None, "points per mini-batch; none: full gradients"] = None
     batch_order: Annotated[
@@ -38,11 +38,14 @@ class Batches(Options):
 
     @property
     def points_stood_for(self) -> int | None:
-        """How many points the likelihood's part stands for; None: for all data of an agent."""
+        """The number of points that the likelihood's gradient is scaled to.
+
+        None: the number of the agent's own points, so that the estimate is unbiased.
+        """
         return {"data": None, "none": self.batch_size, "mean": 1}[self.batch_scale]
 
     def check(self) -> None:
-        """Refuse options of mini-batches without a mini-batch."""
+        """Refuse a scale or a pool of mini-batches that is given without a batch size."""
         scale, pool = self.batch_scale, self.batch_pool
         if self.batch_size is None and (scale, pool) != ("data", "all"):
             key, value = ("batch_scale", scale) if scale != "data" else ("batch_pool", pool)
@@ -53,13 +56,13 @@ class Batches(Options):
 
 
 class MiniBatches:
-    """A problem with mini-batch gradients; everything else is the problem's own.
+    """A problem whose gradients are mini-batch estimates, and all else that of a given problem.
 
-    problem: potentials that are sums over points (``problem.Batched``).
-    batches: how many points are drawn, and how.
-    rng: what draws them, the generator of the sampler's noise.
+    problem: its potentials are sums over points (``problem.Batched``).
+    batches: options of how many points are drawn, and how.
+    rng: the generator that draws points, which is that of the sampler's noise.
 
-    A ConcordError if the problem has no points, or too few.
+    Raises a ConcordError if the problem has no points, or an agent too few.
     """
 
     def __init__(
@@ -94,19 +97,20 @@ class MiniBatches:
         self._share = None if points is None else (points / problem.counts)[:, None]
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the problem itself offers."""
+        """Return an attribute of the problem with full gradients."""
         if name == "problem":  # of a copy that has none yet
             raise AttributeError(name)
         return getattr(self.problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return gradients estimated from new mini-batches, (chains, agents, dim)."""
+        """Return gradients at x, (chains, agents, dim), estimated from new mini-batches."""
         return self._estimate(x, self._draw(self._rng))
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the estimates of these agents, (chains, few) or (few,), at x, (chains, few, dim).
+        """Return gradients of some agents, estimated from new mini-batches, (chains, few, dim).
 
-        Points are drawn for all agents, as ``gradient`` draws them.
+        agents: which agents, (chains, few) or (few,). x: their positions, (chains, few, dim).
+        Points are drawn for all agents, so that the generator advances as in ``gradient``.
         """
         rows, chain = self._draw(self._rng), np.arange(len(x))[:, None]
         if hasattr(self.problem, "batch_gradient_of"):
@@ -118,26 +122,34 @@ class MiniBatches:
         return self._scale(estimate, x, agents)
 
     def full_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of all points."""
+        """Return the exact gradients at x, (chains, agents, dim), of all points."""
         gradient: np.ndarray = self.problem.gradient(x)
         return gradient
 
     @property
     def full_cost(self) -> np.ndarray:
-        """The mini-batches that a full gradient is worth, (agents,)."""
+        """The cost of a full gradient of each agent, in mini-batches, (agents,)."""
         cost: np.ndarray = -(-self.problem.counts // self.size)
         return cost
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Return the estimate at x less that at a reference, both from the same points."""
+        """Return the gradient estimate at x less that at a reference, from the same mini-batches.
+
+        x, reference: (chains, agents, dim), and so is the difference.
+        """
         rows = self._draw(self._rng)
         return self._estimate(x, rows) - self._estimate(reference, rows)
 
     def _estimate(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the gradient estimates at x from points ``rows``, (chains, agents, batch)."""
         return self._scale(self.problem.batch_gradient(x, rows), x)
 
     def _scale(self, estimate: np.ndarray, x: np.ndarray, agents: Any = slice(None)) -> np.ndarray:
-        """Return estimates whose likelihood stands for as many points as it is to."""
+        """Rescale the likelihood's part of gradient estimates to the points it must stand for.
+
+        estimate: gradients with the likelihood scaled to all points, and the prior's gradient at x
+        added. agents: which agents they are of. Returns them as they are where all points count.
+        """
         if self._share is None:
             return estimate
         prior: np.ndarray = self.problem.prior_gradient(x)
@@ -145,9 +157,14 @@ class MiniBatches:
 
 
 def _draw_independently(counts: np.ndarray, shape: tuple[int, int, int]) -> Draw:
+    """Return a function that draws points with replacement, (chains, agents, batch).
+
+    counts: number of points of each agent, (agents,). shape: (chains, agents, batch).
+    """
     each = counts[:, None]
 
     def draw(rng: np.random.Generator) -> np.ndarray:
+        """Return independent points of every agent, (chains, agents, batch)."""
         rows = (rng.random(shape) * each).astype(np.intp)
         return np.minimum(rows, each - 1)  # n (1 - 2^-53) may round up to n
 
@@ -155,7 +172,11 @@ def _draw_independently(counts: np.ndarray, shape: tuple[int, int, int]) -> Draw
 
 
 class _Epochs:
-    """Walks of all agents through their points in random order, shuffled when all are used."""
+    """Mini-batches without replacement: each agent goes through its points in random order.
+
+    Points are shuffled anew after each epoch. counts: number of points of each agent, (agents,).
+    shape: (chains, agents, batch). whole: leave out points that do not fill a mini-batch.
+    """
 
     def __init__(self, counts: np.ndarray, shape: tuple[int, int, int], whole: bool) -> None:
         chains, _, batch = self._shape = shape
@@ -177,7 +198,7 @@ class _Epochs:
         self._ends = [used for *_, used in self._walks]
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the next points of every agent, (chains, agents, batch)."""
+        """Return the points of the next mini-batch of every agent, (chains, agents, batch)."""
         rows = np.empty(self._shape, dtype=np.intp)
         for walk, end in zip(self._walks, self._ends, strict=True):
             agents, order, used = walk

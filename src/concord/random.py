@@ -1,4 +1,7 @@
-"""Random choices of samplers: drawn, or enumerated where laws are read off a step."""
+"""Random choices of samplers.
+
+They are drawn by a generator, or enumerated where an exact law is read off a sampler's step.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 
 
 def enumerates(rng: Any) -> bool:
-    """Whether a generator enumerates choices in place of drawing them (``laws.read_off``)."""
+    """Return whether a generator enumerates choices and does not draw (``laws.read_off``)."""
     return hasattr(rng, "choose")
 
 
@@ -19,11 +22,13 @@ def draw_choice(
     chains: int,
     draw: Callable[[], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Return what each chain chooses, (chains,): numbers with these probabilities.
+    """Draw one of several outcomes for each chain; return their numbers, (chains,).
 
-    A sampler that draws its choices so has an exact law if it is affine but for them.
+    A sampler that makes its random choices by this function has an exact law if its step is affine
+    given the choices.
 
-    draw: draws them in another way; None: by one uniform number of each chain.
+    probability: probabilities of outcomes 0, 1, .... draw: function that draws the outcomes in
+    another way; None: by one uniform number of each chain.
     """
     if enumerates(rng):
         chosen: np.ndarray = rng.choose(np.asarray(probability, dtype=float), chains)
@@ -35,10 +40,14 @@ def draw_choice(
 
 
 def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
-    """Return whether each chain does something with a probability, (chains,)."""
+    """Draw whether an event of a given probability happens in each chain, (chains,)."""
     return draw_choice(rng, [probability, 1 - probability], chains) == 0
 
 
 def count_steps_ahead(rng: Any, numbers: int, most: int) -> int:
-    """Return for how many steps of so many numbers each to draw at once, of most numbers in all."""
+    """Return for how many steps random numbers are drawn together.
+
+    numbers: how many numbers a step takes. most: how many may be drawn together. It is one step
+    where the generator enumerates choices.
+    """
     return 1 if enumerates(rng) else max(1, most // numbers)

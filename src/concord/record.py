@@ -1,4 +1,4 @@
-"""Recording: what is kept of a run's iterations, and when."""
+"""Recording: which iterations of a run are recorded, and which quantities of each."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _AXES: dict[str, tuple[str, ...]] = {
 
 
 class Diverged(Exception):
-    """A chain has diverged, and what follows is not wanted."""
+    """The exception by which a strict ``Recorder`` ends a run as soon as a chain diverges."""
 
 
 class Record(Options):
-    """What to record, and when."""
+    """Options of which quantities a run records, and at which iterations."""
 
     every: Annotated[Count, "record every so many iterations (and iteration 0)"] = 1
     at: Annotated[
@@ -62,23 +62,30 @@ class Record(Options):
     ] = -1
 
     def count(self, iterations: int) -> int:
-        """Return the number of recorded iterations."""
+        """Return the number of recorded iterations.
+
+        iterations: the last iteration of the run.
+        """
         if self.at is not None:
             return len(self.iterations(iterations))
         return 1 + iterations // self.every
 
     def iterations(self, iterations: int) -> np.ndarray:
-        """Return the recorded iterations, increasing, at most ``iterations``."""
+        """Return the recorded iterations, increasing.
+
+        iterations: the last iteration of the run.
+        """
         if self.at is not None:
             return np.unique([k for k in self.at if k <= iterations])
         return np.arange(0, iterations + 1, self.every)
 
 
 class Recorder:
-    """Keeps what ``Record`` specifies, as a callback of the loop.
+    """A callback of the loop that records what ``Record`` specifies of every due iteration.
 
-    strict: raise ``Diverged`` as soon as a chain diverges; else a chain that diverges is noted, and
-    goes on: that it diverged is the run's result.
+    shape: that of the positions, (chains, agents, dim). iterations: the last iteration.
+    strict: raise ``Diverged`` as soon as a chain diverges. Otherwise the iteration is noted as the
+    run's result, and the chain goes on.
     """
 
     def __init__(
@@ -93,9 +100,9 @@ class Recorder:
     ) -> None:
         chains, agents, _ = shape
         self._record, self._problem, self._network, self._strict = record, problem, network, strict
-        self._read: Callable[[Any], np.ndarray] | None = None
+        self._read_out: Callable[[Any], np.ndarray] | None = None
         if isinstance(sampler, ReadOut):
-            self._read = sampler.read_out
+            self._read_out = sampler.read_out
         self._due = record.iterations(iterations)
         self._row = 0  # the next to record
         self._agents = np.arange(agents) if record.agents is None else np.array(record.agents)
@@ -116,12 +123,12 @@ class Recorder:
                         f"record.{key}: {type(problem.problem).__name__} has no {short(name)} to "
                         "probe; remove it, or choose a problem that has"
                     )
-        self._kept: dict[str, list[np.ndarray]] = {}
+        self._values: dict[str, list[np.ndarray]] = {}
         self._averages = {name: RunningMoments() for name in record.averages}
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
 
     def __call__(self, k: int, state: Any) -> None:
-        """Take note of iteration k: divergence always, the rest when it is due."""
+        """Record the state of iteration k if k is due, and note chains that diverge at any k."""
         x = state.x
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
         flat = x.ravel()
@@ -129,37 +136,37 @@ class Recorder:
             self._note_divergence(k, x)
         if self._row == len(self._due) or k != self._due[self._row]:
             return
-        if self._read is not None:
-            x = self._read(state)
+        if self._read_out is not None:
+            x = self._read_out(state)
             self._note_divergence(k, x)
         for name, value in self._observe(x).items():
-            self._kept.setdefault(name, []).append(value)
+            self._values.setdefault(name, []).append(value)
         if k > self._record.burn_in:
             for name, moments in self._averages.items():
                 moments.add(getattr(self._problem, name)(x[:, self._agents]))
         self._row += 1
 
     def next_due(self) -> int:
-        """The next iteration to record, or one that no run reaches."""
+        """Return the next iteration to record, or ``sys.maxsize`` after the last."""
         return int(self._due[self._row]) if self._row < len(self._due) else sys.maxsize
 
     def _observe(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what is recorded of an iteration at x."""
+        """Return the recorded arrays of one iteration by name, from x (chains, agents, dim)."""
         record, problem, network, agents = self._record, self._problem, self._network, self._agents
         chosen = x if len(agents) == x.shape[1] else x[:, agents]
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         if record.draws:
-            found["x"] = chosen.copy()
+            arrays["x"] = chosen.copy()
         if record.average:
-            found["x_average"] = x.mean(axis=1)
+            arrays["x_average"] = x.mean(axis=1)
         if "consensus_error" in record.probes:
-            apart = x - x.mean(axis=1, keepdims=True)
-            found["consensus_error"] = np.einsum("cad,cad->c", apart, apart) / x.shape[1]
+            deviation = x - x.mean(axis=1, keepdims=True)
+            arrays["consensus_error"] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
         for name in record.probes:
             if name == "potential":  # of each agent's own data, so all are evaluated
-                found[name] = problem.potential(x)[:, agents]
+                arrays[name] = problem.potential(x)[:, agents]
             elif name != "consensus_error":
-                found[name] = getattr(problem, name)(chosen)
+                arrays[name] = getattr(problem, name)(chosen)
         counts = {
             "unicasts": network.unicasts,
             "broadcasts": network.broadcasts,
@@ -170,19 +177,23 @@ class Recorder:
         if network.clock is not None:
             counts["seconds"] = network.clock.seconds.T
             counts["waited"] = network.clock.waited.T
-        return found | {name: values[..., agents].copy() for name, values in counts.items()}
+        return arrays | {name: values[..., agents].copy() for name, values in counts.items()}
 
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
+        """Note iteration k for each chain of x that leaves the finite range for the first time.
+
+        Raises ``Diverged`` if the recorder is strict.
+        """
         inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
         if self._strict and not inside.all():
             raise Diverged
 
     def trace(self) -> Trace:
-        """Return what has been recorded so far, chain first as ArviZ expects it."""
+        """Return the trace of the iterations recorded so far, with chains as first axis (ArviZ)."""
         due = self._due[: self._row]
         variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-        for name, values in self._kept.items():
+        for name, values in self._values.items():
             missing = self._row - len(values)  # activations begin with the first step
             widest = max(values, key=np.ndim)
             whole = np.zeros((self._row, *widest.shape), np.result_type(*values))
@@ -205,7 +216,7 @@ class Recorder:
 
 
 class RunningMoments:
-    """Mean and standard deviation of arrays that come one by one (Welford's update)."""
+    """Running mean and standard deviation of arrays added one by one (Welford's update)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -213,13 +224,16 @@ class RunningMoments:
         self._squares: Any = 0.0
 
     def add(self, values: np.ndarray) -> None:
-        """Take the next array into account."""
+        """Update the moments with one more array, of the same shape as the others."""
         self.count += 1
-        apart = np.asarray(values, dtype=np.float64) - self._mean
-        self._mean = self._mean + apart / self.count
-        self._squares = self._squares + apart * (values - self._mean)
+        deviation = np.asarray(values, dtype=np.float64) - self._mean
+        self._mean = self._mean + deviation / self.count
+        self._squares = self._squares + deviation * (values - self._mean)
 
     def mean_and_sd(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and standard deviation in single precision; that of one array is zero."""
+        """Return mean and standard deviation of the arrays so far, in single precision.
+
+        The standard deviation divides by one less than their number, and is zero for one array.
+        """
         sd = np.sqrt(self._squares / max(self.count - 1, 1))
         return self._mean.astype(np.float32), sd.astype(np.float32)

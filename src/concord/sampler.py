@@ -6,8 +6,8 @@ arrays and reads like the equation in the module's docstring. The step sends thr
 asks the problem for gradients, which count what that costs; it draws random numbers from ``rng``
 alone. Gradients are taken before noise is drawn, since mini-batches share the generator.
 
-A state is a ``NamedTuple`` of arrays, positions x of shape (chains, agents, dim) first. Whatever
-lasts from step to step is in it, or in the network.
+A state is a ``NamedTuple`` of arrays, of which the first is the positions x, (chains, agents, dim).
+All memory from one step to the next is in the state, or in the network.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Sampler(Options):
 
     name: what readers call it, such as "DE-SGLD".
     biased: the law that it samples by design, where that is not the posterior.
-    units: options that are powers of a length, in units of the positions.
+    units: by option, which power of the positions' unit it has, such as 2 for a step size.
     takes_batches: whether it may be given mini-batch gradients in place of full ones.
     takes_order: whether its agents may move one after another (``Network.order``).
     draws_ahead: fields of the state with random numbers of steps to come. The step draws them where
@@ -71,25 +71,38 @@ class Sampler(Options):
         """
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
-        """Return the state at x0, (chains, agents, dim)."""
+        """Return the state of iteration 0, given positions x0, (chains, agents, dim).
+
+        The gradients that it takes are not counted as cost.
+        """
         return Positions(x0)
 
     def step(
         self, state: Any, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Any:
-        """Return the state after iteration k, which begins at 0."""
+        """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
+
+        All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost.
+        """
         raise NotImplementedError
 
     def amplifies(self, agents: int, iterations: int) -> bool:
-        """Tell whether rounding errors grow until the chains of another processor are others."""
+        """Return whether rounding errors grow until chains differ between processors.
+
+        agents, iterations: the size of the network, and the length of the run.
+        """
         return False
 
     @classmethod
     @cache
     def options(cls) -> type[Options]:
-        """Return the class of all that a study states of it: mini-batches and order included."""
-        beside = [Batches] * cls.takes_batches + [Ordered] * cls.takes_order
-        fields = [field for each in (cls, *beside) for field in msgspec.structs.fields(each)]
+        """Return the class of the options that a study gives this sampler.
+
+        They are the sampler's fields, those of ``Batches`` if it takes mini-batches, and those of
+        ``Ordered`` if its agents may move one after another.
+        """
+        extra_options = [Batches] * cls.takes_batches + [Ordered] * cls.takes_order
+        fields = [field for each in (cls, *extra_options) for field in msgspec.structs.fields(each)]
         body = {
             "__module__": cls.__module__,
             "__annotations__": {field.name: field.type for field in fields},
@@ -98,26 +111,31 @@ class Sampler(Options):
         return new_class(cls.__name__, (Options,), exec_body=lambda space: space.update(body))
 
     def vector_size(self, dim: int, itemsize: int) -> float | None:
-        """Return the bytes of a vector that it sends, on average; None: as the network has them."""
+        """Return the mean size in bytes of a vector that the sampler sends, of dim numbers.
+
+        None: the sampler sends plain vectors, and the network knows their size.
+        """
         return None
 
 
 @runtime_checkable
 class ReadOut(Protocol):
-    """A sampler whose answer is not the x of its state, but something made of the state."""
+    """A sampler whose draws are computed from its state, and are not the state's x."""
 
     def read_out(self, state: Any) -> np.ndarray:
-        """Return the agents' answers, (chains, agents, dim)."""
+        """Return the draw of every agent that the state stands for, (chains, agents, dim)."""
 
 
 class Coefficients(NamedTuple):
     """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
 
-    A sampler of this step may have ``coefficients(k, network)``, from which ``fast`` compiles it.
-    There k may be several steps, (steps,), which gain and sd then have as an axis, and M where it
-    changes, (steps, agents, agents).
+    A sampler of this step may have a method ``coefficients(k, network)``, from which ``fast``
+    compiles it. There k is one iteration, or an array of iterations (steps,); gain and sd then have
+    shape (steps,), and M has shape (steps, agents, agents) if it changes.
 
-    matrix: M, of what all agents send; None: the identity, and nothing is sent.
+    matrix: M, (agents, agents), by which positions are mixed; None: the identity, and nothing is
+    sent.
+    gain: factor of the gradient. sd: standard deviation of the noise.
     """
 
     matrix: Any

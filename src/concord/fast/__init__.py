@@ -1,7 +1,8 @@
-"""Several steps in one call of compiled code, with numba (the extra ``fast``).
+"""Compiled samplers: several steps in one call of code compiled by numba (extra ``fast``).
 
-The numbers are those of the plain steps but for rounding, with the same counts. Whoever wants them
-wraps the sampler; nobody else imports this folder, nor numba.
+The numbers are those of the plain steps but for rounding, with the same counts of messages and
+gradients. A caller wraps its sampler by ``compile_steps``; no other module imports this folder, nor
+numba.
 """
 
 import sys
@@ -18,10 +19,11 @@ WORTH, CALLS = 100_000_000, 1000
 
 
 def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) -> Any:
-    """Return a sampler of the same chains that takes several steps at once where that is compiled.
+    """Return a sampler of the same chains that takes several compiled steps in one call.
 
-    It is the sampler itself where a run of this shape, (chains, agents, dim), is short, or without
-    a numba that works.
+    iterations: length of the run. shape: (chains, agents, dim). The sampler itself is returned
+    where the run is too short to pay, where its answers are not its state's x, or without a numba
+    that works.
     """
     blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
     short = iterations * (numbers + blocks * CALLS) < WORTH
@@ -34,7 +36,7 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
 
 @cache
 def _works() -> bool:
-    """Tell whether numba is installed; one that cannot be used is reported, once."""
+    """Return whether numba can be used; warn, once, if it is installed but cannot."""
     if find_spec("numba") is None:
         return False
     try:

@@ -1,7 +1,8 @@
-"""The loops that numba compiles, each once for its types, and kept on disk.
+"""The loops that numba compiles, once for each combination of argument types.
 
-``fastmath`` is off. Sizes of vectors up to ``UNROLLED`` are the lengths of tuples, ``dims``, which
-the compiler knows. Kernels stop after the first step in which a chain leaves the finite range.
+The compiled code is cached on disk. ``fastmath`` is off. Sizes of vectors up to ``UNROLLED`` are
+the lengths of tuples, ``dims``, which the compiler knows. Kernels stop after the first step in
+which a chain leaves the finite range.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,10 @@ LARGEST = 1000.0  # beyond it 1 + 2^y is 2^y, or one
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is called, and keep what is compiled where there is a folder."""
+    """Compile a function by numba when it is first called.
+
+    The compiled code is cached on disk if there is a folder to write it to.
+    """
     make: Any = njit  # its decorators are not typed
     try:
         return make(function, cache=True, error_model="numpy")
@@ -26,14 +30,14 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 @compiled
 def fill_normals(rng, out):  # type: ignore[no-untyped-def]
-    """Write the normal numbers that a generator draws next, in its order."""
+    """Fill out with the next normal numbers of the generator rng, in its order."""
     for i in range(out.size):
         out[i] = rng.standard_normal()
 
 
 @compiled
 def is_inside(x, most):  # type: ignore[no-untyped-def]
-    """Return which chains of x, (chains, agents, dim), have no coordinate of size ``most``."""
+    """Return which chains of x, (chains, agents, dim), have all coordinates below ``most``."""
     inside = np.empty(x.shape[0], np.bool_)
     for c in range(x.shape[0]):
         inside[c] = True
@@ -45,7 +49,11 @@ def is_inside(x, most):  # type: ignore[no-untyped-def]
 
 @compiled
 def differentiate_quadratic(x, places, quadratic, dims, out):  # type: ignore[no-untyped-def]
-    """Write H_i x - b_i into out, (m, dim), for x, (m, dim), at places: i is theirs mod agents."""
+    """Write the gradients H_i x - b_i at x, (m, dim), into out, (m, dim).
+
+    places: number of each row of x among chains times agents; i is that modulo the number of
+    agents. quadratic: transposed H, (agents, dim, dim), and b, (agents, dim). dims: of length dim.
+    """
     columns, shift = quadratic  # the transposes of H
     for m in range(len(places)):
         i = places[m] % len(shift)
@@ -58,11 +66,12 @@ def differentiate_quadratic(x, places, quadratic, dims, out):  # type: ignore[no
 
 @compiled
 def share(middle, point, weight):  # type: ignore[no-untyped-def]
-    r"""Return 1 / (1 + 2^y) for y = (middle - point) weight, to two units of the last place.
+    r"""Return 1 / (1 + 2^y) for y = (middle - point) weight, to two units in the last place.
 
-    It has no choice and calls nothing, so that the compiler does several points at once. With
-    :math:`y = n + f`, n an integer, :math:`2^f = (q + p) / (q - p)`: p / q, whose coefficients are
-    of Remez' algorithm, is :math:`\tanh(\tfrac12 f \log 2)`. The bits of 2^n are those of n.
+    This is the second component's share of a point. It has no branch and calls nothing, so that the
+    compiler vectorizes it. With :math:`y = n + f`, n an integer, :math:`2^f = (q + p) / (q - p)`: p
+    / q, whose coefficients are of Remez' algorithm, is :math:`\tanh(\tfrac12 f \log 2)`. The bits
+    of 2^n are those of n.
     """
     y = (middle - point) * weight
     y = LARGEST if y > LARGEST else -LARGEST if y < -LARGEST else y  # nan stays nan
@@ -77,11 +86,12 @@ def share(middle, point, weight):  # type: ignore[no-untyped-def]
 
 @compiled
 def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
-    """Write the tied mixture's gradients at x, (m, 2), into out.
+    """Write the gradients of the tied mixture's potentials at x, (m, 2), into out, (m, 2).
 
-    points: (n, m), the last of a column may be none. totals: their numbers and sums, (2, m).
+    points: data of each row of x, (n, m); a column may have fewer than n, and fill. totals: number
+    and sum of each column's points, (2, m).
     model: whether the second mean is theta_1 + theta_2, the precision of a component, and those of
-    an agent's share of the prior. sums: room for five rows, (5, m).
+    an agent's share of the prior. sums: work space of five rows, (5, m).
     """
     tied, precision = model[0], model[1]
     weight, middle, mean, number, total = sums[0], sums[1], sums[2], sums[3], sums[4]
@@ -105,11 +115,12 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
 
 @compiled
 def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore
-    """Take steps x' = M x - gain grad f(x) + sd w from x, (chains, agents, dim); return how many.
+    """Take steps x' = M x - gain grad f(x) + sd w; return how many were taken.
 
-    They lead to spare and x in turns. rows: where M's entries begin by rows, and their columns.
-    values: the entries, (1, entries) or (steps, entries). gain, sd: (steps,). quadratic, mixture:
-    tables of one, and None.
+    x, spare: the positions, (chains, agents, dim), and an array like it; the steps write spare and
+    x in turns. rows: start of each row among M's nonzero entries, and their columns. values: the
+    entries, (1, entries) or (steps, entries). gain, sd: (steps,). quadratic, mixture: tables of the
+    potentials, of which one is None. dims: of length dim. most: end of the finite range.
     """
     starts, columns = rows
     chains, agents, dim = x.shape
@@ -123,7 +134,7 @@ def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixtur
             points, totals, model = mixture
             differentiate_mixture(flat, points, totals, model, sums, slopes)
         fill_normals(rng, w.reshape(-1))
-        entries, left = values[step % len(values)], False
+        entries, escaped = values[step % len(values)], False
         for c in range(chains):
             for i in range(agents):
                 for k in range(len(dims)):
@@ -133,8 +144,8 @@ def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixtur
                         new[c, i, k] += entries[e] * old[c, columns[e], k]
                 for k in range(len(dims)):
                     new[c, i, k] += sd[step] * w[c, i, k] - gain[step] * g[c, i, k]
-                    left |= inside[c] and not abs(new[c, i, k]) < most
-        if left:
+                    escaped |= inside[c] and not abs(new[c, i, k]) < most
+        if escaped:
             return step + 1
         old, new = new, old
     return len(gain)
@@ -142,16 +153,19 @@ def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixtur
 
 @compiled
 def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, most):  # type: ignore
-    """Take ticks of gossip ULA in x, (chains, agents, dim); return how many.
+    """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 
-    drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim). amounts: gain,
-    (agents,), alpha and sd of the ticks, and beta, or nothing where nobody fuses. trigger: what is
-    known, how often agents were active, and the level of each such number; or arrays without
-    entries. counts: (2, chains, agents), how often agents are active and triggered.
+    drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim).
+    amounts: weights of gradients, (agents,), alpha and sd of the ticks, (ticks,), and beta,
+    (ticks,), empty where nobody fuses.
+    trigger: communicated positions, counts of activations, and the threshold by count; without a
+    trigger arrays without entries.
+    counts: (2, chains, agents), to which activations and communications are added.
+    quadratic, mixture, dims, most: as in ``take_langevin_steps``.
     """
     pairs, normals = drawn
     gains, alpha, sd, beta = amounts
-    known, times, levels = trigger
+    communicated, times, levels = trigger
     chains, agents, dim = x.shape
     inside, many = is_inside(x, most), 2 * chains
     places, sums = np.empty(many, np.int64), np.empty((5, many))
@@ -169,14 +183,14 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
             if len(levels):
                 squared = 0.0
                 for k in range(len(dims)):
-                    squared += (w[m, k] - known[c, i, k]) ** 2
+                    squared += (w[m, k] - communicated[c, i, k]) ** 2
                 times[c, i] += 1.0
                 if squared > levels[int(times[c, i])]:
                     counts[1, c, i] += 1
                     for k in range(len(dims)):
-                        known[c, i, k] = w[m, k]
+                        communicated[c, i, k] = w[m, k]
                 for k in range(len(dims)):
-                    hats[m, k] = known[c, i, k]
+                    hats[m, k] = communicated[c, i, k]
         if quadratic is not None:
             differentiate_quadratic(w, places, quadratic, dims, g)
         if mixture is not None:
@@ -186,7 +200,7 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
             for m in range(many):
                 own_totals[0, m], own_totals[1, m] = totals[0, places[m]], totals[1, places[m]]
             differentiate_mixture(w, own_points, own_totals, model, sums, g)
-        left = False
+        escaped = False
         for m in range(many):
             c, i = m // 2, pairs[tick, m // 2, m % 2]
             for k in range(len(dims)):
@@ -195,7 +209,7 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
                     moved -= beta[tick] * (hats[m, k] - hats[m ^ 1, k])
                 moved -= alpha[tick] * gains[i] * g[m, k]
                 x[c, i, k] = moved + sd[tick] * normals[tick, c, m % 2, k]
-                left |= inside[c] and not abs(x[c, i, k]) < most
-        if left:
+                escaped |= inside[c] and not abs(x[c, i, k]) < most
+        if escaped:
             return tick + 1
     return len(pairs)

@@ -1,8 +1,8 @@
-"""Samplers whose steps are compiled: which of them, on what, and what a call of theirs counts.
+"""Samplers with compiled steps.
 
 Compiled are the steps of samplers that state their ``Coefficients``, and of gossip ULA; of
-quadratic potentials and tied mixtures with all of their points, of few agents and chains, and
-where every vector arrives at once.
+quadratic potentials and tied mixtures with all of their points, of few agents and chains, and where
+every vector arrives at once.
 """
 
 from __future__ import annotations
@@ -31,45 +31,49 @@ Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which on
 
 
 class CompiledSampler:
-    """A sampler of the same chains, of which several steps are taken at once where they can be."""
+    """A sampler of the same chains as a given one, with several compiled steps in one call.
+
+    It takes single steps of the given sampler where steps cannot be compiled.
+    """
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
-        self._several: Any = None
+        self._compiled: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the sampler itself has."""
+        """Return an attribute of the given sampler."""
         return getattr(self.sampler, name)
 
     def init(
         self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: np.random.Generator
     ) -> Any:
-        """Return the sampler's state at x0, whose steps are compiled if that is possible."""
-        self._several = None
+        """Compile the steps if that is possible; return the sampler's state at x0."""
+        self._compiled = None
         quiet = network.is_lossless and not network.keeps_time and network.order == "simultaneous"
         few = x0.size <= SMALL and network.agents <= DENSE_AGENTS and x0.dtype == np.float64
         suited = quiet and few and isinstance(rng, np.random.Generator)
         if suited and (tables := tables_of(problem.problem, len(x0))) is not None:
             if _states_step(self.sampler):
-                self._several = _Langevin(self.sampler, network.agents, tables)
+                self._compiled = _Langevin(self.sampler, network.agents, tables)
             elif _method(self.sampler, "step") == GOSSIP and self.sampler.local_steps is None:
-                self._several = _Gossip(self.sampler, tables)
+                self._compiled = _Gossip(self.sampler, tables)
         return self.sampler.init(x0, problem, network, rng)
 
     def multi_step(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
-        """Return the state after some steps from k on, and how many: at most ``most``, or none.
+        """Take several compiled steps from iteration k on; return the state and their number.
 
-        It ends with the first in which a chain leaves the finite range.
+        most: the largest number of steps. None are taken if it is small, or steps are not compiled.
+        The last one is the first in which a chain leaves the finite range.
         """
-        if self._several is None or most < FEWEST:
+        if self._compiled is None or most < FEWEST:
             return state, 0
-        return self._several(state, k, min(most, MOST), problem, network, rng)
+        return self._compiled(state, k, min(most, MOST), problem, network, rng)
 
 
 def _states_step(sampler: Any) -> bool:
-    """Tell whether a sampler's step is the one that its coefficients state."""
+    """Return whether a sampler's step is the one that its ``coefficients`` state."""
     for kind in type(sampler).__mro__:
         if "coefficients" in vars(kind):
             return getattr(sampler, "prior_gradient", "with_likelihood") == "with_likelihood"
@@ -79,13 +83,20 @@ def _states_step(sampler: Any) -> bool:
 
 
 def _method(one: Any, name: str) -> str:
-    """Return where a method is from, by name: what is imported here is code of every run."""
+    """Return the qualified name of an object's method.
+
+    By names, since a module imported here counts as code of every run.
+    """
     method = getattr(type(one), name, None)
     return f"{getattr(method, '__module__', '')}.{getattr(method, '__qualname__', '')}"
 
 
 def tables_of(problem: Any, chains: int) -> Tables | None:
-    """Return what kernels compute a problem's gradients from; None where there is no kernel."""
+    """Return the arrays from which kernels compute a problem's gradients.
+
+    They are of a quadratic or of a mixture, the other being None. None where no kernel is for the
+    problem.
+    """
     if _method(problem, "gradient") == QUADRATIC:
         return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None
     sets = getattr(problem, "sets", [problem])
@@ -101,12 +112,15 @@ def tables_of(problem: Any, chains: int) -> Tables | None:
 
 
 def _dims(dim: int) -> Any:
-    """Return what has the length of a dimension: a tuple, which is compiled in, or an array."""
+    """Return a tuple of length dim, which is compiled in, or an array if dim is large."""
     return (0,) * dim if dim <= UNROLLED else np.zeros(dim)
 
 
 class _Langevin:
-    """Takes several steps x' = M x - gain grad f(x) + sd w."""
+    """A callable that takes compiled steps x' = M x - gain grad f(x) + sd w.
+
+    sampler: states its ``coefficients``. tables: as of ``tables_of``.
+    """
 
     def __init__(self, sampler: Any, agents: int, tables: Tables) -> None:
         self._sampler, self._tables, self._identity = sampler, tables, np.eye(agents)
@@ -115,6 +129,7 @@ class _Langevin:
     def __call__(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
+        """Take at most ``most`` steps from iteration k on; return the state and their number."""
         many = min(most, ENTRIES // network.agents**2)
         matrix, gain, sd = self._sampler.coefficients(np.arange(k, k + many), network)
         weights = self._identity if matrix is None else matrix
@@ -134,7 +149,11 @@ class _Langevin:
 
 
 def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Return where entries begin by rows, their columns, and their values, (steps, entries)."""
+    """Return matrices in compressed row form: (starts, columns) and values.
+
+    matrices: (agents, agents) or (steps, agents, agents), where entries that are zero in all of
+    them are left out. values: (steps, entries).
+    """
     stack = matrices.reshape(-1, *matrices.shape[-2:])
     rows, columns = np.nonzero((stack != 0).any(axis=0))
     starts = np.searchsorted(rows, np.arange(stack.shape[1] + 1))
@@ -142,7 +161,10 @@ def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.nd
 
 
 class _Gossip:
-    """Takes several ticks of gossip ULA."""
+    """A callable that takes compiled ticks of gossip ULA.
+
+    sampler: a ``GossipULA``. tables: as of ``tables_of``.
+    """
 
     def __init__(self, sampler: Any, tables: Tables) -> None:
         self._sampler, self._tables, self._levels = sampler, tables, np.empty(0)
@@ -150,6 +172,7 @@ class _Gossip:
     def __call__(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
+        """Take at most ``most`` ticks from tick k on; return the state and their number."""
         sampler, graph = self._sampler, network.graph
         state, tick = sampler.draw_ticks(state, k, network, _Normals(rng))
         ticks = slice(tick, min(tick + most, len(state.pairs)))
@@ -160,41 +183,41 @@ class _Gossip:
             beta if sampler.communication != "never" else beta[:0],
         )
         x, dim, triggered = state.x.copy(), state.x.shape[2], len(state.activations) > 0
-        known, times = x[:0], x[0, :0]
+        communicated, times = x[:0], x[0, :0]
         if triggered:
-            known, times = state.communicated.copy(), state.activations.copy()
+            communicated, times = state.communicated.copy(), state.activations.copy()
             if len(self._levels) <= k + len(steps):  # the most that an agent has been active
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
                 self._levels = sampler.threshold * numbers**-sampler.decay
-        counts = active, told = np.zeros((2, *x.shape[:2]), dtype=np.int64)
+        counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         taken = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks, 0]), amounts),
-            *((known, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
+            *((communicated, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
         if sampler.communication == "always":
             network.add_sent(active, active, dim * 8)
         elif triggered:
-            network.add_sent(told * graph.degrees, told, dim * 8)
+            network.add_sent(triggers * graph.degrees, triggers, dim * 8)
         problem.pay(active)
         network.active = active
         network.end(k, problem.settle(None))
         if triggered:
-            state = state._replace(communicated=known, activations=times)
+            state = state._replace(communicated=communicated, activations=times)
         return state._replace(x=x), taken
 
 
 class _Normals:
-    """A generator whose normal numbers compiled code draws, in less time."""
+    """A random generator whose normal numbers are drawn by compiled code, in less time."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the generator draws."""
+        """Return an attribute of the random generator."""
         return getattr(self._rng, name)
 
     def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return normal numbers of double precision, the next of the generator."""
+        """Return the generator's next normal numbers in double precision."""
         out = np.empty(shape)
         kernels.fill_normals(self._rng, out.reshape(-1))
         return out

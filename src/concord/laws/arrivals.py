@@ -1,8 +1,10 @@
-r"""Moments of affine samplers on networks where not everything arrives.
+r"""Moments of affine samplers on networks where vectors may be lost or changed.
+
+A way is a directed edge of the graph, on one lane.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-have of every way, h. With ``Arrivals`` (``concord.laws.exact``), z what was sent and y what a
-receiver takes otherwise, one iteration is
+received last over every way, h. With ``Arrivals`` (``concord.laws.exact``), z the sent vectors and
+y those that receivers use in place of lost ones, one iteration is
 
 .. math::
     s^* = A s + c + B w + F (h - x), \qquad r = y + m \circ (z + e - y), \qquad
@@ -38,20 +40,21 @@ from concord.laws.exact import Affine, Arrivals, Moments, Update
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
-_Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+_MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Losses(NamedTuple):
-    """What happens to vectors on their way.
+    """The random fate of vectors on their way, and what receivers use for lost ones.
 
-    chances: moments of what is drawn in each iteration.
-    ways: receiver and sender of each way, in the order of ``Arrivals``.
-    on_loss: what is taken for what does not arrive (``concord.networks.conditions``): with
-    ``reuse_last`` what the receiver has heard last (at first the sender's start, which it knows),
-    with ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
-    what the receiver has itself.
-    noise: variance that the channel adds to each coordinate of a vector that arrives, on each way
-    by itself.
+    chances: function of the iteration that returns the first and second moments of the indicators
+    of awake agents and arriving vectors.
+    ways: receiver and sender of each directed edge, in the order of ``Arrivals``.
+    on_loss: what a receiver uses in place of a lost vector (``concord.networks.conditions``): with
+    ``reuse_last`` the last one received (at first the sender's start, which it knows), with
+    ``sender_keeps`` nothing, and the sender keeps the vector's weight; otherwise the receiver's own
+    vector.
+    noise: variance that the channel adds to each coordinate of a vector that arrives, independently
+    over directed edges.
     """
 
     chances: Chances
@@ -62,12 +65,14 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One iteration t' = t + K (b o (V t + v + w)); versions of it are stacked before.
+    """One iteration t' = t + K (b o (V t + v + w)) with a random vector b of zeros and ones.
 
     change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
     D).
     spread: K, shape (..., T, D).
-    first, second: moments of b, shapes (D,) and (D, D).
+    first, second: E b and E b b^T, shapes (D,) and (D, D).
+
+    Versions of a sampler stand on the first axis of all but the last two.
     """
 
     change: np.ndarray
@@ -79,7 +84,7 @@ class Move:
 
     @classmethod
     def stacked(cls, moves: Sequence[Move]) -> Move:
-        """Return moves of versions as one; what is drawn is the same for all."""
+        """Stack the moves of versions; b has the same moments in all of them."""
         change, offset, noise, spread = (
             np.stack([getattr(move, name) for move in moves])
             for name in ("change", "offset", "noise", "spread")
@@ -88,29 +93,32 @@ class Move:
 
     @cached_property
     def lead(self) -> np.ndarray:
-        """The mean matrix of the update, (..., T, T)."""
+        """The matrix I + K diag(E b) V by which the mean moves, (..., T, T)."""
         return np.eye(self.change.shape[-1]) + (self.spread * self.first) @ self.change
 
     def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
         center = np.matvec(self.change, mean) + self.offset
-        reach = self.spread * self.first
-        seen = self.change @ cov
-        both = seen @ self.change.swapaxes(-1, -2) + self.noise
+        mean_spread = self.spread * self.first
+        image = self.change @ cov
+        both = image @ self.change.swapaxes(-1, -2) + self.noise
         both *= self.second
-        apart = self.second - np.multiply.outer(self.first, self.first)
-        both += apart * (center[..., :, None] * center[..., None, :])
-        cov = cov + 2 * reach @ seen + self.spread @ both @ self.spread.swapaxes(-1, -2)
+        indicator_cov = self.second - np.multiply.outer(self.first, self.first)
+        both += indicator_cov * (center[..., :, None] * center[..., None, :])
+        cov = cov + 2 * mean_spread @ image + self.spread @ both @ self.spread.swapaxes(-1, -2)
         # Rounding that is not symmetric would grow.
-        return mean + np.matvec(reach, center), (cov + cov.swapaxes(-1, -2)) / 2
+        return mean + np.matvec(mean_spread, center), (cov + cov.swapaxes(-1, -2)) / 2
 
 
 def moves(
     update: Update, losses: Losses, size: int, agents: int, dim: int
 ) -> tuple[Callable[[int], Move], np.ndarray, np.ndarray]:
-    """Return the move of iteration k, and what makes t of the state s: (T, S), and (T,) to add.
+    """Return the moves of a sampler on a network with losses, and the map from s to t.
 
-    ``update`` states its ``arrivals``; ``size`` is S.
+    update: the sampler's update, with ``arrivals``. losses: fate of vectors. size: S, the entries
+    of the state s. agents, dim: number of agents and of entries of each.
+    Returns a function from the iteration to its ``Move``, and a matrix (T, S) and an offset (T,)
+    that map the state s at iteration 0 to t, which has also what receivers remember.
     """
     chances, ways, on_loss, noise = losses
     arrivals_at, begin = update.arrivals, update.start
@@ -119,77 +127,83 @@ def moves(
     count = len(begin.lanes[1]) // positions
     lanes = np.eye(count)
     of_senders = np.kron(np.eye(agents)[ways[1]], np.eye(dim))
-    heard = np.kron(lanes, of_senders)  # of what is sent
-    taken = np.kron(lanes, np.kron(np.eye(agents)[ways[0]], np.eye(dim)))
+    from_senders = np.kron(lanes, of_senders)  # of what is sent
+    from_receivers = np.kron(lanes, np.kron(np.eye(agents)[ways[0]], np.eye(dim)))
     edges = count * edge
     remembers, returns = on_loss == "reuse_last", on_loss == "sender_keeps"
-    apart = edges * bool(returns and noise)  # what comes back to the sender is without noise
-    added = np.zeros((size + edges + apart,) * 2)
-    added[size + apart :, size + apart :] = noise * np.eye(edges)
+    extra = edges * bool(returns and noise)  # what comes back to the sender is without noise
+    added = np.zeros((size + edges + extra,) * 2)
+    added[size + extra :, size + extra :] = noise * np.eye(edges)
     state = np.eye(size, size + edges * remembers)
     memory = np.eye(edges, size + edges, size) if remembers else None
     # What is sent over each way, beyond what the receiver takes otherwise of what is there.
-    beyond = heard if remembers or returns else heard - taken
+    beyond = from_senders if remembers or returns else from_senders - from_receivers
     drawn = np.concatenate(
         [
             np.tile(np.repeat(np.arange(agents), dim), size // positions),
-            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), count * (2 if apart else 1)),
+            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), count * (2 if extra else 1)),
         ]
     )
 
-    def made(step: Affine, arrivals: Arrivals) -> _Four:
-        fresh = arrivals.heard
-        noisy = fresh[:, :apart]
+    def compute_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
+        """Return V, v, the covariance of w, and K of one iteration."""
+        received = arrivals.heard
+        noisy = received[:, :extra]
         if returns:
-            fresh = fresh - _returned(fresh, ways, agents, dim)
-        there, sent = step.matrix @ state, arrivals.sent @ state
+            received = received - _move_to_senders(received, ways, agents, dim)
+        next_state, sent = step.matrix @ state, arrivals.sent @ state
         if memory is not None:
             before = memory[:edge] - of_senders @ state[:positions]
-            there = there + arrivals.late[:size] @ before
+            next_state = next_state + arrivals.late[:size] @ before
             sent = sent + arrivals.late[size:] @ before
         differs, constant = beyond @ sent, beyond @ arrivals.shift
         if memory is not None:
             differs = differs - memory
         kicks = beyond @ arrivals.noise[size:]
-        kicks = np.concatenate([arrivals.noise[:size] - fresh @ kicks, kicks])
-        change = np.concatenate([there - state - fresh @ differs, differs])
-        spread = np.concatenate([np.eye(size), fresh, noisy], axis=1)
+        kicks = np.concatenate([arrivals.noise[:size] - received @ kicks, kicks])
+        change = np.concatenate([next_state - state - received @ differs, differs])
+        spread = np.concatenate([np.eye(size), received, noisy], axis=1)
         if memory is not None:
             spread = np.block([[spread], [np.zeros((edges, size)), np.eye(edges)]])
-        shift = np.concatenate([step.offset - fresh @ constant, constant])
-        if apart:
-            change, kicks = (np.pad(part, ((0, apart), (0, 0))) for part in (change, kicks))
-            shift = np.pad(shift, (0, apart))
+        shift = np.concatenate([step.offset - received @ constant, constant])
+        if extra:
+            change, kicks = (np.pad(part, ((0, extra), (0, 0))) for part in (change, kicks))
+            shift = np.pad(shift, (0, extra))
         return change, shift, kicks @ kicks.T + added, spread
 
-    kept: list[tuple[Affine, Arrivals, _Four]] = []
+    cache: list[tuple[Affine, Arrivals, _MoveArrays]] = []
 
-    def parts(step: Affine, arrivals: Arrivals) -> _Four:
-        for known, same, found in kept:
-            if known is step and same is arrivals:
-                return found
-        kept[:] = [(step, arrivals, made(step, arrivals)), *kept[:7]]
-        return kept[0][2]
+    def cached_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
+        """Return the arrays of an iteration, from the last eight if it is one of them."""
+        for cached_step, cached_arrivals, arrays in cache:
+            if cached_step is step and cached_arrivals is arrivals:
+                return arrays
+        cache[:] = [(step, arrivals, compute_arrays(step, arrivals)), *cache[:7]]
+        return cache[0][2]
 
-    def at(k: int) -> Move:
+    def move_at(k: int) -> Move:
+        """Return the move of iteration k."""
         first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
-        return Move(*parts(update.at(k), arrivals_at(k)), first, second)
+        return Move(*cached_arrays(update.at(k), arrivals_at(k)), first, second)
 
     start, shift = np.eye(size), np.zeros(size)
     if remembers:
         first, offset = begin.lanes
-        start = np.concatenate([start, heard @ first @ np.eye(positions, size)])
-        shift = np.concatenate([shift, heard @ offset])
-    return at, start, shift
+        start = np.concatenate([start, from_senders @ first @ np.eye(positions, size)])
+        shift = np.concatenate([shift, from_senders @ offset])
+    return move_at, start, shift
 
 
-def _returned(
-    fresh: np.ndarray, ways: tuple[np.ndarray, np.ndarray], agents: int, dim: int
+def _move_to_senders(
+    received: np.ndarray, ways: tuple[np.ndarray, np.ndarray], agents: int, dim: int
 ) -> np.ndarray:
-    """Return what vectors would make of their senders' blocks, in place of the receivers'."""
+    """Return G with each vector's effect in its sender's block instead of its receiver's.
+
+    received: G, (S, lanes * edges * dim). ways: receiver and sender of each directed edge.
+    """
     edges = np.arange(len(ways[0]))
-    lanes = fresh.shape[1] // (len(edges) * dim)
-    blocks = fresh.reshape(-1, agents, dim, lanes, len(edges), dim)
+    lanes = received.shape[1] // (len(edges) * dim)
+    blocks = received.reshape(-1, agents, dim, lanes, len(edges), dim)
     moved = np.zeros_like(blocks)
     moved[:, ways[1], :, :, edges] = blocks[:, ways[0], :, :, edges]
-    return moved.reshape(fresh.shape)
+    return moved.reshape(received.shape)

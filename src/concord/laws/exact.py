@@ -7,8 +7,8 @@ step is
     s' = A s + c + B w + G xi,    w ~ N(0, I),  Q = B B^T,
 
 where xi stacks the agents' gradient noise (mini-batches only). ``laws.read_off`` reads it off a
-sampler's step. Here is what an update is, how it begins and where it settles; ``laws.paths``
-follows it along the iterations.
+sampler's step. This module defines updates, the start of their state, and their limits;
+``laws.paths`` computes moments along the iterations.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Affine:
 
     @classmethod
     def stacked(cls, versions: Sequence[Affine]) -> Affine:
-        """Return versions as one update without gains; of one version by its own arrays."""
+        """Stack the updates of versions on a new first axis, without gradient gains."""
         names = ("matrix", "offset", "noise")
         if len(versions) == 1:
             return cls(*(getattr(versions[0], name)[None] for name in names))
@@ -54,42 +54,57 @@ class Affine:
 
     @cached_property
     def _transposed(self) -> np.ndarray:
+        """The conjugate transpose of A."""
         return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
 
     def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the moments after a step with full gradients."""
+        """Return mean and covariance after one step with full gradients: A m + c, A C A^T + Q.
+
+        mean, cov: moments before the step, (..., S) and (..., S, S).
+        """
         moved = np.matvec(self.matrix, mean) + self.offset
         return moved, self.matrix @ cov @ self._transposed + self.noise
 
     def then(self, later: Affine) -> Affine:
-        """Return the composition: this one, then ``later``, as ``compose`` does."""
+        """Return the composition of this update and a later one.
+
+        Raises a ValueError if the later one takes gradients (``compose``).
+        """
         if later.gradient_gain is not None:
             raise ValueError("only the first stage of a step may take gradients")
         gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
         return Affine(later.matrix @ self.matrix, *later.of(self.offset, self.noise), gain)
 
     def summing(self, read: np.ndarray) -> Affine:
-        """Return the update with a running sum of what is read, R s, after it."""
+        """Return the update of (s, z), where z' = z + R s' is a running sum of readings of s.
+
+        read: R, shape (M, S). The new state has S + M entries.
+        """
         stack, size, sums = self.matrix.shape[:-2], self.matrix.shape[-1], len(read)
         matrix = np.zeros((*stack, size + sums, size + sums), self.matrix.dtype)
         matrix[..., :size, :size], matrix[..., size:, :size] = self.matrix, read @ self.matrix
         matrix[..., size:, size:] = np.eye(sums)
-        both = np.concatenate([np.eye(size), read])
-        return Affine(matrix, np.matvec(both, self.offset), both @ self.noise @ both.T)
+        stacked_read = np.concatenate([np.eye(size), read])
+        return Affine(
+            matrix, np.matvec(stacked_read, self.offset), stacked_read @ self.noise @ stacked_read.T
+        )
 
 
 class Powers:
-    r"""Powers of two of what has ``of`` and ``then``, as ``Affine`` does, made when needed.
+    r"""Powers T, T^2, T^4, ... of a map T, computed when needed.
 
-    With :math:`T(m, C) = (A m + c, A C A^\top + Q)` the maps T, T^2, T^4, ... make the law after
-    any number of steps from as many products as that number has binary digits.
+    With :math:`T(m, C) = (A m + c, A C A^\top + Q)` they give the law after any number of steps
+    from as many applications as that number has binary digits.
+
+    once: T, an object whose ``of`` applies the map to a state, and whose ``then`` composes it with
+    another, as ``Affine`` has them.
     """
 
     def __init__(self, once: Any) -> None:
         self._powers = [once]
 
     def after(self, steps: int, *state: np.ndarray) -> Any:
-        """Return the state, which ``of`` takes and returns, after so many applications."""
+        """Return T^steps applied to a state, of the form that T's ``of`` takes."""
         power = 0
         while steps:
             if power == len(self._powers):
@@ -101,7 +116,11 @@ class Powers:
 
 
 class Seen(NamedTuple):
-    """Moments of agents, (..., agents, dim) and (..., agents, dim, dim), and of their average."""
+    """Moments of every agent and of the network average, along any leading axes.
+
+    mean, cov: of the agents, (..., agents, dim) and (..., agents, dim, dim).
+    average_mean, average_cov: of the average, (..., dim) and (..., dim, dim).
+    """
 
     mean: np.ndarray
     cov: np.ndarray
@@ -109,13 +128,13 @@ class Seen(NamedTuple):
     average_cov: np.ndarray
 
     def only(self, index: Any) -> Seen:
-        """Return those of an index of the first axes."""
+        """Return the moments at an index of the leading axes."""
         return Seen(*(part[index] for part in self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Law(Summarized):
-    """Moments at the recorded iterations, first axis ``iterations`` (K,).
+    """Means and covariances of a sampler's law at its recorded iterations.
 
     iterations: the recorded iterations, increasing, shape (K,).
     mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
@@ -131,7 +150,7 @@ class Law(Summarized):
     approximate: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """Return the sizes."""
+        """Return the iterations and the numbers of agents and dimensions, for display."""
         agents, dim = self.mean.shape[1:]
         at = self.iterations
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
@@ -145,11 +164,11 @@ class Law(Summarized):
 
 
 class Start(NamedTuple):
-    """How a state starts from the positions: s = M x^(0) + m + w, w ~ N(0, Q).
+    """The affine map from the initial positions to the state, s = M x^(0) + m + w, w ~ N(0, Q).
 
-    matrix, offset, noise: M, (S, agents * dim), m and Q, (S, S).
-    lanes: what neighbors have of every lane at first, V x^(0) + v: (lanes * agents * dim, agents *
-    dim) and its offset. None where everything arrives.
+    matrix, offset, noise: M, (S, agents * dim), m, (S,), and Q, (S, S).
+    lanes: matrix V, (lanes * agents * dim, agents * dim), and offset v of V x^(0) + v, the vectors
+    of every lane that neighbors know at first. None where every vector arrives.
     """
 
     matrix: np.ndarray
@@ -159,15 +178,17 @@ class Start(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What a step sends, and what it makes of vectors that arrive otherwise than they were sent.
+    """The linear effect of a step's vectors, and of what differs between sent and received.
 
-    On each lane z = P s + p + C w + E e is sent, and s' = A s + c + B w + F e + G d with d what is
-    heard over each way less what was sent, and e what had been heard over it before less the
-    sender's position. Ways are those of the graph, by lanes.
+    On each lane the vectors z = P s + p + C w + E e are sent, and s' = A s + c + B w + F e + G d,
+    with d, over each directed edge, the received vector minus the sent one, and e the vector
+    received before minus the sender's position. Directed edges are those of the graph, lane by
+    lane.
 
-    heard: G, (S, lanes * ways * dim). sent, shift: P, (lanes * agents * dim, S), and p.
-    noise: B and C, one above the other, by the step's normal numbers.
-    late: F and E, one above the other, by the ways of the first lane.
+    heard: G, (S, lanes * edges * dim).
+    sent, shift: P, (lanes * agents * dim, S), and p.
+    noise: B above C, (S + lanes * agents * dim, normal numbers of a step).
+    late: F above E, with columns for the directed edges of the first lane.
     """
 
     heard: np.ndarray
@@ -179,12 +200,12 @@ class Arrivals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """A sampler's law: the update of each iteration, and how its state starts.
+    """The affine update of a sampler at each iteration, and the start of its state.
 
-    at: the update of iteration k -> k + 1 as a function of k.
-    start: how the state starts from the positions; None: they are all of it.
-    arrivals: what the step of iteration k makes of vectors that do not arrive as sent; None where
-    everything arrives.
+    at: function that returns the update k -> k + 1 of iteration k.
+    start: how the state starts from the positions; None: the state is the positions.
+    arrivals: function that returns the ``Arrivals`` of iteration k; None where every vector
+    arrives.
     """
 
     at: Callable[[int], Affine]
@@ -206,9 +227,9 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 
 
 def compose(first: Affine, *later: Affine) -> Affine:
-    """Return the step that applies ``first``, then each later stage to what the one before made.
+    """Return the update that applies ``first``, then each of ``later`` in turn.
 
-    A ValueError if a later stage has a gradient gain: its gradients would be taken at an
+    Raises a ValueError if a later stage has a gradient gain: its gradients would be taken at an
     intermediate state, whose moments are not those the gradient noise is computed from.
     """
     return reduce(Affine.then, later, first)
@@ -220,12 +241,12 @@ def initial(
     positions: tuple[float | np.ndarray, float | np.ndarray],
     start: Start | None = None,
 ) -> Moments:
-    """Return mean (S,) and covariance (S, S) of a start of independent agents.
+    """Return mean (S,) and covariance (S, S) of a state whose agents start independently.
 
     agents, dim: numbers of agents and of entries per agent.
     positions: mean and spread of every agent's position. The mean is a number, (dim,) or (agents,
     dim); the spread a standard deviation or a covariance (dim, dim).
-    start: what makes the state of the positions; None: they are all of it.
+    start: how the state starts from the positions; None: the state is the positions.
     """
     center, spread = positions
     mean = np.zeros((agents, dim))
@@ -239,7 +260,7 @@ def initial(
 
 
 def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:
-    """Return the positions' moments within those of the state.
+    """Return the moments of every agent and of their average, from those of the state.
 
     mean, cov: of the state, shapes (..., S) and (..., S, S). agents, dim: numbers of agents and of
     entries per agent.
@@ -334,7 +355,11 @@ def _batch_covariance(
     cov: np.ndarray,
     gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray | None:
-    """Return what mini-batches add to the covariance of the limit; None where it has none."""
+    """Return the part of the limit's covariance that is due to mini-batches, (S, S).
+
+    reduced, basis: as ``restrict`` returns them. mean, cov: moments of the limit with full
+    gradients. gradient_noise: as in ``limit``. None where the covariance has no limit.
+    """
     from scipy.sparse.linalg import LinearOperator, gmres  # of few laws
 
     if reduced.gradient_gain is None:
@@ -345,22 +370,24 @@ def _batch_covariance(
     if scale == 0:
         return np.zeros_like(cov)
 
-    def made_by(errors: np.ndarray) -> np.ndarray:
+    def covariance_from(errors: np.ndarray) -> np.ndarray:
+        """Return the stationary covariance that given error covariances cause."""
         noise = gain @ block_diagonal(scale * errors.reshape(first.shape)) @ gain.T
         law = stationary(Affine(reduced.matrix, nowhere, noise))
         return np.full_like(cov, np.nan) if law is None else basis @ law[1] @ basis.T
 
-    def remaining(errors: np.ndarray) -> np.ndarray:
-        later = gradient_noise(mean, cov + made_by(errors)) - first
+    def residual(errors: np.ndarray) -> np.ndarray:
+        """Return errors minus those that their own later covariance causes."""
+        later = gradient_noise(mean, cov + covariance_from(errors)) - first
         return errors - later.ravel() / scale
 
-    system = LinearOperator((first.size, first.size), matvec=remaining, dtype=float)
+    system = LinearOperator((first.size, first.size), matvec=residual, dtype=float)
     restart = min(first.size, 100)
     solution, failed = gmres(system, first.ravel() / scale, rtol=1e-12, restart=restart, maxiter=10)
     least = np.linalg.eigvalsh(solution.reshape(first.shape)).min()
     if failed or not least >= -1e-9 * np.abs(solution).max():
         return None
-    return made_by(solution)
+    return covariance_from(solution)
 
 
 def spectral_radius(matrix: np.ndarray) -> float:
@@ -415,7 +442,10 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
 
 
 def _invertible(matrix: np.ndarray) -> bool:
-    """Whether no singular value is near 0, for a part of what they all cost."""
+    """Return whether no singular value of a matrix is near 0.
+
+    It takes an inverse and norms, which cost a part of a singular value decomposition.
+    """
     try:
         return bool(np.linalg.norm(matrix) * np.linalg.norm(np.linalg.inv(matrix)) < 1e10)
     except np.linalg.LinAlgError:
@@ -434,6 +464,7 @@ def stable_limit(
     """
 
     def stable(step: float) -> bool:
+        """Return whether the update of a step size has a spectral radius below 1."""
         return spectral_radius(affine_for(step).matrix) < 1
 
     high = value
@@ -453,9 +484,11 @@ def stable_limit(
 
 
 def _same(projected: np.ndarray, whole: np.ndarray) -> bool:
+    """Return whether a projection has kept an array, but for rounding."""
     return bool(np.abs(projected - whole).max() <= 1e-10 * max(np.abs(whole).max(), 1e-300))
 
 
 def _close(new: np.ndarray, old: np.ndarray, least: float = 0.0) -> bool:
     # Doubling squares the error, so a change of 1e-12 is the last that can be seen.
+    """Return whether an array has settled, to 1e-12 of its largest entry or of ``least``."""
     return bool(np.abs(new - old).max() <= 1e-12 * max(np.abs(new).max(), least))

@@ -43,7 +43,7 @@ class Gaussian(WithMoments):
     draws: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
-        """Take lists for arrays, and refuse what is no Gaussian law."""
+        """Convert lists to arrays, and refuse values that are no Gaussian law."""
         check_masks(self.mean, "Gaussian: mean")
         check_masks(self.cov, "Gaussian: cov")
         mean, cov = np.asarray(self.mean), np.asarray(self.cov)
@@ -70,7 +70,7 @@ class Gaussian(WithMoments):
         return self.mean, self.cov
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
         return monomials(self.mean, self.cov)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -97,7 +97,10 @@ def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
 
 
 def monomials(mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance of x_j, then of x_j^2, of normal x, both (..., 2 dim)."""
+    """Return mean and variance of each x_j and each x_j^2, of normal x, both (..., 2 dim).
+
+    mean, cov: of x, shapes (..., dim) and (..., dim, dim).
+    """
     variance = np.diagonal(cov, axis1=-2, axis2=-1)
     means = np.concatenate([mean, variance + mean**2], axis=-1)
     return means, np.concatenate([variance, 2 * variance**2 + 4 * mean**2 * variance], axis=-1)
@@ -205,11 +208,12 @@ def bootstrap_w2(
 def refits(
     law: Gaussian, draws: int, replicates: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return means (replicates, dim) and covariances that are fitted to ``draws`` draws of a law.
+    """Draw the means and covariances that fits to ``draws`` draws of a Gaussian law would have.
 
-    No draw is drawn: for n independent draws of N(m, V) the fitted mean is N(m, V/n), and n times
-    the fitted covariance Wishart with n - 1 degrees of freedom (Bartlett's decomposition); n is
-    greater than dim.
+    Returns means (replicates, dim) and covariances (replicates, dim, dim). No draw of the law
+    itself is made: for n independent draws of N(m, V) the fitted mean is N(m, V/n), and n times the
+    fitted covariance Wishart with n - 1 degrees of freedom (Bartlett's decomposition); n is greater
+    than dim.
     """
     dim, root = len(law.mean), _root(law.cov) / math.sqrt(draws)
     lower = np.tril(rng.standard_normal((replicates, dim, dim)), -1)
@@ -223,10 +227,10 @@ def refits(
 def corrected(
     squares: np.ndarray, value: np.ndarray | float, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of a distance's interval, from squares of it resampled along the first axis.
+    """Return the ends of a distance's interval, from its resampled squares (first axis).
 
-    Their mean exceeds the square of the estimate ``value`` by its bias; ``bootstrap_w2`` says how
-    often that is taken from either end.
+    squares: squares of the distance in resamples, (replicates, ...). value: the estimated distance.
+    The mean of squares exceeds value^2 by a bias, which is subtracted as in ``bootstrap_w2``.
     """
     bias, tail = squares.mean(axis=0) - value**2, (1 - level) / 2
     low, high = np.quantile(squares, [tail, 1 - tail], axis=0)
@@ -240,15 +244,16 @@ def w2_floor(
     replicates: int = FLOORS,
     level: float = 0.95,
 ) -> tuple[float, float, float]:
-    """Return what W2 a perfect sampler would show: the distance of fitted exact draws.
+    """Return the mean W2 that a perfect sampler would show, and its central interval.
+
+    It is the distance from the target of Gaussians fitted to exact draws.
 
     target: the law drawn from, and compared with.
     draws: number of exact draws each Gaussian is fitted to (the number of chains of a run).
     rng: source of the draws.
     replicates: number of fits.
     level: share of the fits whose distance lies in the interval.
-    distance: as of ``bootstrap_w2``.
-    Returns mean distance, and the lower and upper end of the central interval of the distances.
+    Returns mean distance, and the lower and upper end of the interval.
     """
     root = _root(target.cov)
     dim = len(target.mean)

@@ -21,10 +21,10 @@ REPLICATES = 200
 
 @cache
 def quantile(count: float, numbers: int = 1) -> float:
-    """Return the half-width of a mean's interval in standard errors.
+    """Return the half-width of a mean's interval, in standard errors.
 
-    Student's t with ``count`` - 1 degrees of freedom, normal where ``count`` is infinite:
-    the quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
+    Student's t with ``count`` - 1 degrees of freedom, normal where ``count`` is infinite: the
+    quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
     (Bonferroni's inequality).
     """
     return float(special().stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
@@ -32,15 +32,15 @@ def quantile(count: float, numbers: int = 1) -> float:
 
 @cache
 def repeating(count: float, numbers: int = 1) -> float:
-    r"""Return how many half-widths of ours those of another set of chains reach at most.
+    r"""Return how far a replication's interval can reach, in half-widths of the first.
 
     .. math::
         \sqrt 2 + \sqrt{F_{1 - 0.05/m}(n - 1, n - 1)}
 
     with n chains (``count``) in either set, and m intervals (``numbers``) that hold together. Two
-    independent means differ by sqrt(2) half-widths at most, and the other set's half-width is at
-    most that root times ours, each with a probability of 95 %: with 90 % and more a rule that is
-    met or broken throughout the wider intervals is so throughout the other set's own.
+    independent means differ by sqrt(2) half-widths at most, and the replication's half-width is at
+    most that root times the first one, each with a probability of 95 %. So with 90 % and more, a
+    rule that is met (or broken) throughout the wider intervals is so throughout the replication's.
     """
     degrees = count - 1
     ratio = (
@@ -72,10 +72,10 @@ def mean_interval(
 
 
 def around(value: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of intervals so that each contains its estimate, whatever rounding has done.
+    """Return the ends of intervals, widened by rounding errors so as to contain the estimate.
 
-    Arrays have one shape. Where the estimate or an end is not a number both ends are none: there is
-    no interval.
+    value, lo, hi: estimates and ends, arrays of one shape. Where the estimate or an end is not a
+    number both ends are nan: there is no interval.
     """
     unknown = np.isnan(value) | np.isnan(lo) | np.isnan(hi)
     lo, hi = np.minimum(lo, value), np.maximum(hi, value)
@@ -83,7 +83,10 @@ def around(value: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarra
 
 
 def over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
-    """Return the mean of one number over chains, and the ends of its interval if it has one."""
+    """Return the mean over chains of one number, and the ends of its interval.
+
+    values: the number of each chain, (chains,). The ends are None where there is no interval.
+    """
     mean, lo, hi = (float(end) for end in mean_interval(values))
     return (mean, lo, hi) if len(values) > 1 else (mean, None, None)
 
@@ -131,9 +134,9 @@ def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
-    """Return percentiles over chains (first axis), some of which may be infinite.
+    """Return percentiles over chains (first axis) of values that may be infinite.
 
-    What lies between a number and infinity is infinite.
+    parts: which ones, from 0 to 100. A percentile between a number and infinity is infinite.
     """
     with np.errstate(invalid="ignore"):
         between = np.percentile(values, parts, axis=0)
@@ -142,7 +145,7 @@ def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
-    """Return the ends of the central interval of resampled values."""
+    """Return the ends of the central interval of resampled values, (replicates,)."""
     lo, hi = percentiles(resampled, _ENDS)
     return float(lo), float(hi)
 
@@ -150,10 +153,12 @@ def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
 def excess_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
     """Return the ends of the interval of a statistic that noise makes larger, such as a distance.
 
-    A statistic that cannot be below 0 is overestimated by the bias b, one of resampled chains by b
-    once more, so that percentiles of these may all lie above the value. b is the mean excess of the
-    resampled ones. The ends are their percentiles less 2b (lower) and less b (upper), clipped at 0:
-    as ``gaussian.bootstrap_w2`` has it, where the reason for b and 2b stands.
+    value: the statistic of all chains. resampled: the statistic of resamples of chains,
+    (replicates,).
+    A statistic that cannot be below 0 is overestimated by a bias b, and in resamples by b once
+    more, so that percentiles of the resamples may all lie above the value. b is estimated by the
+    mean of the resamples minus the value. The ends are percentiles of the resamples minus 2b
+    (lower) and minus b (upper), clipped at 0; ``gaussian.bootstrap_w2`` says why.
     """
     if not np.isfinite(value):
         return value, value

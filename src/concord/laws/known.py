@@ -1,4 +1,4 @@
-"""Posteriors in any dimension that are known by formulas or draws (``contracts.Reference``)."""
+"""Posteriors in any dimension, given by formulas or by draws (``contracts.Reference``)."""
 
 import math
 from collections.abc import Callable
@@ -17,12 +17,12 @@ class WithQuantiles(Protocol):
     """A law whose marginals have quantiles."""
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Return those of every parameter at these levels, (levels, dim)."""
+        """Return quantiles of every parameter, (levels, dim), at levels from 0 to 1."""
 
 
 @dataclass(frozen=True, repr=False)
 class Known(WithMoments):
-    """A law whose moments have formulas, and of which independent draws can be made.
+    """A law with formulas for its moments, and a function that draws from it independently.
 
     mean, cov: shapes (dim,) and (dim, dim).
     third, fourth: central moments of each coordinate, (dim,).
@@ -41,7 +41,7 @@ class Known(WithMoments):
         return self.mean, self.cov
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
         m, variance = self.mean, np.diag(self.cov)
         squares = 4 * m**2 * variance + 4 * m * self.third + self.fourth - variance**2
         means = np.concatenate([m, m**2 + variance])
@@ -54,13 +54,16 @@ class Known(WithMoments):
 
 @dataclass(frozen=True, repr=False)
 class Draws(WithMoments):
-    """A law known by draws of a run that may be taken as independent, (draws, dim)."""
+    """A law given by draws of a run that count as independent, ``values``, (draws, dim)."""
 
     values: np.ndarray
 
     @property
     def draws(self) -> float:
-        """Their number: means have errors of a standard deviation over its square root."""
+        """The number of draws.
+
+        The law's means have the error of a standard deviation over its square root.
+        """
         return len(self.values)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -68,16 +71,20 @@ class Draws(WithMoments):
         return fit(self.values)
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
         return self._monomials
 
     @cached_property
     def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean and variance of coordinates and their squares, computed once."""
         values = np.concatenate([self.values, self.values**2], axis=1)
         return values.mean(axis=0), values.var(axis=0)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return as many of them, in random order: each at most once more often than another."""
+        """Return ``count`` draws in random order, (count, dim).
+
+        Each is returned as often as any other, or once more.
+        """
         rounds = -(-count // len(self.values))
         order = [rng.permutation(len(self.values)) for _ in range(rounds)]
         return self.values[np.concatenate(order)[:count]]

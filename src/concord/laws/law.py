@@ -1,7 +1,7 @@
-"""The law of a sampler on a problem and a network, and whether there is an exact one.
+"""The exact law of a sampler on a problem and a network, where there is one.
 
-Metrics, library and arena ask here; ``laws.read_off`` reads the sampler's step, ``laws.paths``
-follows the moments.
+Metrics, library and arena call this module; ``laws.read_off`` reads the sampler's step as matrices,
+``laws.paths`` computes moments along the iterations.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ SECOND_LIMIT = 20
 
 
 class OfRun(Protocol):
-    """What of a run its law depends on: ``metrics.Measurement`` has it."""
+    """The parts of a run on which its law depends, as ``metrics.Measurement`` has them."""
 
     @property
     def sampler(self) -> Any:
-        """The sampler."""
+        """The run's sampler."""
 
     @property
     def problem(self) -> Any:
-        """The problem."""
+        """The run's problem."""
 
     @property
     def network(self) -> Network:
-        """The network, before the first iteration."""
+        """The run's network, before the first iteration."""
 
     @property
     def batches(self) -> Batches:
-        """The mini-batches."""
+        """The options of the run's mini-batches."""
 
     @property
     def initial(self) -> Any:
-        """The law of x^(0)."""
+        """The law of the initial positions x^(0)."""
 
     @property
     def iterations(self) -> int:
-        """The last iteration."""
+        """The last iteration of the run."""
 
     @property
     def trace(self) -> Any:
-        """What is recorded, and when."""
+        """The run's trace, of which only the recorded iterations are used."""
 
 
 def update_of(
@@ -73,9 +73,10 @@ def update_of(
     batches: Batches | None = None,
     most: float = np.inf,
 ) -> exact.Update:
-    """Return the update of a sampler's law on a problem; ``NoLaw`` where there is none.
+    """Return the affine update of a sampler on a problem and a network.
 
-    most: the most entries of the positions for which it is asked for.
+    batches: options of mini-batches; None: full gradients. most: the largest number of entries
+    agents * dim. Raises ``NoLaw`` where that is exceeded, or the step is not affine.
     """
     _refuse_large(problem, most)
     return StepReader(sampler, problem, network, batches).update()
@@ -84,10 +85,11 @@ def update_of(
 def choices_of(
     sampler: Any, problem: Any, network: Network, most: float = CHOICES_LIMIT
 ) -> Callable[[int], Choices] | None:
-    """Return what each iteration chooses from; None where nothing is chosen.
+    """Return the affine updates among which each iteration chooses at random.
 
-    Nor where positions, or the state, have more entries than ``most``: a choice holds a matrix for
-    each edge. ``NoLaw`` where there is no law.
+    The result is a function of the iteration. None where nothing is chosen, where vectors may be
+    lost, and where the positions or the state have more than ``most`` entries: a choice holds a
+    matrix for each edge. Raises ``NoLaw`` where there is no law.
     """
     if problem.agents * problem.dim > most or not network.is_lossless:
         return None
@@ -96,24 +98,24 @@ def choices_of(
 
 
 def law_of_run(run: OfRun, most: float = SIZE_LIMIT) -> exact.Law:
-    """Return the exact law at the recorded iterations; ``NoLaw`` where there is none.
+    """Return the exact law of a run at its recorded iterations.
 
-    On a network where vectors may not arrive, its moments averaged over what does. most: the most
-    entries of the positions.
+    On a network where vectors may be lost its moments are averaged over the losses. most: the
+    largest number of entries agents * dim. Raises ``NoLaw`` where there is no exact law.
     """
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
     start, recorded = start_of(run, update), run.trace.draw.tolist()
     if network.is_lossless:
-        given = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
-        return paths.single(*given).law(recorded)
+        args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
+        return paths.single(*args).law(recorded)
     if run.batches.batch_size is not None:
         raise NoLaw("vectors may get lost, and gradients are those of mini-batches; sample it")
     return laws_of_updates([update], [start], network, problem.dim).law(recorded)
 
 
 def exact_law(run: OfRun) -> exact.Law | None:
-    """Return the law as ``law_of_run`` does; None where there is none."""
+    """Return the exact law of a run at its recorded iterations; None where there is none."""
     try:
         return law_of_run(run)
     except NoLaw:
@@ -121,16 +123,21 @@ def exact_law(run: OfRun) -> exact.Law | None:
 
 
 def start_of(run: OfRun, update: exact.Update) -> Moments:
-    """Return mean and covariance of the state at iteration 0; ``NoLaw`` if only draws are known."""
+    """Return mean (S,) and covariance (S, S) of a run's state at iteration 0.
+
+    Raises ``NoLaw`` if the initial law is given by draws alone.
+    """
     problem = run.problem
     positions = run.initial.moments(problem.dim)
-    return exact.initial(problem.agents, problem.dim, _stated(positions), update.start)
+    return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
 
 
 def batch_noise(run: OfRun) -> paths.GradientNoise | None:
-    """Return the covariance of mini-batches' errors, of mean and covariance of every agent.
+    """Return the function that maps the agents' moments to mini-batch error covariances.
 
-    None for full gradients. ``NoLaw`` where it is not known.
+    It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances
+    (agents, dim, dim); None for full gradients. Raises ``NoLaw`` where the problem does not state
+    it.
     """
     batches, problem = run.batches, run.problem
     size = batches.batch_size
@@ -151,15 +158,16 @@ def laws_of_versions(
     most: float = SETTINGS_LIMIT,
     errors: tuple[Batches, np.ndarray] | None = None,
 ) -> paths.Path:
-    """Return the laws of versions, each a sampler and a problem; ``NoLaw`` where there are none.
+    """Return the laws of versions, each a sampler on a problem, along the iterations.
 
-    positions: the moments of an agent's start. problems: of one size. mix: makes the answers of the
-    positions, (agents, agents); None: these are the answers. most: the most entries of the
-    positions. errors: mini-batches, and the covariance of each agent's, (agents, dim, dim), taken
-    for that everywhere; None: full gradients.
+    problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
+    mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
+    answers are the positions. most: the largest number of entries agents * dim. errors: options of
+    mini-batches, and the covariance of each agent's errors, (agents, dim, dim), taken as constant;
+    None: full gradients. Raises ``NoLaw`` where there are no laws.
     """
     agents, dim = problems[0].agents, problems[0].dim
-    positions = _stated(positions)
+    positions = _require_moments(positions)
     batches, size = None if errors is None else errors[0], agents * dim
     _refuse_large(problems[0], most)
     readers = [
@@ -176,9 +184,11 @@ def laws_of_versions(
         firsts = [of(0) for of in choices]
         if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
-        begun = paths.stacked([exact.initial(agents, dim, positions)] * len(readers))
+        initial_moments = paths.stacked([exact.initial(agents, dim, positions)] * len(readers))
         # All iterations are alike, so that powers lead over any number of them.
-        return paths.Path(choices[0], begun, agents, dim, mix, (0, 1), SecondMoments(firsts))
+        return paths.Path(
+            choices[0], initial_moments, agents, dim, mix, (0, 1), SecondMoments(firsts)
+        )
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [with_errors(update, errors[1]) for update in updates]
@@ -194,14 +204,17 @@ def laws_of_updates(
     mix: np.ndarray | None = None,
     turn: paths.Turn | None = None,
 ) -> paths.Path:
-    """Return the laws of versions by their updates; averaged over what arrives, if not all does.
+    """Return the laws of versions along the iterations, given their affine updates.
 
-    turn: when steps repeat; None: it is found. ``NoLaw`` where what arrives is not drawn anew in
-    each iteration, depends on what is sent, or is too large.
+    On a network where vectors may be lost they are averaged over the losses.
+
+    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. turn:
+    when steps repeat; None: it is determined here. Raises ``NoLaw`` where arrivals are not drawn
+    anew in each iteration, depend on the vectors, or are too many.
     """
     if network.is_lossless:
-        given = paths.versions_of(updates), paths.stacked(starts), network.agents, dim, mix
-        return paths.Determined(*given, turn or paths.turn_of(updates[0]))
+        args = paths.versions_of(updates), paths.stacked(starts), network.agents, dim, mix
+        return paths.Determined(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(
@@ -221,13 +234,14 @@ def laws_of_updates(
 
 
 def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
-    """Return what a step must contract; ``NoLaw`` where it is not known.
+    """Return the affine update whose contraction decides whether the mean settles.
 
-    The update of a turn, conserved quantities apart; of choices that of the mean.
+    It is the composition over one period, without conserved quantities; where steps are chosen at
+    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
     """
     reader = StepReader(sampler, problem, network)
     if not reader.chooses:
-        return _of_turn(reader.update())[0]
+        return _compose_turn(reader.update())[0]
     drawn = reader.choices()(1)  # the first iteration may be another: references are taken
     return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
 
@@ -235,11 +249,15 @@ def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
 def step_of_turn(
     sampler: Any, problem: Any, network: Network
 ) -> tuple[exact.Affine, np.ndarray, int]:
-    """Return the update of a turn as ``restrict`` does, the basis, and the turn's iterations."""
-    return _of_turn(update_of(sampler, problem, network))
+    """Return the update of one period without conserved quantities, its basis, and the period.
+
+    Update and basis are as ``restrict`` returns them; the period is a number of iterations.
+    """
+    return _compose_turn(update_of(sampler, problem, network))
 
 
-def _of_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
+def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
+    """Return what ``step_of_turn`` does, from the update of each iteration."""
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
@@ -247,24 +265,30 @@ def _of_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
 
 
 def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
-    """Return an update with the noise of errors of one covariance everywhere."""
+    """Return an update whose noise includes gradient errors of constant covariance.
+
+    errors: covariance of each agent's errors, (agents, dim, dim).
+    """
     spread = exact.block_diagonal(errors)
 
     @lru_cache(maxsize=8)
     def noisy(step: exact.Affine) -> exact.Affine:
+        """Return an update with G E[xi xi^T] G^T added to its noise."""
         gain = step.gradient_gain
         return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
 
     return replace(update, at=lambda k: noisy(update.at(k)))
 
 
-def _stated(positions: Moments | None) -> Moments:
+def _require_moments(positions: Moments | None) -> Moments:
+    """Return moments of the initial positions; raise ``NoLaw`` if they are None."""
     if positions is None:
         raise NoLaw("of this start only draws are known, not its moments; take another initial")
     return positions
 
 
 def _refuse_large(problem: Any, most: float) -> None:
+    """Raise ``NoLaw`` if a problem has more than ``most`` entries agents * dim."""
     if problem.agents * problem.dim > most:
         raise NoLaw(
             f"{problem.agents} agents of dimension {problem.dim} exceed the {most} entries that "

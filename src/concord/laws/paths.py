@@ -1,13 +1,13 @@
-r"""The engine of laws: exact moments of versions of a sampler along the iterations.
+r"""Exact moments of versions of a sampler along the iterations.
 
-Versions are settings, or data sets, and stand on the first axis. A step makes the moments of an
-iteration of those before: an ``Affine`` update, ``Noisy`` where there are mini-batches, a
-``Move`` averaged over what arrives. Where steps repeat after a turn of p iterations, powers of the
-composition of p steps lead over many of them (``exact.Powers``), and so do those of the second
-moments of choices (``laws.switching``).
+Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
+one iteration to those of the next: it is an ``Affine`` update, ``Noisy`` with mini-batches, or a
+``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
+iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
+do those of the second moments of choices (``laws.switching``).
 
 The time average over the iterations (h, k] is one more block of the state, the running sum
-:math:`z' = z + R s'` of what is read, R s: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
+:math:`z' = z + R s'` of readings R s of the state: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
 \end{pmatrix}`, so that its law is exact, too.
 """
 
@@ -37,17 +37,17 @@ GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Path:
-    """The laws of versions of a sampler along the iterations.
+    """The moments of versions of a sampler along the iterations.
 
-    step_at: the step of iteration k -> k + 1, whose ``of`` takes and returns mean and covariance of
-    the state, (versions, T) and (versions, T, T).
-    start: these at iteration 0.
-    agents, dim: number of agents and of entries of each, which come first in the state.
-    mix: makes the answers, which stand for the agents' positions, of these, (agents, agents); none:
-    they stand for themselves.
-    turn: when steps repeat; none: it is not known.
-    powers: those of a turn, whose ``after`` leads over so many; none: all go step by step.
-    leap: the least number of iterations that powers are taken for.
+    step_at: function that returns the step of iteration k -> k + 1, whose ``of`` maps mean and
+    covariance of the state, (versions, T) and (versions, T, T), to those after it.
+    start: mean and covariance of the state at iteration 0.
+    agents, dim: number of agents and of entries of each; positions come first in the state.
+    mix: matrix (agents, agents) by which answers are computed from positions; None: the answers are
+    the positions.
+    turn: when steps repeat; None: unknown.
+    powers: powers of a turn's composition, with a method ``after``; None: go step by step.
+    leap: the least number of iterations over which powers are used.
     """
 
     def __init__(
@@ -64,76 +64,84 @@ class Path:
         self._step_at, self._start, self._mix = step_at, start, mix
         self._agents, self._dim = agents, dim
         self._turn, self._leap = turn, leap
-        self._kept: dict[int, Any] = {}
-        self._settled: list[Moments] = []  # where the first turn begins
+        self._step_cache: dict[int, Any] = {}
+        self._turn_starts: list[Moments] = []  # where the first turn begins
         self._powers = powers
 
     def reading(self, mix: np.ndarray | None) -> Self:
-        """Return the same laws with other answers, (agents, agents), sharing what is computed."""
+        """Return the same laws with answers computed by another matrix ``mix``.
+
+        mix: (agents, agents). The two share what they have computed.
+        """
         if self._turn is not None:
-            self._raised()
+            self._turn_powers()
         other = copy(self)
         other._mix = mix
         return other
 
     def repeating(self) -> Self:
-        """Return the laws of what repeats alone, as if it did so from the first iteration on."""
+        """Return the laws of the repeating steps alone, as if they began at iteration 0."""
         begin, period = self._turn or (0, 1)
         if not begin:
             return self
         other = copy(self)
         other._step_at, other._turn = lambda k: self._step(begin + k), (0, period)
-        other._kept, other._settled = {}, []
+        other._step_cache, other._turn_starts = {}, []
         return other
 
     def at(self, iterations: Sequence[int]) -> Seen:
-        """Return the laws at increasing iterations, first axes (iterations, versions).
+        """Return the laws of the answers at increasing iterations, (iterations, versions, ...).
 
-        ``inf`` or ``nan`` from where moments leave the finite range (no warning).
+        Moments that leave the finite range are ``inf`` or ``nan`` from there on, without a warning.
         """
-        found, k, moments = [], 0, self._start
+        results, k, moments = [], 0, self._start
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
                 moments = self._go(moments, k, due, done)
-                found.append(self._seen(moments))
+                results.append(self._seen(moments))
                 k = due
-        if not found:
+        if not results:
             return self.at([0]).only(slice(0, 0))
-        return Seen(*(np.stack(parts) for parts in zip(*found, strict=True)))
+        return Seen(*(np.stack(parts) for parts in zip(*results, strict=True)))
 
     def law(self, iterations: Sequence[int]) -> Law:
-        """Return the law of the first version at iterations in any order, each once."""
-        wanted = sorted(set(iterations))
-        return Law(np.array(wanted, dtype=int), *self.at(wanted).only(np.s_[:, 0]))
+        """Return the law of the first version at the given iterations, sorted, each once."""
+        recorded = sorted(set(iterations))
+        return Law(np.array(recorded, dtype=int), *self.at(recorded).only(np.s_[:, 0]))
 
     def averaged(self, iterations: int) -> Seen | None:
-        """Return the laws of the time average of one run, its first half left out.
+        """Return the laws of the time average of a run over its second half, (versions, ...).
 
-        None where the sum is not followed.
+        iterations: the run's length. None where the moments of a sum are not computed.
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
-            found = self._sum(self._go(self._start, 0, first), first, iterations)
-            if found is None:
+            results = self._sum_moments(self._go(self._start, 0, first), first, iterations)
+            if results is None:
                 return None
             count = iterations - first
-            return self._split(found[0] / count, found[1] / count**2)
+            return self._split(results[0] / count, results[1] / count**2)
 
     def limit(self) -> Seen | None:
-        """Return the laws of the limit, (versions, ...); None where no powers lead to it."""
-        return None if self._turn is None or self._raised() is None else self.at([FOREVER]).only(0)
+        """Return the laws in the limit, (versions, ...); None where no powers lead to it."""
+        return (
+            None
+            if self._turn is None or self._turn_powers() is None
+            else self.at([FOREVER]).only(0)
+        )
 
     def _step(self, k: int) -> Any:
+        """Return the step of iteration k, cached where steps repeat."""
         if self._turn is None or k < self._turn[0]:
             return self._step_at(k)
         begin, period = self._turn
         k = begin + (k - begin) % period
-        if k not in self._kept:
-            self._kept[k] = self._step_at(k)
-        return self._kept[k]
+        if k not in self._step_cache:
+            self._step_cache[k] = self._step_at(k)
+        return self._step_cache[k]
 
-    def _raised(self) -> Any:
-        """Return the powers of a turn; None where there are none."""
+    def _turn_powers(self) -> Any:
+        """Return the powers of a turn's composition; None where there are none."""
         return self._powers
 
     def _go(
@@ -143,16 +151,19 @@ class Path:
         end: int,
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
-        """Return the state's moments at iteration ``end`` from those at ``first``."""
+        """Return the state's moments at iteration ``end``, given those at ``first``.
+
+        done: called with each number of iterations computed, for a progress bar.
+        """
         begin, period = self._turn or (end, 1)
         from_start = self._turn is not None and moments is self._start
-        if from_start and self._settled and first < begin <= end:
-            moments, first = self._settled[0], begin
+        if from_start and self._turn_starts and first < begin <= end:
+            moments, first = self._turn_starts[0], begin
         while first < end:
             count, powers = 1, None
             ready = first >= begin and end - first >= max(self._leap, period)
             if ready and (first - begin) % period == 0:
-                powers = self._raised()
+                powers = self._turn_powers()
             if powers is not None:
                 turns = (end - first) // period
                 moments, count = powers.after(turns, *moments), turns * period
@@ -160,40 +171,43 @@ class Path:
                 moments = self._step(first).of(*moments)
             first += count
             done(count)
-            if from_start and first == begin and not self._settled:
-                self._settled.append(moments)
+            if from_start and first == begin and not self._turn_starts:
+                self._turn_starts.append(moments)
         return moments
 
-    def _sum(self, moments: Moments, first: int, end: int) -> Moments | None:
-        """Return the moments of the sum of the answers in iterations (first, end]."""
+    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
+        """Return the moments of the sum of the answers over iterations (first, end].
+
+        moments: of the state at ``first``. None where they are not computed.
+        """
         return None
 
     def _seen(self, moments: Moments) -> Seen:
-        """Return the laws of the answers from the state's moments."""
+        """Return the laws of the answers, given the state's moments."""
         if self._mix is None:
             return self._split(*moments)
         read = self._read(moments)
         return self._split(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
 
     def _split(self, mean: np.ndarray, cov: np.ndarray) -> Seen:
-        """Return the agents' laws from the moments of all of them, which come first."""
+        """Return the agents' laws, given moments whose first agents * dim entries are theirs."""
         return exact.marginals(mean, cov, self._agents, self._dim)
 
     def _read(self, moments: Moments) -> np.ndarray:
-        """Return R, (agents * dim, T): the answers of a state."""
+        """Return the matrix R, (agents * dim, T), that maps a state to the answers."""
         size = self._agents * self._dim
         answers = np.eye(size) if self._mix is None else np.kron(self._mix, np.eye(self._dim))
         return answers @ np.eye(size, moments[0].shape[-1])
 
 
 class Determined(Path):
-    """The laws of affine updates in which nothing is drawn but noise: steps are ``Affine``."""
+    """The laws of affine updates without random choices: steps are ``Affine``."""
 
     def limit(self) -> Seen | None:
-        """Return the laws of the limit, (versions, ...), in which a step keeps what it conserves.
+        """Return the laws in the limit, (versions, ...), with conserved quantities kept.
 
-        By ``exact.limit``: powers of the update would move by rounding what it conserves. They are
-        no numbers where a version does not settle.
+        Computed by ``exact.limit``, since powers of the update would move conserved quantities by
+        rounding. They are nan where a version does not settle, and None where steps do not repeat.
         """
         if self._turn is None:
             return None
@@ -210,30 +224,33 @@ class Determined(Path):
                 moments = self._step(k).of(*moments)
             return self._seen(moments)
 
-    def _raised(self) -> Powers:
+    def _turn_powers(self) -> Powers:
+        """Return the powers of a turn's composition, computed at the first call."""
         self._powers = self._powers or Powers(self._cycle())
         return self._powers
 
     def _cycle(self) -> Affine:
-        """Return the composition of the steps of a turn."""
+        """Return the composition of the steps of one turn."""
         begin, period = self._turn or (0, 1)
         return exact.compose(*map(self._step, range(begin, begin + period)))
 
-    def _sum(self, moments: Moments, first: int, end: int) -> Moments:
+    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
+        """Return the moments of the sum of the answers over iterations (first, end]."""
         read, (mean, cov) = self._read(moments), moments
         stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
-        given = wide, self._agents, self._dim, None, self._turn
-        summing = Determined(lambda k: self._step(k).summing(read), *given)
+        args = wide, self._agents, self._dim, None, self._turn
+        summing = Determined(lambda k: self._step(k).summing(read), *args)
         mean, cov = summing._go(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
 
 class Lossy(Path):
-    """Moments averaged over what arrives: steps are moves."""
+    """The moments of versions on a network with losses, averaged over these: steps are ``Move``."""
 
-    def _sum(self, moments: Moments, first: int, end: int) -> Moments:
+    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
+        """Return the moments of the sum of the answers over iterations (first, end]."""
         (mean, cov), read = moments, self._read(moments)
         across = np.zeros((*mean.shape[:-1], len(read), mean.shape[-1]))  # Cov(sum, state)
         total = np.zeros((*mean.shape[:-1], len(read)))
@@ -252,11 +269,13 @@ class Lossy(Path):
 
 
 class Noisy(NamedTuple):
-    """The step of one version with mini-batches.
+    """The step of one version with mini-batch gradients.
 
-    Their errors xi have mean zero given the state, so they are uncorrelated with it and add G E[xi
-    xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer Gaussian,
-    and the W2 formula of its moments is a lower bound. Agents draw independently.
+    Errors xi of the gradients have mean zero given the state, so they are uncorrelated with it and
+    add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
+    Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
+
+    affine: the update. errors: E[xi xi^T] as a function of the agents' moments.
     """
 
     affine: Affine
@@ -265,7 +284,7 @@ class Noisy(NamedTuple):
     dim: int
 
     def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the moments after the step."""
+        """Return the state's moments after the step, (1, T) and (1, T, T)."""
         gain = self.affine.gradient_gain
         if gain is None:
             raise ValueError("noisy gradients need an update with a gradient gain")
@@ -283,16 +302,21 @@ def single(
     gradient_noise: GradientNoise | None = None,
     last: int = 0,
 ) -> Path:
-    """Return the law of one version, from the moments (S,) and (S, S) of its start.
+    """Return the law of one version along the iterations.
 
-    With full gradients and a Gaussian start the law is Gaussian and this is all of it; ``Noisy``
-    says what it is with mini-batches. Powers are taken over ``LEAP`` iterations or more in which
-    the update is one and the same object until iteration ``last``: the result is that of the
-    recursion but for rounding, some 1e-16 times their number.
+    start: moments (S,) and (S, S) of the state at iteration 0. gradient_noise: covariance of
+    mini-batch errors; None: full gradients. last: the last iteration needed.
+
+    With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
+    ``Noisy`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
+    more in which the update is one and the same object until iteration ``last``: the result is that
+    of the recursion but for rounding, some 1e-16 times their number.
     """
-    begun = start[0][None].astype(float), start[1][None].astype(float)
+    initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
-        return Path(lambda k: Noisy(update.at(k), gradient_noise, agents, dim), begun, agents, dim)
+        return Path(
+            lambda k: Noisy(update.at(k), gradient_noise, agents, dim), initial, agents, dim
+        )
     turn = None
     if last >= LEAP:
         begin, end = last, update.at(last - 1)
@@ -301,7 +325,7 @@ def single(
                 begin -= 1
                 done()
         turn = begin, 1
-    return Determined(versions_of([update]), begun, agents, dim, turn=turn, leap=LEAP)
+    return Determined(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 
 def lossy(
@@ -313,29 +337,35 @@ def lossy(
     mix: np.ndarray | None = None,
     turn: Turn | None = None,
 ) -> Lossy:
-    """Return the moments of versions over what arrives, whose updates state their ``arrivals``.
+    """Return the moments of versions on a network with losses, averaged over these.
 
-    ``turn``, of ``turn_of_losses``, spares making the same steps again.
+    updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
+    ``turn_of_losses`` returns it; repeated steps are then computed once.
     """
     size = len(starts[0][0])
-    found = [moves(update, losses, size, agents, dim) for update in updates]
+    results = [moves(update, losses, size, agents, dim) for update in updates]
     wide = [
         (place @ mean + shift, place @ cov @ place.T)
-        for (mean, cov), (_, place, shift) in zip(starts, found, strict=True)
+        for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
     ]
 
     def step_at(k: int) -> Move:
-        return Move.stacked([at(k) for at, *_ in found])
+        """Return the stacked moves of iteration k."""
+        return Move.stacked([at(k) for at, *_ in results])
 
     return Lossy(step_at, stacked(wide), agents, dim, mix, turn)
 
 
 def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
-    """Return the updates of versions as one, by iterations; the same while they are the same."""
+    """Return a function of the iteration that stacks the updates of versions into one.
+
+    It returns the same object while no version's update changes.
+    """
     parts: list[Affine] = []
     whole: list[Affine] = []
 
     def at(k: int) -> Affine:
+        """Return the stacked update of iteration k."""
         now = [update.at(k) for update in updates]
         if not whole or any(map(is_not, now, parts)):
             parts[:], whole[:] = now, [Affine.stacked(now)]
@@ -345,18 +375,20 @@ def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
 
 
 def stacked(starts: Sequence[Moments]) -> Moments:
-    """Return moments of versions in one array each."""
+    """Stack the moments of versions into arrays (versions, ...) of means and covariances."""
     means, covs = zip(*starts, strict=True)
     return np.stack(means), np.stack(covs)
 
 
 def turn_of(update: Update) -> Turn | None:
-    """Return when an update repeats; None: it does not.
+    """Return from which iteration on an update repeats, and after how many iterations.
 
-    Weights that settle, as those of push-sum do, repeat once they have settled but for rounding.
+    None if it does not. Weights that settle, as those of push-sum do, repeat once they have settled
+    but for rounding.
     """
 
     def same(a: Affine, b: Affine) -> bool:
+        """Return whether two updates are equal but for rounding."""
         return a is b or all(
             _close(getattr(a, name), getattr(b, name)) for name in ("matrix", "offset", "noise")
         )
@@ -368,13 +400,19 @@ def turn_of(update: Update) -> Turn | None:
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether finite numbers are the same but for rounding; ``np.allclose`` takes far longer."""
+    """Return whether two arrays are equal but for rounding; False where one is not finite.
+
+    ``np.allclose`` takes far longer.
+    """
     with np.errstate(invalid="ignore"):
         return bool((np.abs(a - b) < 1e-15 + 1e-12 * np.abs(b)).all())
 
 
 def turn_of_losses(update: Update, losses: Losses) -> Turn | None:
-    """Return when both update and chances repeat, if from the first iteration on."""
+    """Return the turn in which both the update and the probabilities of losses repeat.
+
+    None if they do not repeat from the first iteration on.
+    """
     own, drawn = turn_of(update), _period(lambda k: losses.chances(k)[0], np.array_equal)
     return None if own is None or own[0] or drawn is None else (0, math.lcm(drawn, own[1]))
 
@@ -382,7 +420,11 @@ def turn_of_losses(update: Update, losses: Losses) -> Turn | None:
 def _period(
     at: Callable[[int], Any], same: Callable[[Any, Any], bool], begin: int = 0
 ) -> int | None:
-    """Return after how many iterations something is the same again, from ``begin`` on."""
+    """Return the least period of a function of the iteration, from ``begin`` on.
+
+    at: the function. same: whether two of its values are equal. None if there is no period up to
+    ``LONGEST_TURN``.
+    """
     first = at(begin)
     for period in range(1, LONGEST_TURN + 1):
         if not same(first, at(begin + period)):

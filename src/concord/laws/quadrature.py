@@ -24,10 +24,10 @@ COARSE = 300
 
 @dataclass(frozen=True, repr=False)
 class Grid(WithMoments):
-    """A density on the cells of a grid.
+    """A density on the cells of a grid in two dimensions.
 
-    edges: cell edges along each axis, shapes (m + 1,) and (n + 1,), evenly spaced. density:
-    normalized density at the cells' centers, shape (m, n).
+    edges: cell edges along each axis, shapes (m + 1,) and (n + 1,), evenly spaced.
+    density: normalized density at the cells' centers, shape (m, n).
     """
 
     edges: tuple[np.ndarray, np.ndarray]
@@ -36,39 +36,40 @@ class Grid(WithMoments):
 
     @property
     def steps(self) -> tuple[float, float]:
-        """Width and height of a cell."""
+        """The width and height of a cell."""
         first, second = (float(edge[1] - edge[0]) for edge in self.edges)
         return first, second
 
     @property
     def centers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centers of the cells along each axis."""
+        """The centers of the cells along each axis, (m,) and (n,)."""
         first, second = (0.5 * (edge[1:] + edge[:-1]) for edge in self.edges)
         return first, second
 
     @cached_property
     def mass(self) -> np.ndarray:
-        """Probability of each cell, shape (m, n)."""
+        """The probability of each cell, shape (m, n)."""
         first, second = self.steps
         return self.density * (first * second)
 
     def cdf(self, axis: int) -> np.ndarray:
-        """Distribution function of one parameter at the edges of its axis."""
+        """Return the distribution function of one parameter at the cell edges of its axis."""
         return self._cdfs[axis]
 
     @cached_property
     def _cdfs(self) -> list[np.ndarray]:
+        """The distribution functions of both parameters at the cell edges."""
         sums = [self.mass.sum(axis=1 - axis) for axis in range(2)]
         totals = [np.concatenate([[0.0], np.cumsum(each)]) for each in sums]
         return [total / total[-1] for total in totals]
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Quantiles of both parameters at these levels, (levels, 2)."""
+        """Return quantiles of both parameters, (levels, 2), at levels from 0 to 1."""
         both = [np.interp(levels, self.cdf(axis), self.edges[axis]) for axis in range(2)]
         return np.stack(both, axis=1)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (2,) and covariance (2, 2)."""
+        """Return mean (2,) and covariance (2, 2)."""
         mass = self.mass
         points = np.stack(np.meshgrid(*self.centers, indexing="ij"), axis=-1)
         mean = np.einsum("mn,mnd->d", mass, points)
@@ -77,14 +78,16 @@ class Grid(WithMoments):
 
     @cached_property
     def _cumulative(self) -> np.ndarray:
+        """The cumulative probabilities of the cells in row-major order."""
         return np.cumsum(self.mass.ravel())
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
+        """Return mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
         return self._monomials
 
     @cached_property
     def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean and variance of x_1, x_2, x_1^2, x_2^2, computed once."""
         marginals = [self.mass.sum(axis=1 - axis) for axis in range(2)]
         powers = np.array(
             [
@@ -98,8 +101,8 @@ class Grid(WithMoments):
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``count`` independent draws, shape (count, 2).
 
-        A cell by its probability, then a point of it uniformly: no draw is further than a cell
-        from one of the density itself.
+        A cell is drawn by its probability, then a point of it uniformly: no draw is further than a
+        cell from one of the density itself.
         """
         cumulative = self._cumulative
         u = rng.random(count) * cumulative[-1]
@@ -127,12 +130,12 @@ class Grid(WithMoments):
 def from_log_density(
     log_density: LogDensity, box: tuple[tuple[float, float], tuple[float, float]], cells: int
 ) -> Grid:
-    """Return the grid of a density given up to a constant.
+    """Compute the grid of a density in two dimensions that is given up to a constant.
 
     log_density: maps arrays of first and second parameters, which broadcast, to log densities.
     box: ends of each axis of a box that surely holds the mass; the grid covers the part of it where
     the density is not negligible.
-    cells: cells along each axis.
+    cells: number of cells along each axis.
     """
     for _ in range(2):
         box = _shrink(log_density, box)
@@ -147,7 +150,7 @@ def from_log_density(
 def _shrink(
     log_density: LogDensity, box: tuple[tuple[float, float], tuple[float, float]]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the part of the box where the density is not negligible, and a cell around it."""
+    """Return the part of a box where a density is not negligible, with a margin of one cell."""
     axes = [np.linspace(low, high, COARSE) for low, high in box]
     log = log_density(axes[0][:, None], axes[1][None, :])
     inside = log > log.max() - DROP

@@ -1,11 +1,12 @@
-r"""Laws read off a sampler's step: one call of it, whose chains are unit vectors.
+r"""Exact laws, by reading a sampler's step as matrices: it is called with unit vectors as chains.
 
 On quadratic problems most samplers' steps are affine in the state s, in normal numbers w, in errors
-:math:`\xi` of mini-batch gradients, and in what is heard beyond what was sent. A step is called
-once on as many chains as these have entries, each with one of them at one and the others at zero,
-and once on a few chains of random numbers of all sizes, which tell whether it is affine: as far as
-they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose outcomes are
-enumerated. Where the random chains move otherwise in another iteration, its step is read anew.
+:math:`\xi` of mini-batch gradients, and in the differences of received and sent vectors. A step is
+called once on as many chains as these have entries, each with one of them at one and the others at
+zero, and once on a few chains of random numbers of all sizes, which tell whether it is affine: as
+far as they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose
+outcomes are enumerated. Where the random chains move otherwise in another iteration, its step is
+read anew.
 
 Parts of the state that are the same for all chains, such as push-sum's weights, are followed from
 iteration to iteration.
@@ -39,14 +40,14 @@ READINGS = 8  # that are kept of one sampler
 
 
 class NoLaw(ConcordError):
-    """No exact law is known; the message says why."""
+    """An error that says why a sampler has no exact law on a problem and a network."""
 
 
 class Reading(NamedTuple):
-    """A step as matrices, for each outcome of what it chooses.
+    """A step as affine maps, one for each outcome of its random choices.
 
-    probability: of each outcome, (outcomes,). updates: one per outcome. arrivals: None where
-    everything arrives.
+    probability: of each outcome, (outcomes,). updates: the map of each outcome. arrivals: effect of
+    losses; None where every vector arrives.
     """
 
     probability: np.ndarray
@@ -55,10 +56,10 @@ class Reading(NamedTuple):
 
 
 class StepReader:
-    """Reads the steps of a sampler on a quadratic problem and a network, when they are needed.
+    """A reader of a sampler's steps as matrices, on a quadratic problem and a network.
 
-    batches: of the gradients, whose errors are read as well; None: they are full ones.
-    ``NoLaw`` where the sampler is not affine.
+    Steps are read when they are first asked for. batches: options of mini-batches, whose errors are
+    read as well; None: full gradients. Raises ``NoLaw`` where a step is not affine.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class StepReader:
 
     @cached_property
     def start(self) -> Start:
-        """How the state starts from the positions."""
+        """The affine map from the initial positions to the state."""
         with np.errstate(all="ignore"):
             try:
                 return self._read_start()
@@ -100,7 +101,10 @@ class StepReader:
                 raise self._refuse(str(why)) from None
 
     def at(self, k: int) -> Reading:
-        """Return the step of iteration k; the same object while it does the same."""
+        """Return the step of iteration k as matrices.
+
+        It is the same object for iterations with the same step.
+        """
         if self._steady and self._readings:
             return self._readings[0][1]
         with np.errstate(all="ignore"):
@@ -116,11 +120,15 @@ class StepReader:
         return reading
 
     def update(self) -> Update:
-        """Return the law of a sampler that draws nothing but noise; else ``NoLaw``."""
+        """Return the sampler's affine update as a function of the iteration.
+
+        Raises ``NoLaw`` if it makes random choices.
+        """
         if self.chooses:
             raise self._refuse("it draws more than noise")
 
         def arrivals(k: int) -> Arrivals:
+            """Return the effect of losses in iteration k."""
             reading = self.at(k).arrivals
             assert reading is not None
             return reading
@@ -129,10 +137,14 @@ class StepReader:
         return Update(lambda k: self.at(k).updates[0], self.start, None if lossless else arrivals)
 
     def choices(self) -> Callable[[int], Choices]:
-        """Return what each iteration chooses from; the same object while it is the same."""
+        """Return a function from the iteration to the updates among which its step chooses.
+
+        It returns the same object for iterations with the same step.
+        """
         last: list[tuple[Reading, Choices]] = []
 
         def at(k: int) -> Choices:
+            """Return the updates among which iteration k chooses."""
             reading = self.at(k)
             if not last or last[0][0] is not reading:
                 parts = (
@@ -145,43 +157,57 @@ class StepReader:
         return at
 
     def _refuse(self, why: str) -> NoLaw:
+        """Return the error that the sampler has no exact law, and why."""
         name = getattr(self._sampler, "name", "") or type(self._sampler).__name__
         return NoLaw(f"sampler {name} has no exact law here: {why}; sample it instead")
 
-    def _begin(self, script: Script) -> Any:
-        """Return the state at the script's positions."""
+    def _initialize(self, script: Script) -> Any:
+        """Initialize the sampler at the script's positions; return its state."""
         x = script.take("state", self._size).reshape(-1, self._problem.agents, self._problem.dim)
-        self._started = self.network.listen(script, x)
-        state = self._sampler.init(x, self._counted(script, None), self._started, script)
-        self._lanes = len(self._started.vectors())
+        self._running_network = self.network.listen(script, x)
+        state = self._sampler.init(
+            x, self._scripted_problem(script, None), self._running_network, script
+        )
+        self._lanes = len(self._running_network.vectors())
         return state
 
     def _advance(self, state: Any, k: int, script: Script) -> Any:
-        """Return the state after iteration k."""
+        """Call the sampler's step of iteration k on a state; return the next state.
+
+        script: the source of random numbers, gradient errors and received vectors.
+        """
         state = state._replace(**self._empty)
-        self._started = network = self.network.listen(script, state.x, self._lanes)
+        self._running_network = network = self.network.listen(script, state.x, self._lanes)
         network.begin(k)
         network.hear()
-        state = self._sampler.step(state, k, self._counted(script, state.x), network, script)
+        state = self._sampler.step(
+            state, k, self._scripted_problem(script, state.x), network, script
+        )
         network.check_sent()
         return state
 
-    def _counted(self, script: Script, x: np.ndarray | None) -> CountedProblem:
-        """Return the problem, whose gradients at positions x have errors if they are to be read."""
+    def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
+        """Return the problem that a step sees, whose gradients have scripted mini-batch errors.
+
+        x: the positions at which gradients must be taken. Without mini-batches they have no errors.
+        """
         if self._batches is None:
             return CountedProblem(self._problem, script.chains)
         return CountedProblem(ErringProblem(self._problem, self._batches, script, x), script.chains)
 
     def _learn_fields(self) -> None:
-        """Tell fields that differ by chains, blocks of the state, from those that do not."""
-        script, few = Script(len(SIZES)), self._begin(Script(2))
-        state = self._begin(script)
+        """Find which fields of the state differ between chains, and which do not.
+
+        The former are blocks of the linear state; the latter are followed from step to step.
+        """
+        script, few = Script(len(SIZES)), self._initialize(Script(2))
+        state = self._initialize(script)
         self._of_chains = {
             name
             for name, part in state._asdict().items()
             if part.shape[:1] == (script.chains,) and getattr(few, name).shape[:1] == (2,)
         } - {*self._empty}
-        self._make = type(state)
+        self._state_type = type(state)
         varying, shape = {"x"}, (script.chains, self._problem.agents, self._problem.dim)
         begun = state
         for k in range(3):
@@ -197,11 +223,11 @@ class StepReader:
                 raise Unreadable(f"{name} of its state is no vector of each agent")
         self._blocks = [name for name in state._fields if name in varying]
         fixed = {name: getattr(begun, name) for name in state._fields if name not in varying}
-        self._history = [self._take_one(fixed)]
+        self._history = [self._one_chain(fixed)]
         self._settled = not self._history[0]
 
-    def _take_one(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return fields that are the same for all chains, of one chain."""
+    def _one_chain(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return one chain's values of fields that are the same in all chains."""
         one = {}
         for name, part in fields.items():
             if name in self._of_chains:
@@ -213,12 +239,15 @@ class StepReader:
         return one
 
     def _pack(self, state: Any, script: Script) -> np.ndarray:
-        """Return the blocks of a state and what was sent, (chains, ...)."""
+        """Return the state's blocks and the sent vectors side by side, (chains, entries)."""
         parts = [getattr(state, name).reshape(script.chains, -1) for name in self._blocks]
-        return np.concatenate([*parts, *self._started.vectors()], axis=1)
+        return np.concatenate([*parts, *self._running_network.vectors()], axis=1)
 
     def _step(self, k: int, script: Script) -> np.ndarray:
-        """Return blocks and vectors that are sent after iteration k from the script's state."""
+        """Return blocks and sent vectors after iteration k, from the script's state before it.
+
+        The result has shape (chains, entries), as of ``_pack``.
+        """
         blocks = script.take("state", self._size * len(self._blocks)).reshape(
             script.chains, len(self._blocks), self._problem.agents, self._problem.dim
         )
@@ -229,13 +258,13 @@ class StepReader:
             for name, part in self._fixed_at(k).items()
         }
         varying = dict(zip(self._blocks, blocks.swapaxes(0, 1), strict=True))
-        state = self._advance(self._make(**varying, **fixed, **self._empty), k, script)
+        state = self._advance(self._state_type(**varying, **fixed, **self._empty), k, script)
         after = {name: getattr(state, name) for name in fixed}
-        script.after = self._take_one(after)
+        script.after = self._one_chain(after)
         return self._pack(state, script)
 
     def _fixed_at(self, k: int) -> dict[str, np.ndarray]:
-        """Return the fields that are the same for all chains before iteration k."""
+        """Return the fields that are the same in all chains, as before iteration k."""
         while len(self._history) <= k and not self._settled:
             last = len(self._history) - 1
             after = self._probe(last).after
@@ -246,14 +275,17 @@ class StepReader:
         return self._history[min(k, len(self._history) - 1)]
 
     def _probe(self, k: int) -> Script:
-        """Return the script of a few random chains after iteration k."""
+        """Run iteration k on a few random chains; return their script with its results."""
         script = Script(len(SIZES))
         script.results = self._step(k, script)
         return script
 
     def _read_start(self) -> Start:
+        """Read the affine map from the initial positions to the state."""
+
         def begin(script: Script) -> np.ndarray:
-            state = self._begin(script)
+            """Return the initial state's blocks and the vectors that neighbors know."""
+            state = self._initialize(script)
             return self._pack(state, script)
 
         script = Script(len(SIZES))
@@ -271,7 +303,11 @@ class StepReader:
         return Start(matrix[:size, :whole].T, offset[:whole], noise, lanes)
 
     def _read(self, k: int, probe: Script) -> Reading:
-        """Return the step of iteration k, of which random chains have told what it draws."""
+        """Read the step of iteration k as matrices.
+
+        probe: the script of random chains in that iteration, which says what random numbers it
+        draws.
+        """
         probability, matrices, offsets = _solve(
             lambda script: self._step(k, script), probe, self._shift
         )
@@ -297,10 +333,13 @@ class StepReader:
 def _solve(
     call: Callable[[Script], np.ndarray], probe: Script, shift: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the maps of what is called, of each outcome: chances, matrices (T, O), offsets (O,).
+    """Find the affine map of a function, for each outcome of its random choices.
 
-    call: returns results for a script. probe: the script of random chains for which it was called.
+    call: the function, which returns results (chains, O) for a script of T numbers per chain.
+    probe: the script of random chains for which it was called, with results.
     shift: the largest number that may have been added and subtracted.
+    Returns probabilities of outcomes, matrices (outcomes, T, O) and offsets (outcomes, O). Raises
+    ``Unreadable`` if the random chains' results contradict them.
     """
     counts = [probe.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
@@ -319,10 +358,10 @@ def _solve(
         some = outcomes[first : first + several]
         rows = np.tile(chains, (len(some), 1))
         given = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
-        found = call(Script(len(rows), given, np.repeat(some, len(chains), axis=0)))
-        found = found.reshape(len(some), len(chains), -1)
-        offsets[first : first + several] = found[:, 0]
-        matrices[first : first + several] = (found[:, 1:] - found[:, :1]) / unit
+        outputs = call(Script(len(rows), given, np.repeat(some, len(chains), axis=0)))
+        outputs = outputs.reshape(len(some), len(chains), -1)
+        offsets[first : first + several] = outputs[:, 0]
+        matrices[first : first + several] = (outputs[:, 1:] - outputs[:, :1]) / unit
     which = np.zeros(len(inputs), dtype=int)
     for number, p in zip(probe.outcomes, probe.chances, strict=True):
         which = which * len(p) + number
@@ -330,14 +369,14 @@ def _solve(
         rows, matrix, offset = which == chosen, matrices[chosen], offsets[chosen]
         own = inputs[rows]
         size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
-        apart = np.abs(own @ matrix + offset - results[rows])
-        if not (apart <= ROUNDING * size[:, None] + LEAST * added).all():
+        error = np.abs(own @ matrix + offset - results[rows])
+        if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
             raise Unreadable("its step is not affine")
     return chance, matrices, offsets
 
 
 def _close(before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether numbers have settled but for rounding."""
+    """Return whether two values of a field are equal but for rounding."""
     if np.array_equal(before, after):
         return True
     return bool((np.abs(1.0 * after - before) <= 1e-15 * np.abs(before)).all())

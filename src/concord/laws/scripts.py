@@ -1,4 +1,7 @@
-"""What a step is read with: prescribed random numbers, errors of gradients, and vectors heard."""
+"""Scripted inputs of a step that is read as matrices.
+
+They are random numbers, errors of gradients, and received vectors.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ LOST = "vectors may get lost on this network, and "
 
 
 class Unreadable(Exception):
-    """Why a step is not read."""
+    """An error that says why a sampler's step cannot be read as matrices."""
 
 
 class Script:
-    """What random chains draw and hear, in place of a generator; or what is prescribed.
+    """A stand-in for a random generator, from which a step takes all numbers it does not compute.
 
-    given: numbers by kinds, (chains, ...), and outcomes of choices, (chains, choices); None: random
-    numbers of ``SIZES``, which are kept.
-    inputs: the numbers of each kind so far. outcomes, chances: of the choices so far. after: fields
-    of the state after the step that are the same for all chains.
+    given: prescribed numbers by kinds, (chains, ...); None: random numbers of sizes ``SIZES``,
+    which are stored in ``inputs``. outcomes: prescribed outcomes of choices, (chains, choices).
+    inputs: the random numbers of each kind so far. outcomes, chances: outcomes and probabilities of
+    the choices so far. after: fields of the state after the step that are the same for all chains.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Script:
         self.begun: dict[str, int] = {}
 
     def take(self, kind: str, count: int) -> np.ndarray:
-        """Return the next numbers of a kind, (chains, count)."""
+        """Return the next ``count`` numbers of a kind, (chains, count)."""
         if self._rng is not None:
             numbers = self._sizes * self._rng.standard_normal((self.chains, count))
             self.inputs.setdefault(kind, []).append(numbers)
@@ -55,11 +58,11 @@ class Script:
         return numbers
 
     def count(self, kind: str) -> int:
-        """Return how many numbers of a kind a chain has taken."""
+        """Return how many random numbers of a kind each chain has taken so far."""
         return sum(part.shape[1] for part in self.inputs.get(kind, []))
 
     def does_as(self, other: Script) -> bool:
-        """Whether both have drawn and done the same."""
+        """Return whether another script had the same results and probabilities of choices."""
         return (
             np.array_equal(self.results, other.results)
             and len(self.chances) == len(other.chances)
@@ -69,7 +72,10 @@ class Script:
     # As a generator
 
     def standard_normal(self, size: Any = None, dtype: Any = None, out: Any = None) -> np.ndarray:
-        """Return the next normal numbers; one axis is of chains."""
+        """Return the next normal numbers.
+
+        size: their shape, of which one axis must be of chains.
+        """
         shape = (size,) if isinstance(size, int) else tuple(size or ())
         if self.chains not in shape or out is not None:
             raise Unreadable("it draws numbers that are not of each chain")
@@ -79,11 +85,11 @@ class Script:
         return np.moveaxis(numbers, 0, axis)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> np.ndarray:
-        """Return normal numbers of a mean and standard deviation."""
+        """Return the next normal numbers of a given mean and standard deviation."""
         return loc + scale * self.standard_normal(size)
 
     def choose(self, probability: np.ndarray, chains: int) -> np.ndarray:
-        """Return the outcomes of the next choice, (chains,)."""
+        """Return the outcomes of the next random choice, (chains,)."""
         place = len(self.chances)
         self.chances.append(probability)
         if self._rng is not None:
@@ -95,14 +101,17 @@ class Script:
         return outcome
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse whatever else is drawn."""
+        """Refuse any other method of a random generator."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise Unreadable(f"it draws random numbers other than normal ones ({name})")
 
 
 class ErringProblem(MiniBatches):
-    """A problem whose gradients, taken once in a step at its positions, have prescribed errors."""
+    """A problem whose gradients have prescribed mini-batch errors.
+
+    They may be taken once in a step, at its positions x, (chains, agents, dim).
+    """
 
     full_cost: Any = 1
 
@@ -116,7 +125,7 @@ class ErringProblem(MiniBatches):
             self._mean = problem.batch_mean(batches.batch_size, *how)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return gradients with errors."""
+        """Return the mean mini-batch gradients at x plus scripted errors."""
         if self._x is None or not np.array_equal(x, self._x):
             raise Unreadable("it takes mini-batches elsewhere than at the positions")
         if self._script.count("errors") or "errors" in self._script.begun:
@@ -126,16 +135,19 @@ class ErringProblem(MiniBatches):
         return gradient + self._script.take("errors", shift.size).reshape(x.shape)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Refuse mini-batches of few agents."""
+        """Refuse mini-batches of some agents, which have no scripted errors."""
         raise Unreadable("it takes mini-batches of few agents")
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Refuse differences of mini-batches."""
+        """Refuse differences of mini-batches, which have no scripted errors."""
         raise Unreadable("it takes differences of mini-batches")
 
 
 class ScriptedNetwork(Network):
-    """A network on which what is heard is prescribed; nothing happens where everything arrives."""
+    """A network on which the received vectors are prescribed by a script.
+
+    It does nothing else than the given network if every vector arrives on that.
+    """
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
@@ -145,16 +157,19 @@ class ScriptedNetwork(Network):
 
     @property
     def is_lossless(self) -> bool:
-        """Whether every vector arrives at once, as it is."""
+        """Whether every vector arrives at once, unchanged."""
         return self.lossless
 
     @property
     def lanes(self) -> list[_Lane]:
-        """The lanes that are open."""
+        """The open lanes, one for each vector that agents send in a step."""
         return cast("list[_Lane]", self._lanes)
 
     def listen(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
-        """Return the network ready for positions x on which so many lanes are open."""
+        """Return the network at the start of a step at positions x.
+
+        script: prescribes received vectors. lanes: number of lanes to open.
+        """
         self.script = script
         started = self.start(x)
         for _ in range(lanes - 1):
@@ -162,7 +177,7 @@ class ScriptedNetwork(Network):
         return started
 
     def hear(self) -> None:
-        """Prescribe what is heard in a step."""
+        """Take the received vectors of a step from the script."""
         if self.lossless:
             return
         assert self.script is not None
@@ -174,27 +189,33 @@ class ScriptedNetwork(Network):
             first.heard = first.spread(first.first, self.script.take("late", count))
 
     def check_sent(self) -> None:
-        """Refuse a step that has not sent what it sends in others."""
+        """Refuse a step that does not send a vector on every open lane."""
         if not all(lane.sent for lane in self.lanes):
             raise Unreadable(LOST + "it does not send in every iteration")
 
     def open_lane(self, first: np.ndarray) -> int:
-        """Open a lane on which what is heard is prescribed."""
+        """Open another lane with prescribed received vectors; return its number.
+
+        first: the vectors that neighbors know at first, (chains, agents, dim).
+        """
         if self.lossless:
             return 0
         self.lanes.append(_Lane(self.graph, first))
         return len(self._lanes) - 1
 
     def vectors(self) -> list[np.ndarray]:
-        """Return what was sent on each lane, or what neighbors know of it, (chains, ...)."""
+        """Return the vectors sent on each lane, (chains, agents * dim).
+
+        Before the first is sent they are those that neighbors know.
+        """
         return [lane.vectors.reshape(self.chains, -1) for lane in self.lanes]
 
 
 class _Lane:
-    """One vector of every agent, and what receivers hear of it.
+    """A vector of every agent, and the copies of it that receivers have.
 
-    first: what neighbors know at first. vectors: what was sent, or that. sent: whether it was.
-    beyond: what is heard beyond what is sent, (chains, ways * dim).
+    first: the vectors that neighbors know at first. vectors: those sent, or the first. sent:
+    whether they were sent in this step. beyond: received minus sent vectors, (chains, edges * dim).
     """
 
     def __init__(self, graph: Any, first: np.ndarray) -> None:
@@ -204,7 +225,7 @@ class _Lane:
 
     @property
     def heard(self) -> np.ndarray:
-        """What was heard last, (ways, chains, dim)."""
+        """The vectors received last over each directed edge, (edges, chains, dim)."""
         if self._heard is None:
             raise Unreadable(LOST + "it mixes what was heard before; use on_loss: reuse_last")
         return self._heard
@@ -214,12 +235,18 @@ class _Lane:
         self._heard = vectors
 
     def spread(self, x: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-        """Return what is heard of x, (ways, chains, dim)."""
+        """Return vectors received over each directed edge, (edges, chains, dim).
+
+        x: the sent vectors, (chains, agents, dim). beyond: received minus sent ones.
+        """
         ways = x.transpose(1, 0, 2)[self._graph.senders]
         return ways + beyond.reshape(len(x), len(ways), -1).transpose(1, 0, 2)
 
     def send(self, x: np.ndarray, traffic: Any, k: int) -> np.ndarray:
-        """Send x, and return what receivers take."""
+        """Send the vectors x, (chains, agents, dim); return those that receivers use.
+
+        traffic, k: what a network passes, unused.
+        """
         if self.sent or x.shape != self.first.shape:
             raise Unreadable(LOST + "it sends other than a vector of each agent on a lane")
         self.sent, self.vectors = True, x

@@ -29,10 +29,11 @@ SIZE_LIMIT = 40
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The updates that a step chooses from.
+    """The affine updates among which a step chooses at random, and their probabilities.
 
-    probability: p_c, shape (choices,). matrix, offset, noise: A_c, b_c and Q_c, shapes (choices, S,
-    S), (choices, S) and (choices, S, S).
+    probability: p_c, shape (choices,).
+    matrix, offset, noise: A_c, b_c and Q_c, shapes (choices, S, S), (choices, S) and (choices, S,
+    S).
     """
 
     probability: np.ndarray
@@ -41,28 +42,31 @@ class Choices:
     noise: np.ndarray
 
     def step(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (S,) and covariance (S, S) after a step."""
+        """Return mean (S,) and covariance (S, S) after a step.
+
+        mean, cov: those before it.
+        """
         means = self.matrix @ mean + self.offset
         center = self.probability @ means
-        apart = means - center
+        deviations = means - center
         each = self.matrix @ cov @ self.matrix.swapaxes(1, 2) + self.noise
         return center, np.tensordot(
-            self.probability, each + apart[:, :, None] * apart[:, None, :], axes=1
+            self.probability, each + deviations[:, :, None] * deviations[:, None, :], axes=1
         )
 
     def same(self, other: Choices) -> bool:
-        """Whether another iteration has the same choices, with the same chances."""
+        """Return whether another step has the same updates with the same probabilities."""
         return all(np.array_equal(own, getattr(other, name)) for name, own in vars(self).items())
 
     def radius(self) -> float:
-        """Return the root of the spectral radius of the covariance's map.
+        """Return the square root of the spectral radius of the covariance's linear map.
 
-        Below 1 moments settle. It is the spectral radius of A where there is no choice.
+        Moments settle if it is below 1. With a single update it is the spectral radius of A.
         """
         return float(np.sqrt(np.abs(np.linalg.eigvals(self._map())).max()))
 
     def stationary(self) -> Moments | None:
-        """Return the limit of mean (S,) and covariance (S, S), None where there is none."""
+        """Return the limits of mean (S,) and covariance (S, S); None where there are none."""
         size = len(self.offset[0])
         if self.radius() >= 1:
             return None
@@ -75,7 +79,7 @@ class Choices:
         return mean, (cov + cov.T) / 2
 
     def _map(self) -> np.ndarray:
-        """Return sum_c p_c A_c (x) A_c, shape (S^2, S^2)."""
+        """Return the linear map of vec(C), sum_c p_c A_c (x) A_c, shape (S^2, S^2)."""
         size = len(self.offset[0])
         if size > SIZE_LIMIT:
             raise ValueError(f"{size} entries exceed {SIZE_LIMIT}")
@@ -86,27 +90,31 @@ class Choices:
 
 
 class _Linear(NamedTuple):
-    """Stacked maps s' = A s + c, (..., S, S) and (..., S)."""
+    """Affine maps s' = A s + c of versions, (..., S, S) and (..., S), as ``Powers`` takes them."""
 
     matrix: np.ndarray
     shift: np.ndarray
 
     def of(self, state: np.ndarray) -> tuple[np.ndarray]:
+        """Return A s + c, as a tuple."""
         return (np.matvec(self.matrix, state) + self.shift,)
 
     def then(self, later: _Linear) -> _Linear:
+        """Return the composition of this map and a later one."""
         return _Linear(later.matrix @ self.matrix, *later.of(self.shift))
 
 
 class SecondMoments:
     r"""Powers of versions whose choices are the same in all iterations.
 
-    First and second moments obey one linear recursion, whose powers are squared: with
-    :math:`M = E s s^\top`,
+    First and second moments obey one linear recursion, whose powers are squared: with :math:`M = E
+    s s^\top`,
 
     .. math::
         M' = \sum_c p_c \bigl( A_c M A_c^\top + A_c m b_c^\top + b_c m^\top A_c^\top + b_c b_c^\top
              + Q_c \bigr), \qquad m' = \sum_c p_c (A_c m + b_c).
+
+    chosen: the choices of each version, with the same probabilities.
     """
 
     def __init__(self, chosen: Sequence[Choices]) -> None:
@@ -138,7 +146,10 @@ class SecondMoments:
         self._powers = Powers(_Linear(whole, shift))
 
     def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (versions, S) and covariance (versions, S, S) after so many steps."""
+        """Return mean (versions, S) and covariance (versions, S, S) after a number of steps.
+
+        mean, cov: those before the steps.
+        """
         second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
         count = second.shape[-1]
         (state,) = self._powers.after(steps, np.concatenate([second, mean], axis=-1))

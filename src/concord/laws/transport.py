@@ -21,16 +21,16 @@ from concord.laws.quadrature import Grid
 
 
 def thinned(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return at most ``count`` of ``rows``, evenly spaced, the last included."""
+    """Return at most ``count`` rows of an array, evenly spaced, the last included."""
     if len(rows) <= count:
         return rows
     return rows[np.linspace(len(rows) / count, len(rows), count).round().astype(int) - 1]
 
 
 def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the Euclidean distances (m, n) of points (m, dim) and (n, dim).
+    """Return the Euclidean distances (m, n) of points a, (m, dim), and b, (n, dim).
 
-    Infinite, all of them, if a point is not finite.
+    All are infinite if a point is not finite.
     """
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return np.full((len(a), len(b)), np.inf)
@@ -38,11 +38,10 @@ def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
-    """Return the exact Wasserstein distances W_p of the given orders between two sets of points.
+    """Return the exact Wasserstein distances W_p between two sets of points, for several p.
 
-    Infinite if a point is not finite: POT would answer 0.
-
-    euclidean: the ``costs`` of points of equal weight, (m, n). orders: p.
+    euclidean: distances of points of equal weight, (m, n), as ``costs`` returns them. orders: the
+    p. The result is infinite if a point is not finite, where POT would answer 0.
     """
     if np.isinf(euclidean[0, 0]):
         return [np.inf for _ in orders]
@@ -51,13 +50,10 @@ def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
 
 
 def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
-    """Return W1 between draws of one parameter and its exact marginal law.
+    """Return W1 between draws of one parameter and its exact marginal law, (...).
 
-    Infinite where a draw is not finite.
-
-    draws: shape (..., n): n draws each.
-    exact: the exact posterior.
-    axis: which parameter.
+    draws: shape (..., n): n draws each. exact: the exact posterior. axis: which parameter. The
+    distance is infinite where a draw is not finite.
     """
     draws = np.sort(draws, axis=-1)
     count = draws.shape[-1]
@@ -69,7 +65,10 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
 
 
 def pot() -> Any:
-    """Return POT, whose import takes a third of a second: planning does without."""
+    """Import POT and return it.
+
+    The import takes a third of a second, which planning does without.
+    """
     import ot  # as it says
 
     return ot

@@ -1,4 +1,5 @@
-"""Samplers, one module per algorithm: a class of its options, with ``step`` (``concord.sampler``).
+"""The built-in samplers, one module each with a subclass of ``concord.sampler.Sampler``.
 
-Modules are found by their file name; what several refuse is in ``checks``.
+A sampler's kind in a configuration is the name of its module. ``checks`` holds checks that several
+samplers share, and is no sampler.
 """

@@ -44,7 +44,14 @@ class State(NamedTuple):
 
 
 class ADMM(Sampler):
-    """D-ADMMS with a penalty rho; C-ADMM without noise."""
+    r"""D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer.
+
+    .. math::
+        x_i^{(k+1)} &= \arg\min_x \Big\{ f_i(x) + p_i^{(k)\top} x + \rho \sum_{j \in N_i}
+            \Big\lVert x - \frac{x_i^{(k)} + x_j^{(k)}}{2}
+            + \frac{\sqrt 2}{2 \rho} w_i^{(k+1)} \Big\rVert^2 \Big\} \\
+        p_i^{(k+1)} &= p_i^{(k)} + \rho \sum_{j \in N_i} (x_i^{(k+1)} - x_j^{(k+1)})
+    """
 
     name: ClassVar[str] = "ADMM"
     takes_batches: ClassVar[bool] = False
@@ -60,7 +67,12 @@ class ADMM(Sampler):
     ] = True
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse problems without ``minimize``, and networks on which differences get lost."""
+        """Refuse a problem without ``minimize``, and a network on which agents may not agree.
+
+        The network must be connected. Vectors may be lost on it only if receivers reuse the last
+        one, with a barrier and without delays: the dual variables add up differences of what both
+        ends know.
+        """
         check_connected(network)
         late = not network.barrier or any(isinstance(e, Delay) for e in network.effects)
         if not network.is_lossless and (late or network.on_loss != "reuse_last"):
@@ -78,13 +90,18 @@ class ADMM(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0 with dual variables zero."""
+        """Return the state at x0, (chains, agents, dim), with dual variables u = 0."""
         return State(x0, np.zeros_like(x0))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the minimizers of the primal step, and dual variables after theirs."""
+        """Take a primal and a dual step of all agents, with u = p / rho.
+
+        The primal step solves, for x', grad f_i(x_i') + 2 rho deg_i x_i' = rho (deg_i x_i + sum_j
+        x_j - u_i) - sqrt(2) deg_i w_i; the dual step is u_i' = u_i + sum_j (x_i' - x_j'), with sums
+        over the neighbors (tzikas2024, eqs. (40)-(41); without noise (4)-(5)).
+        """
         (x, u), rho, degrees = state, self.penalty, network.graph.degrees
         linear = rho * (network.mix_known(network.signless_laplacian(), x) - u)
         if self.noise:

@@ -23,25 +23,33 @@ from concord.sampling.schedules import Schedule
 
 
 class CULA(Sampler):
-    """C-ULA with a step size alpha."""
+    r"""C-ULA, unadjusted Langevin steps of size alpha by one agent that has all the data.
+
+    .. math::
+        w^{(k+1)} = w^{(k)} - \alpha_k \tilde\nabla U(w^{(k)}) + \sqrt{2 \alpha_k}\, v^{(k)},
+        \qquad v \sim N(0, I)
+    """
 
     name: ClassVar[str] = "C-ULA"
 
     step_size: Annotated[Schedule, "step size alpha_k"]
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network: a centralized sampler holds all the data."""
+        """Refuse a network of more than one agent."""
         check_single_agent(network, self.name)
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return the identity, alpha and sqrt(2 alpha)."""
+        """Return the coefficients of w' = w - alpha_k grad U(w) + sqrt(2 alpha_k) v.
+
+        k: an iteration, or an array of iterations.
+        """
         alpha = self.step_size(k)
         return Coefficients(None, alpha, (2 * alpha) ** 0.5)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return w - alpha grad U(w) + sqrt(2 alpha) v."""
+        """Return w - alpha_k grad U(w) + sqrt(2 alpha_k) v (parayil2020, eq. (5))."""
         x, (_, alpha, sd) = state.x, self.coefficients(k, network)
         moved = x - alpha * problem.gradient(x)
         return Positions(moved + sd * rng.standard_normal(x.shape, dtype=x.dtype.type))

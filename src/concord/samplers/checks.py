@@ -1,4 +1,4 @@
-"""What several samplers refuse of networks."""
+"""Checks by which several samplers refuse a network or a problem that does not suit them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ ROUNDING = 1e-9  # by which sums of weights may miss one
 
 
 def check_connected(network: Network, directed: bool = False) -> None:
-    """Refuse a network in parts, unless it is meant, and a directed one unless it is suited."""
+    """Refuse a network that is not connected, other than ``no_edges``, or is directed.
+
+    directed: whether the sampler works on directed networks, so that these pass.
+    """
     graph = network.graph
     if graph.directed and not directed:
         raise ConcordError(
@@ -27,7 +30,10 @@ def check_connected(network: Network, directed: bool = False) -> None:
 
 
 def check_mixing(network: Network, weights: str | float) -> None:
-    """Refuse a network in parts, and weights that are not doubly stochastic on it."""
+    """Refuse a network that is not connected, and weights not doubly stochastic on it.
+
+    weights: name of the mixing weights, or the weight of every edge.
+    """
     check_connected(network, directed=True)
     graph = network.graph
     if graph.directed and weights not in ("row_stochastic", "column_stochastic", "pairwise"):
@@ -58,7 +64,10 @@ def check_mixing(network: Network, weights: str | float) -> None:
 
 
 def check_neighbors(network: Network, name: str) -> None:
-    """Refuse a network whose agents hear nothing but the average of all."""
+    """Refuse a network on which agents receive only the average of all from a server.
+
+    name: the sampler's name in the error.
+    """
     if network.graph.server_messages is not None:
         raise ConcordError(
             f"sampler {name} sends vectors from agent to agent, which {network.graph.name} does "
@@ -67,13 +76,19 @@ def check_neighbors(network: Network, name: str) -> None:
 
 
 def check_lossless(network: Network, why: str) -> None:
-    """Refuse a network on which something may not arrive as it was sent, and say why."""
+    """Refuse a network on which vectors may be lost, delayed or changed.
+
+    why: the reason in the error, a clause with the sampler as subject.
+    """
     if not network.is_lossless:
         raise ConcordError(f"network: {why}; remove network")
 
 
 def check_server(network: Network, name: str) -> None:
-    """Refuse a network without a server, which one agent does not need."""
+    """Refuse a network of two or more agents without a server.
+
+    name: the sampler's name in the error.
+    """
     if network.agents > 1 and network.graph.server_messages is None:
         raise ConcordError(
             f"sampler {name} needs a server, which {network.graph.name} has not; use topology "
@@ -82,7 +97,10 @@ def check_server(network: Network, name: str) -> None:
 
 
 def check_single_agent(network: Network, name: str) -> None:
-    """Refuse a network of several agents."""
+    """Refuse a network of more than one agent.
+
+    name: the sampler's name in the error.
+    """
     if network.agents != 1:
         raise ConcordError(
             f"{name} is centralized and cannot run on {network.agents} agents; set agents to 1"

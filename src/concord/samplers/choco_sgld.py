@@ -34,14 +34,20 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Positions x, and the estimates of them that all neighbors share, (chains, agents, dim)."""
+    """Positions x, and estimates of them that all neighbors share, both (chains, agents, dim)."""
 
     x: np.ndarray
     estimate: np.ndarray
 
 
 class CHOCOSGLD(Sampler):
-    """CHOCO-SGLD with step size eta, a compression C, weights W and the consensus step varsigma."""
+    r"""CHOCO-SGLD with step size eta, compression C, weights W and consensus step varsigma.
+
+    .. math::
+        \hat x_i^{(k+1)} &= \hat x_i^{(k)} + C(x_i^{(k)} - \hat x_i^{(k)}) \\
+        x_i^{(k+1)} &= x_i^{(k)} + \varsigma \sum_j W_{ij} (\hat x_j^{(k+1)} - \hat x_i^{(k+1)})
+            - \eta_k \tilde\nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)}
+    """
 
     name: ClassVar[str] = "CHOCO-SGLD"
 
@@ -53,7 +59,11 @@ class CHOCOSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and one on which differences get lost."""
+        """Refuse a network on which compressed differences do not add up to a shared estimate.
+
+        It must be connected (or without edges) and lossless, without a server, and W doubly
+        stochastic.
+        """
         check_neighbors(network, "choco_sgld")
         check_mixing(network, self.weights)
         check_lossless(
@@ -64,17 +74,21 @@ class CHOCOSGLD(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, which neighbors know."""
+        """Return the state at x0, (chains, agents, dim), with estimates x0 at all neighbors."""
         return State(x0, x0)
 
     def vector_size(self, dim: int, itemsize: int) -> float:
-        """Return the bytes of a compressed difference."""
+        """Return the bytes of a compressed difference of dim numbers."""
         return self.compression.size(dim, itemsize)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return positions after a step towards the neighbors' estimates, and new estimates."""
+        """Update the shared estimates, then move x by consensus and Langevin steps.
+
+        With e the estimates: e' = e + C(x - e), x' = x + varsigma (W e' - e') - eta grad f(x) +
+        sqrt(2 eta) w.
+        """
         (x, estimate), eta = state, self.step_size(k)
         estimate = estimate + self.compression.compress(x - estimate, rng)
         gradient = problem.gradient(x)

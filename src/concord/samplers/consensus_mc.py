@@ -47,13 +47,13 @@ LARGEST_DIM = 1000  # whose covariances are kept, of every chain and agent
 
 
 class State(NamedTuple):
-    """Draws x and their running mean, (chains, agents, dim), and what theta is made of besides.
+    """Draws x and their running mean, (chains, agents, dim), and what theta is computed from.
 
-    squares: sums of squared deviations, (chains, agents, dim, dim).
-    draws: how many so far, (1,).
-    z: theta's own noise, (chains, dim), if it has one.
-    center, root: mean and square root of the covariance of exact draws, (agents, dim) and (agents,
-    dim, dim), the same in all steps.
+    squares: sums of squared deviations from the mean, (chains, agents, dim, dim).
+    draws: number of draws that have entered the moments, (1,).
+    z: the noise of theta for ``combine: gaussian``, (chains, dim); else empty.
+    center, root: mean, (agents, dim), and square root of the covariance, (agents, dim, dim), of
+    exact draws, the same in all steps; empty with a step size.
     """
 
     x: np.ndarray
@@ -66,10 +66,17 @@ class State(NamedTuple):
 
 
 class ConsensusMC(Sampler):
-    """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly.
+    r"""Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly.
+
+    .. math::
+        x_i^{(k+1)} &= x_i^{(k)} - \eta_k \nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
+        \theta^{(k)} &= \Bigl( \sum_i \Lambda_i \Bigr)^{-1} \sum_i \Lambda_i x_i^{(k)}
+
+    with Lambda_i the inverse sample covariance of agent i's draws so far.
 
     combine: average the agents' draws by their inverse covariances, or draw from the product of
-    Gaussians with their moments. burn_in: iterations that do not enter the moments.
+    Gaussians with their moments.
+    burn_in: number of first iterations that do not enter the moments.
     """
 
     name: ClassVar[str] = "Consensus Monte Carlo"
@@ -87,7 +94,10 @@ class ConsensusMC(Sampler):
     burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, and agents without a density of their own."""
+        """Refuse a network without a server, and agents whose exp(-f_i) has no finite integral.
+
+        Exact draws (no step size) need a quadratic problem.
+        """
         check_server(network, "consensus_mc")
         if problem is None:
             return
@@ -111,7 +121,7 @@ class ConsensusMC(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, with moments of no draws."""
+        """Return the state at x0, (chains, agents, dim), with moments of no draws yet."""
         center = root = np.empty(0)
         if self.step_size is None:
             root = np.linalg.cholesky(np.linalg.inv(problem.gram))
@@ -124,7 +134,11 @@ class ConsensusMC(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return a draw of each agent, and the moments of its draws."""
+        """Draw x_i of every agent, and add it to the agent's moments after the burn-in.
+
+        x_i' = x_i - eta grad f_i(x_i) + sqrt(2 eta) w_i, or without a step size an exact draw of
+        exp(-f_i).
+        """
         x = state.x
         if self.step_size is None:
             problem.pay(1)
@@ -136,16 +150,22 @@ class ConsensusMC(Sampler):
         network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
         state = state._replace(x=x)
         if k >= self.burn_in:
-            draws, apart = state.draws + 1, x - state.mean
-            outer = apart[..., None] * apart[..., None, :]
+            draws, deviation = state.draws + 1, x - state.mean
+            outer = deviation[..., None] * deviation[..., None, :]
             squares = state.squares + outer * (1 - 1 / draws[0])
-            state = state._replace(mean=state.mean + apart / draws[0], squares=squares, draws=draws)
+            state = state._replace(
+                mean=state.mean + deviation / draws[0], squares=squares, draws=draws
+            )
         if self.combine == "gaussian":
             state = state._replace(z=rng.standard_normal(state.z.shape))
         return state
 
     def read_out(self, state: State) -> np.ndarray:
-        """Return theta for every agent; not a number where a chain has diverged."""
+        """Return theta, the combined draw, repeated for every agent, (chains, agents, dim).
+
+        It is nan in chains that have diverged, and the plain average of the agents' draws while
+        there are no more draws than dimensions.
+        """
         x, mean, squares, draws, z = state[:5]
         if draws[0] <= x.shape[2]:
             return np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape)

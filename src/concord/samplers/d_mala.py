@@ -54,9 +54,10 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Positions x, and tracked averages less an agent's own, (chains, agents, dim).
+    """Positions x, and tracked averages minus the agent's own quantity, (chains, agents, dim).
 
-    rest: of the gradients. remainder: of what the correction tracks, with one coordinate where that
+    rest: the tracked average of gradients, minus the agent's own gradient.
+    remainder: the same of the quantity that the correction tracks, with one coordinate where that
     is a number; empty without a correction.
     """
 
@@ -66,7 +67,15 @@ class State(NamedTuple):
 
 
 class DMALA(Sampler):
-    """D-MALA with epsilon, the standard deviation of a step's noise, and weights W."""
+    r"""D-MALA with standard deviation epsilon of a step's noise, and mixing weights W.
+
+    .. math::
+        x_i' = x_i^{(k)} + \epsilon z_i + c\, \epsilon^2 \hat g_i^{(k)}, \qquad
+        x_i^{(k+1)} = \sum_j W_{ij} \tilde x_j
+
+    with g-hat the tracked average of the agents' gradients of log densities, c = 1/2 or 1
+    (``drift``), and x-tilde_j the move x_j' if agent j accepts it, else x_j.
+    """
 
     name: ClassVar[str] = "D-MALA"
     takes_batches: ClassVar[bool] = False
@@ -85,7 +94,10 @@ class DMALA(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse corrections of another move, and a network on which what is tracked gets lost."""
+        """Refuse a correction that does not fit the drift, a lossy network, and missing Hessians.
+
+        The network must be connected (or without edges), and W doubly stochastic on it.
+        """
         check_mixing(network, self.weights)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
         if self.drift != fitting:
@@ -108,14 +120,18 @@ class DMALA(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, with nothing tracked yet."""
+        """Return the state at x0, (chains, agents, dim), with tracked averages zero."""
         width = {"none": 0, "mala": x0.shape[-1]}.get(self.correction, 1)
         return State(x0, np.zeros_like(x0), np.zeros_like(x0[..., :1].repeat(width, -1)))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the mixed positions after moves along tracked gradients, accepted or not."""
+        """Track the average gradient, propose moves along it, accept or reject them, and mix.
+
+        x' = W (x + a (epsilon z + c epsilon^2 g-hat)), with a = 1 for agents that accept, else 0;
+        the module states the odds of acceptance.
+        """
         (x, rest, remainder), epsilon = state, self.step_size(k)
         tracked, rest = self._track(network, -problem.gradient(x), rest)
         z = rng.standard_normal(x.shape, dtype=x.dtype.type)
@@ -137,11 +153,15 @@ class DMALA(Sampler):
     def _track(
         self, network: Network, own: np.ndarray, rest: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tracked average W (rest + own), and the same less an agent's own."""
+        """Average a tracked quantity over neighbors: W (rest + own).
+
+        own: each agent's current value, (chains, agents, n). rest: the second return value of the
+        previous step. Returns the average, and the average minus own.
+        """
         average = network.mix(self.weights, rest + own)
         return average, average - own
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the inner products of vectors (chains, agents, dim), (chains, agents)."""
+    """Return the inner product a^T b of each chain and agent, (chains, agents)."""
     return np.einsum("cad,cad->ca", a, b)

@@ -29,10 +29,14 @@ Scale = Literal["agents", "one"]
 
 
 class DULA(Sampler):
-    """D-ULA with gradient steps alpha and consensus steps beta.
+    r"""D-ULA with gradient steps alpha and consensus steps beta.
 
-    gradient_scale, noise_variance: s and the variance of v.
-    late_prior: take the prior's gradient after mixing.
+    .. math::
+        w_i^{(k+1)} = w_i^{(k)} - \beta_k \sum_{j \in N_i} (w_i^{(k)} - w_j^{(k)})
+                      - \alpha_k s \tilde\nabla f_i(w_i^{(k)}) + \sqrt{2 \alpha_k}\, v_i^{(k)}
+
+    gradient_scale: the factor s. noise_variance: the variance of each coordinate of v.
+    prior_gradient: where the prior's gradient is taken: at w as the likelihood's, or after mixing.
     """
 
     name: ClassVar[str] = "D-ULA"
@@ -48,7 +52,10 @@ class DULA(Sampler):
     ] = "with_likelihood"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and a problem that does not give its prior apart."""
+        """Refuse a network that is not connected, and a prior that cannot be taken after mixing.
+
+        ``prior_gradient: after_mixing`` needs a problem with ``prior_gradient``.
+        """
         check_connected(network)
         if (
             (self.prior_gradient == "after_mixing")
@@ -61,20 +68,29 @@ class DULA(Sampler):
             )
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return I - beta L, alpha s and the standard deviation of the noise."""
+        """Return the coefficients of w' = (I - beta L) w - alpha s grad f(w) + sd v.
+
+        k: an iteration, or an array of iterations. L is the graph's Laplacian.
+        """
         alpha, factor = self.step_size(k), {"agents": network.agents, "one": 1}
         variance = 2 * alpha * factor[self.noise_variance]
         matrix = self.fusion_matrix(self.fusion(k), network)
         return Coefficients(matrix, alpha * factor[self.gradient_scale], variance**0.5)
 
     def fusion_matrix(self, beta: Any, network: Network) -> Matrix:
-        """Return I - beta L, of one beta or several."""
+        """Return I - beta L, (agents, agents), with L the graph's Laplacian.
+
+        beta: a number, or an array (steps,) for a stack of matrices.
+        """
         return network.fusion(beta)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return w - beta L w - alpha s grad f(w) + sqrt(2 alpha) v."""
+        """Return w - beta L w - alpha s grad f(w) + sqrt(2 alpha) v (parayil2020, eq. (8)).
+
+        With ``prior_gradient: after_mixing`` the prior's part of grad f is taken after mixing.
+        """
         x, (matrix, gain, sd) = state.x, self.coefficients(k, network)
         move = -gain * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
         new = network.mix(matrix, x, plus=move)

@@ -32,34 +32,39 @@ from concord.sampling.schedules import Schedule
 
 
 class Ball(Kind):
-    """All x within a radius of the point whose coordinates are all ``center``."""
+    """The ball of a given radius around the point with all coordinates ``center``."""
 
     radius: Annotated[Positive, "radius of the ball"]
     center: Annotated[float, "every coordinate of its center"] = 0.0
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Return the nearest points of the ball to x, (..., dim)."""
-        apart = x - self.center
-        length = np.sqrt(np.einsum("...d,...d->...", apart, apart))[..., None]
-        projected: np.ndarray = self.center + apart * (
+        """Return the point of the ball nearest to each x, (..., dim)."""
+        offset = x - self.center
+        length = np.sqrt(np.einsum("...d,...d->...", offset, offset))[..., None]
+        projected: np.ndarray = self.center + offset * (
             self.radius / np.maximum(length, self.radius)
         )
         return projected
 
 
 class Box(Kind):
-    """All x whose coordinates lie between two numbers."""
+    """The box of all x whose coordinates lie between ``lower`` and ``upper``."""
 
     lower: Annotated[float, "least value of every coordinate"]
     upper: Annotated[float, "largest value of every coordinate"]
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Return the nearest points of the box to x, (..., dim)."""
+        """Return the point of the box nearest to each x, (..., dim)."""
         return np.clip(x, self.lower, self.upper)
 
 
 class DEPSGLD(Sampler):
-    """DE-PSGLD with step size eta, a set K, the smoothing gamma and mixing weights W."""
+    r"""DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W.
+
+    .. math::
+        x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \Bigl( \tilde\nabla f_i(x_i^{(k)})
+            + \frac{x_i^{(k)} - P_K(x_i^{(k)})}{\gamma N} \Bigr) + \sqrt{2 \eta_k}\, w_i^{(k+1)}
+    """
 
     name: ClassVar[str] = "DE-PSGLD"
     takes_order: ClassVar[bool] = True
@@ -71,7 +76,10 @@ class DEPSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and weights that do not suit it."""
+        """Refuse weights that are not doubly stochastic on the network, and an empty box.
+
+        The network must be connected, or without edges.
+        """
         check_mixing(network, self.weights)
         box = self.constraint
         if isinstance(box, Box) and not box.lower < box.upper:
@@ -83,7 +91,7 @@ class DEPSGLD(Sampler):
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return a step of DE-SGLD along the gradients and the pull towards K."""
+        """Return W x - eta (grad f(x) + (x - P_K(x)) / (gamma N)) + sqrt(2 eta) w."""
         x, eta = state.x, self.step_size(k)
         pull = (x - self.constraint.project(x)) / (self.smoothing * network.agents)
         move = -eta * (problem.gradient(x) + pull) + langevin_noise(rng, eta, x)

@@ -35,7 +35,12 @@ class State(NamedTuple):
 
 
 class DESGHMC(Sampler):
-    """DE-SGHMC with step size eta, friction gamma and mixing weights W.
+    r"""DE-SGHMC with step size eta, friction gamma and mixing weights W.
+
+    .. math::
+        v_i^{(k+1)} &= v_i^{(k)} - \eta_k \bigl( \gamma v_i^{(k)}
+            + \tilde\nabla f_i(x_i^{(k)}) \bigr) + \sqrt{2 \gamma \eta_k}\, w_i^{(k+1)} \\
+        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} + \eta_k v_i^{(k+1)}
 
     initial_velocity_sd: standard deviation of the initial velocities.
     """
@@ -52,20 +57,27 @@ class DESGHMC(Sampler):
     ] = 0.0
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and weights that do not suit it."""
+        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
+
+        A network without any edges passes: its agents are meant to be isolated.
+        """
         check_mixing(network, self.weights)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, with velocities drawn from rng."""
+        """Return the state at x0 with velocities v ~ N(0, sd^2 I), both (chains, agents, dim)."""
         v = self.initial_velocity_sd * rng.standard_normal(x0.shape)
         return State(x0, v.astype(x0.dtype, copy=False))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the velocities after a Langevin step, and W x + eta v."""
+        """Take a Langevin step of the velocities, then mix positions and move by them.
+
+        v' = v - eta (gamma v + grad f(x)) + sqrt(2 gamma eta) w and x' = W x + eta v'
+        (gurbuzbalaban2021, eqs. (4.1)-(4.2)).
+        """
         (x, v), eta = state, self.step_size(k)
         force = self.friction * v + problem.gradient(x)
         noise = rng.standard_normal(x.shape, dtype=x.dtype.type)

@@ -23,7 +23,12 @@ from concord.sampling.schedules import Schedule
 
 
 class DESGLD(Sampler):
-    """DE-SGLD with a step size eta and mixing weights W."""
+    r"""DE-SGLD with step size eta and doubly stochastic mixing weights W.
+
+    .. math::
+        x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)})
+                      + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I)
+    """
 
     name: ClassVar[str] = "DE-SGLD"
     takes_order: ClassVar[bool] = True
@@ -32,18 +37,24 @@ class DESGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and weights that do not suit it."""
+        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
+
+        A network without any edges passes: its agents are meant to be isolated.
+        """
         check_mixing(network, self.weights)
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return W, eta and sqrt(2 eta)."""
+        """Return the coefficients of x' = W x - eta_k grad f(x) + sqrt(2 eta_k) w.
+
+        k: an iteration, or an array of iterations.
+        """
         eta = self.step_size(k)
         return Coefficients(network.matrix(self.weights), eta, (2 * eta) ** 0.5)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return W x - eta grad f(x) + sqrt(2 eta) w."""
+        """Return W x - eta grad f(x) + sqrt(2 eta) w (gurbuzbalaban2021, eq. (1.1))."""
         x, (weights, eta, sd) = state.x, self.coefficients(k, network)
         drift = eta * problem.gradient(x)
         move = sd * rng.standard_normal(x.shape, dtype=x.dtype.type) - drift

@@ -60,10 +60,11 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 class State(NamedTuple):
-    """What agents know of theta, x, and their copies z, (chains, agents, dim).
+    """Every agent's last value x of theta, and its own copy z, both (chains, agents, dim).
 
-    root: A_i of all agents, (agents, dim, dim). metric: G_i. tie: G_i^{-1} / rho_i. covariance:
-    Q^{-1}, (dim, dim), and noise, its square root. All are the same in all steps.
+    root: the matrices A_i, (agents, dim, dim). metric: G_i. tie: G_i^{-1} / rho_i, both of that
+    shape.
+    covariance: Q^{-1}, (dim, dim). noise: its square root. All these are the same in all steps.
     """
 
     x: np.ndarray
@@ -76,11 +77,18 @@ class State(NamedTuple):
 
 
 class DGLMC(Sampler):
-    """DG-LMC with step size gamma.
+    r"""DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta.
 
-    tolerance: rho of all agents, or of each. local_steps: steps n between two draws of theta.
-    coupling: matrices A_i, one for all agents or one of each; None: I. particles: K of the odds by
-    which theta is accepted; None: it always is.
+    .. math::
+        z_i &\leftarrow z_i - \gamma_k \Bigl( \nabla f_i(z_i) + \frac{z_i - \theta}{\rho_i} \Bigr)
+            + \sqrt{2 \gamma_k}\, w_i, \qquad \text{n times} \\
+        \theta &\sim N \Bigl( \frac{\sum_i z_i / \rho_i}{\sum_i 1 / \rho_i},
+            \frac{1}{\sum_i 1 / \rho_i} I \Bigr)
+
+    tolerance: rho_i, one for all agents or one of each. local_steps: n.
+    coupling: matrices A_i of the ties, one for all agents or one of each; None: I.
+    particles: K, the number of particles by which theta's acceptance is estimated; None: theta is
+    always accepted.
     """
 
     name: ClassVar[str] = "DG-LMC"
@@ -100,7 +108,10 @@ class DGLMC(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, and tolerances of other agents."""
+        """Refuse a network without a server, and tolerances or matrices of another shape.
+
+        With particles the problem must have potentials.
+        """
         check_server(network, "dg_lmc")
         if isinstance(self.tolerance, tuple) and len(self.tolerance) != network.agents:
             raise ConcordError(
@@ -116,7 +127,10 @@ class DGLMC(Sampler):
             )
 
     def _roots(self, agents: int, dim: int) -> np.ndarray:
-        """Return A_i of all agents, (agents, dim, dim); a ConcordError if they are none."""
+        """Return the coupling matrices A_i of all agents, (agents, dim, dim).
+
+        Raises a ConcordError if they have another shape or are not invertible.
+        """
         given = (np.eye(dim).tolist(),) if self.coupling is None else self.coupling
         sizes = {(len(rows), *map(len, rows)) for rows in given}
         roots = np.array(given) if sizes == {(dim,) * (dim + 1)} else np.zeros((1, dim, dim))
@@ -130,7 +144,7 @@ class DGLMC(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, with copies there."""
+        """Return the state at x0, (chains, agents, dim), with copies z = x0."""
         root = self._roots(network.agents, problem.dim)
         precision = root.swapaxes(1, 2) @ root
         tie = precision / self._tolerances(network.agents)[:, None, None]
@@ -143,12 +157,18 @@ class DGLMC(Sampler):
         return State(x0, x0, root, np.linalg.inv(precision), tie, covariance, noise)
 
     def _tolerances(self, agents: int) -> np.ndarray:
+        """Return the tolerances rho_i, (agents,)."""
         return np.broadcast_to(np.asarray(self.tolerance, dtype=float), agents)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state after local steps of z and a draw of theta."""
+        """Take n Langevin steps of the copies z, draw theta given them, and accept or reject it.
+
+        z_i <- z_i - gamma (G_i grad f_i(z_i) + (z_i - x_i) / rho_i) + sqrt(2 gamma) A_i^{-1} w_i, n
+        times; theta ~ N(Q^{-1} sum_i G_i^{-1} z_i / rho_i, Q^{-1}). Without particles theta is
+        always accepted.
+        """
         gamma, (x, z) = self.step_size(k), state[:2]
         for _ in range(self.local_steps):
             z = self._move(z, x, gamma, state, problem, rng)
@@ -172,7 +192,10 @@ class DGLMC(Sampler):
         problem: Any,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Return the copies z after a Langevin step, tied to x."""
+        """Return the copies after one Langevin step from z, tied to theta = x.
+
+        z, x: (chains, agents, dim). gamma: the step size.
+        """
         drift = np.einsum("cad,ade->cae", problem.gradient(z), state.metric)
         drift = drift + (z - x) / self._tolerances(z.shape[1])[:, None]
         w = rng.standard_normal(z.shape, dtype=z.dtype.type)
@@ -183,7 +206,7 @@ class DGLMC(Sampler):
     def _draw_theta(
         self, z: np.ndarray, state: State, network: Network, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return theta, drawn by the server given all copies z, (chains, 1, dim)."""
+        """Draw theta given the copies z, as the server does, (chains, 1, dim)."""
         w = rng.standard_normal(z[:, :1].shape, dtype=z.dtype.type)
         tied = np.einsum("cad,ade->cae", z, state.tie)
         mean = network.agents * network.average(tied) @ state.covariance
@@ -199,10 +222,14 @@ class DGLMC(Sampler):
         problem: Any,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Return the log of K q(s, t) of each chain, (chains,)."""
+        """Estimate log(K q(s, t)) of each chain by K particles, (chains,).
+
+        s, t: values of theta, (chains, agents, dim). z: the copies, each moved by one Langevin step
+        tied to s.
+        """
         total = np.full(len(z), -np.inf)
         for _ in range(self.particles or 0):
-            apart = t - self._move(z, s, gamma, state, problem, rng)
-            square = np.einsum("cad,ade,cae->c", apart, state.tie / 2, apart)
+            difference = t - self._move(z, s, gamma, state, problem, rng)
+            square = np.einsum("cad,ade,cae->c", difference, state.tie / 2, difference)
             total = np.logaddexp(total, -square)
         return total

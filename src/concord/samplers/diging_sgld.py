@@ -38,14 +38,20 @@ TRACKED = 1  # the lane of the tracked gradients
 
 
 class State(NamedTuple):
-    """Positions x and tracked gradients without the agent's own v, (chains, agents, dim)."""
+    """Positions x, and tracked gradients minus the agent's own v, both (chains, agents, dim)."""
 
     x: np.ndarray
     v: np.ndarray
 
 
 class DIGingSGLD(Sampler):
-    """DIGing-SGLD with step size eta and mixing weights W."""
+    r"""DIGing-SGLD with step size eta and mixing weights W.
+
+    .. math::
+        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k y_i^{(k)} + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
+        y_i^{(k+1)} &= \sum_j W_{ij} y_j^{(k)} + \tilde\nabla f_i(x_i^{(k+1)})
+                      - \tilde\nabla f_i(x_i^{(k)})
+    """
 
     name: ClassVar[str] = "DIGing-SGLD"
 
@@ -53,7 +59,11 @@ class DIGingSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse unsuited weights, and first tracked gradients that nobody has hidden."""
+        """Refuse weights that are not doubly stochastic, and unprotected first gradients.
+
+        With privacy on the network and ``on_loss: reuse_last``, neighbors would know the first
+        tracked gradients without noise.
+        """
         check_mixing(network, self.weights)
         hidden = any(isinstance(effect, Privacy) for effect in network.effects)
         if hidden and network.on_loss == "reuse_last":
@@ -65,14 +75,21 @@ class DIGingSGLD(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0; neighbors know how y starts, by full gradients."""
+        """Return the state at x0, (chains, agents, dim), with v = 0.
+
+        Opens a second lane for the tracked gradients, on which neighbors know the full gradients at
+        x0.
+        """
         network.open_lane(problem.full_gradient(x0))
         return State(x0, np.zeros_like(x0))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return W x - eta y + sqrt(2 eta) w, and W y - grad f(x)."""
+        """Move x along the tracked gradients y = v + grad f(x), and mix y.
+
+        x' = W x - eta y + sqrt(2 eta) w and v' = W y - grad f(x), so that y' = v' + grad f(x').
+        """
         (x, v), eta = state, self.step_size(k)
         gradient = problem.gradient(x)
         y = v + gradient

@@ -43,7 +43,13 @@ class State(NamedTuple):
 
 
 class EXTRASGLD(Sampler):
-    """EXTRA-SGLD with step size eta, mixing weights W, and h, how fast u is corrected."""
+    r"""EXTRA-SGLD with step size eta, mixing weights W, and rate h of the corrections u.
+
+    .. math::
+        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)}) - u_i^{(k)}
+                      + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
+        u_i^{(k+1)} &= u_i^{(k)} + h \Bigl( x_i^{(k)} - \sum_j W_{ij} x_j^{(k)} \Bigr)
+    """
 
     name: ClassVar[str] = "EXTRA-SGLD"
 
@@ -54,19 +60,25 @@ class EXTRASGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and weights that do not suit it."""
+        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
+
+        A network without any edges passes: its agents are meant to be isolated.
+        """
         check_mixing(network, self.weights)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, without corrections."""
+        """Return the state at x0, (chains, agents, dim), with corrections u = 0."""
         return State(x0, np.zeros_like(x0))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return W x - eta grad f(x) - u + sqrt(2 eta) w, and u + h (x - W x)."""
+        """Mix and move positions, and correct for their distance from the neighbors.
+
+        x' = W x - eta grad f(x) - u + sqrt(2 eta) w and u' = u + h (x - W x).
+        """
         (x, u), eta = state, self.step_size(k)
         move = -eta * problem.gradient(x) + langevin_noise(rng, eta, x)
         mixed = network.mix(self.weights, x)

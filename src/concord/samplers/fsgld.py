@@ -36,10 +36,10 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Theta, once for each agent, x, (chains, agents, dim); and the surrogates, empty without.
+    """Theta, repeated for each agent as x, (chains, agents, dim), and the surrogates' drift.
 
-    excess, beside: the matrix and the vector of the surrogates' part of the drift where agent s is
-    drawn, excess_s theta - beside_s, (agents, dim, dim) and (agents, dim).
+    excess, beside: matrix (agents, dim, dim) and vector (agents, dim) of the surrogates' part of
+    the drift, excess_s theta - beside_s where agent s is drawn; empty without surrogates.
     """
 
     x: np.ndarray
@@ -48,10 +48,16 @@ class State(NamedTuple):
 
 
 class FSGLD(Sampler):
-    """FSGLD, or DSGLD without surrogates, with step size gamma.
+    r"""FSGLD with step size gamma; without surrogates DSGLD.
 
-    probabilities: p_s of each agent; None: all equal. local_steps: steps n that an agent takes
-    before theta goes back.
+    Each step, agent s is drawn with probability p_s, and moves theta n times by
+
+    .. math::
+        \theta \leftarrow \theta - \gamma_k \Bigl( \frac{1}{p_s} \nabla f_s(\theta)
+            + \sum_i \Lambda_i (\theta - m_i) - \frac{1}{p_s} \Lambda_s (\theta - m_s) \Bigr)
+            + \sqrt{2 \gamma_k}\, w
+
+    probabilities: p_s of each agent; None: all equal. local_steps: n.
     """
 
     name: ClassVar[str] = "FSGLD"
@@ -68,7 +74,11 @@ class FSGLD(Sampler):
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, chances that are none, and missing surrogates."""
+        """Refuse a network without a server, and probabilities that are not of its agents.
+
+        They must be positive and add up to 1. ``surrogates: laplace`` needs modes and positive
+        definite Hessians of all f_i.
+        """
         check_server(network, "fsgld")
         chances = self.probabilities
         if chances is not None:
@@ -85,25 +95,30 @@ class FSGLD(Sampler):
         if problem is not None and self.surrogates == "laplace":
             laplace_surrogates(problem)
 
-    def _chances(self, agents: int) -> np.ndarray:
+    def _probabilities(self, agents: int) -> np.ndarray:
+        """Return the probability p_s of each agent to be drawn, (agents,)."""
         return np.array(self.probabilities or [1 / agents] * agents)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0."""
+        """Return the state at x0, (chains, agents, dim), with the surrogates' drift precomputed."""
         if self.surrogates == "none":
             return State(x0, np.empty(0), np.empty(0))
         precisions, shifts = laplace_surrogates(problem)
-        weights = (1 / self._chances(network.agents))[:, None]
+        weights = (1 / self._probabilities(network.agents))[:, None]
         excess = precisions.sum(axis=0) - weights[..., None] * precisions
         return State(x0, excess, shifts.sum(axis=0) - weights * shifts)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return theta after steps of the agent that each chain draws."""
-        gamma, chances = self.step_size(k), self._chances(network.agents)
+        """Draw agent s of each chain, move theta n times along its gradient, and send it to all.
+
+        theta <- theta - gamma (grad f_s(theta) / p_s + excess_s theta - beside_s) + sqrt(2 gamma)
+        w.
+        """
+        gamma, chances = self.step_size(k), self._probabilities(network.agents)
         drawn = draw_choice(rng, chances, len(state.x))[:, None]
         network.count_sent(drawn, 2 if network.agents > 1 else 0)
         theta = state.x[:, :1]
@@ -116,9 +131,11 @@ class FSGLD(Sampler):
 
 
 def laplace_surrogates(problem: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return Lambda_i, (agents, dim, dim), and Lambda_i m_i, (agents, dim), at the modes of f_i.
+    """Return precisions and shifts of Laplace's approximations of exp(-f_i).
 
-    A ConcordError if the problem lacks what that takes, or one is not positive definite.
+    They are Lambda_i, (agents, dim, dim), the Hessian of f_i at its mode m_i, and Lambda_i m_i,
+    (agents, dim). Raises a ConcordError if the problem has no ``minimize`` or Hessians, or a
+    Hessian is not positive definite.
     """
     if not hasattr(problem, "minimize") or not hasattr(problem, "hessian_product"):
         raise ConcordError(

@@ -61,11 +61,14 @@ LONG_RUN = 5000  # ticks by which differences of rounding may have grown to thos
 
 
 class State(NamedTuple):
-    """Positions x, what was communicated, how often agents were active, and drawn ticks.
+    """Positions x, last communicated positions, counts of activations, and drawn ticks.
 
-    x, communicated: (chains, agents, dim); the latter infinite of agents of which nothing is known.
-    activations: (chains, agents). Both are empty without a trigger. pairs, normals: of the ticks
-    that were drawn together, (ticks, chains, 2) and (ticks, steps, chains, 2, dim).
+    x, communicated: (chains, agents, dim); communicated is infinite for agents that never
+    communicated.
+    activations: number of activations so far, (chains, agents). This and communicated are empty
+    without a trigger.
+    pairs, normals: agents and noise of ticks drawn together, (ticks, chains, 2) and (ticks, steps,
+    chains, 2, dim).
     """
 
     x: np.ndarray
@@ -76,13 +79,20 @@ class State(NamedTuple):
 
 
 class GossipULA(Sampler):
-    """Gossip ULA with gradient steps alpha and fusion weights beta.
+    r"""Gossip ULA with gradient steps alpha and fusion weights beta.
+
+    In a tick, for a pair (a, b) of neighbors and for (b, a), from the old values,
+
+    .. math::
+        w_a \leftarrow w_a - \beta (\hat w_a - \hat w_b) - \frac{N \alpha}{2 p_a} \nabla f_a(w_a)
+                       + \sqrt{2 \alpha}\, v_a, \qquad v_a \sim N(0, \tfrac{N^2}{2} I)
 
     communication: active agents communicate always, when triggered, or never.
     drift: gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it.
     threshold, decay: mu and delta of the trigger.
-    start_known: neighbors of a triggered agent know w^(0) at first.
-    local_steps: steps T that a pair makes after it has fused; None: one, from where it was before.
+    known: what neighbors know of a triggered agent at first: nothing, or w^(0).
+    local_steps: number T of steps that a pair makes after it has fused; None: one step, whose
+    gradient is taken before fusion.
     """
 
     name: ClassVar[str] = "Gossip ULA"
@@ -112,7 +122,11 @@ class GossipULA(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and a trigger without or with needless parameters."""
+        """Refuse a network that is not connected, or on which more happens than losses.
+
+        A trigger needs both threshold and decay and a lossless network; other options that only a
+        trigger uses are refused without one.
+        """
         check_connected(network)
         if not network.graph.is_connected or network.agents < 2:
             raise ConcordError(
@@ -153,7 +167,7 @@ class GossipULA(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0; the first step draws its ticks."""
+        """Return the state at x0, (chains, agents, dim); the first step draws pairs and noise."""
         pairs, normals = np.empty((0, 0, 2), dtype=np.intp), np.empty(0)
         if self.communication != "triggered":
             return State(x0, np.empty(0), np.empty(0), pairs, normals)
@@ -163,7 +177,10 @@ class GossipULA(Sampler):
     def draw_ticks(
         self, state: State, k: int, network: Network, rng: np.random.Generator
     ) -> tuple[State, int]:
-        """Return the state with what is drawn of tick k, drawing it if need be, and its place."""
+        """Return a state with the pairs and noise of tick k, and their index in its arrays.
+
+        Draws many ticks at once where the state has those of tick k not yet.
+        """
         (chains, _, dim), steps = state.x.shape, self.local_steps or 1
         ticks = count_steps_ahead(rng, 2 * chains * dim * steps, NORMALS_PER_DRAW)
         tick = k % ticks
@@ -176,7 +193,11 @@ class GossipULA(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state after a tick, in which a pair of each chain has moved."""
+        """Move a pair of neighbors in each chain, and no other agent, by one tick.
+
+        w_a <- w_a - beta (hat w_a - hat w_b) - N alpha / (2 p_a) grad f_a(w_a) + N sqrt(alpha) z, z
+        ~ N(0, I), for both of the pair (bhar2023, section 3: eq. (6), and (7)-(9) with a trigger).
+        """
         state, tick = self.draw_ticks(state, k, network, rng)
         x, agents = state.x, network.agents
         chains = np.arange(len(x))[:, None]
@@ -205,14 +226,19 @@ class GossipULA(Sampler):
     def _communicate(
         self, state: State, w: np.ndarray, pair: np.ndarray, network: Network
     ) -> tuple[np.ndarray, State]:
-        """Return the hats of the pairs at w, (chains, 2, dim), and the state that knows of them."""
+        """Return the pair's communicated positions (hats), (chains, 2, dim), and the new state.
+
+        w: the pair's positions, (chains, 2, dim). pair: its agents, (chains, 2). With a trigger,
+        agents that moved further than the threshold communicate w, and the others' hats are their
+        last ones.
+        """
         if self.communication == "always":
             return w, state
         assert self.threshold is not None and self.decay is not None
         chains = np.arange(len(w))[:, None]
         times = state.activations[chains, pair] + 1
-        apart = w - state.communicated[chains, pair]
-        distance = np.einsum("cpd,cpd->cp", apart, apart)
+        change = w - state.communicated[chains, pair]
+        distance = np.einsum("cpd,cpd->cp", change, change)
         triggered = distance > self.threshold * times**-self.decay
         network.count_sent(pair, triggered, triggered * network.graph.degrees[pair])
         hats = np.where(triggered[..., None], w, state.communicated[chains, pair])
@@ -221,7 +247,7 @@ class GossipULA(Sampler):
         return hats, state._replace(communicated=communicated, activations=activations)
 
     def amplifies(self, agents: int, iterations: int) -> bool:
-        """Triggers do while agents move more by stale differences than by noise.
+        """Return whether stale differences move agents more than noise does, in a long run.
 
         A difference of communicated samples, up to the threshold, pulls again in every tick until
         they are communicated anew: too far if its pull exceeds the noise, beta^2 mu / tau^delta >
@@ -235,13 +261,17 @@ class GossipULA(Sampler):
         return bool(self.fusion(k) ** 2 * threshold > agents**2 * self.step_size(k) / 2)
 
     def gradient_weights(self, graph: Graph) -> np.ndarray:
-        """Return the weights of active agents' gradients over alpha, N/(2 p) or N/p, (agents,)."""
+        """Return the weights of active agents' gradients over alpha, (agents,).
+
+        They are N/(2 p_a) for ``drift: half``, else N/p_a.
+        """
         halves = 2 if self.drift == "half" else 1
         return _weights(graph, halves)
 
 
 @lru_cache(maxsize=32)
 def _weights(graph: Graph, halves: int) -> np.ndarray:
+    """Return N / (halves p_a) of each agent a, (agents,)."""
     return graph.agents / (halves * activity(graph))
 
 
@@ -254,7 +284,10 @@ def activity(graph: Graph) -> np.ndarray:
 
 
 def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Return pairs that gossip, (ticks, chains, 2): an agent and one of its neighbors each."""
+    """Draw pairs that gossip, each an agent and one of its neighbors, (ticks, chains, 2).
+
+    The agent is uniform over all, the neighbor uniform over the agent's. shape: (ticks, chains).
+    """
     if enumerates(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]

@@ -54,10 +54,10 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Positions x, (chains, agents, dim), and what is the same in all steps.
+    """Positions x, (chains, agents, dim), and constants of all steps.
 
-    colors: which agents have each color, (colors, agents). covariance, root: S_i and its square
-    root, (agents, dim, dim), where agents are drawn.
+    colors: whether each agent has each color, (colors, agents).
+    covariance, root: S_i and its square root, (agents, dim, dim); empty with a step size.
     """
 
     x: np.ndarray
@@ -67,7 +67,18 @@ class State(NamedTuple):
 
 
 class GraphGibbs(Sampler):
-    """Graph Gibbs with a tolerance rho; with step size gamma a Langevin step in place of a draw."""
+    r"""Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws.
+
+    .. math::
+        x_i \mid x_{-i} \sim N \Bigl( S_i \bigl( b_i + \tfrac{1}{\rho} \sum_{j \in N_i} x_j \bigr),
+            S_i \Bigr), \qquad S_i = \bigl( H_i + \tfrac{\deg_i}{\rho} I \bigr)^{-1}
+
+    or, with a step size,
+
+    .. math::
+        x_i \leftarrow x_i - \gamma_k \Bigl( \nabla f_i(x_i)
+            + \tfrac{1}{\rho} \sum_{j \in N_i} (x_i - x_j) \Bigr) + \sqrt{2 \gamma_k}\, w_i
+    """
 
     name: ClassVar[str] = "Graph Gibbs"
     takes_batches: ClassVar[bool] = False
@@ -83,7 +94,10 @@ class GraphGibbs(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
+        """Refuse a network that is not connected or lossless, and agents without a density.
+
+        Exact draws (no step size) need a quadratic problem and H_i + deg_i/rho positive definite.
+        """
         check_connected(network)
         check_neighbors(network, "graph_gibbs")
         check_lossless(
@@ -105,7 +119,7 @@ class GraphGibbs(Sampler):
             )
 
     def _precision(self, problem: Any, network: Network) -> np.ndarray:
-        """Return H_i + deg_i/rho, (agents, dim, dim)."""
+        """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""
         ties = network.graph.degrees / self.tolerance
         precision: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
         return precision
@@ -113,7 +127,7 @@ class GraphGibbs(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0."""
+        """Return the state at x0, (chains, agents, dim), with colors and covariances."""
         colors = color_agents(network.graph)
         if self.step_size is not None:
             return State(x0, colors, np.empty(0), np.empty(0))
@@ -123,7 +137,11 @@ class GraphGibbs(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state in which every color has moved, given those before it."""
+        """Draw all agents, color by color, each given its neighbors' latest positions.
+
+        x_i ~ N(S_i (b_i + sum_j x_j / rho), S_i), or with a step size x_i <- x_i - gamma (grad
+        f_i(x_i) + sum_j (x_i - x_j) / rho) + sqrt(2 gamma) w_i.
+        """
         x, ties = state.x, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.
         if self.step_size is None:
@@ -145,7 +163,10 @@ class GraphGibbs(Sampler):
 
 
 def color_agents(graph: Graph) -> np.ndarray:
-    """Return which agents have each color, (colors, agents): none has that of a neighbor."""
+    """Color the graph greedily so that neighbors differ; return (colors, agents) of bool.
+
+    Entry (c, i) is whether agent i has color c.
+    """
     color = np.full(graph.agents, -1)
     for agent, neighbors in enumerate(graph.neighbors):
         taken = set(color[neighbors].tolist())

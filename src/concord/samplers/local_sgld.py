@@ -55,9 +55,11 @@ Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
 class State(NamedTuple):
-    """Positions x, references r and their gradients, (chains, agents, dim); else empty.
+    """Positions x, references r and controls c, (chains, agents, dim).
 
-    control: c; of full gradients c less the agents' own gradients at r, which itself is not kept.
+    control: c; with full gradients c minus the agent's own gradient at r, and then reference is
+    empty.
+    Without renewal both are empty.
     """
 
     x: np.ndarray
@@ -66,10 +68,15 @@ class State(NamedTuple):
 
 
 class LocalSGLD(Sampler):
-    """Local SGLD with step size gamma of the local steps.
+    r"""Local SGLD with step size gamma: T local steps of every agent, then perhaps an average.
 
-    period: local steps T of an iteration. communication: probability that agents average after
-    them. common_noise: tau. renewal: probability that references are renewed in an iteration; None:
+    .. math::
+        x_i \leftarrow x_i - \gamma_k \, g_i + \sqrt{2 \gamma_k} \Bigl( \sqrt{\tau / N}\, \xi
+            + \sqrt{1 - \tau}\, \xi_i \Bigr) \quad \text{T times}, \qquad
+        x_i \leftarrow \sum_j W_{ij} x_j
+
+    period: T. communication: probability of the average in an iteration. common_noise: tau.
+    renewal: probability that references of variance reduction are renewed in an iteration; None:
     plain gradients.
     """
 
@@ -87,7 +94,10 @@ class LocalSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and losses of what is sent now and then."""
+        """Refuse weights that are not doubly stochastic, and losses with random communication.
+
+        On a network that is not lossless agents must average in every iteration, without renewal.
+        """
         check_mixing(network, self.weights)
         if network.is_lossless:
             return
@@ -105,7 +115,10 @@ class LocalSGLD(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0; references are taken by the first step."""
+        """Return the state at x0, (chains, agents, dim), with references zero.
+
+        The first step takes references of all chains, if there is variance reduction.
+        """
         batches, nothing = _has_batches(problem), np.empty(0)
         reduced = self.renewal is not None
         reference = np.zeros_like(x0) if reduced and batches else nothing
@@ -114,7 +127,11 @@ class LocalSGLD(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state after local steps and, perhaps, an average."""
+        """Take T local Langevin steps, then average over neighbors in chains that communicate.
+
+        x <- x - gamma g + sqrt(2 gamma) (sqrt(tau / N) xi + sqrt(1 - tau) xi_i), T times; then x <-
+        W x.
+        """
         gamma, tau = self.step_size(k), self.common_noise
         if self.renewal is not None:
             state = self._renew(state, k, problem, network, rng)
@@ -132,6 +149,10 @@ class LocalSGLD(Sampler):
         return state._replace(x=network.mix(self.weights, x, chains=averaging))
 
     def _gradient(self, x: np.ndarray, state: State, problem: Any) -> np.ndarray:
+        """Return the gradient estimates at x, (chains, agents, dim).
+
+        With variance reduction they are grad f(x) - grad f(r) + c.
+        """
         gradient: np.ndarray
         if self.renewal is None:
             gradient = problem.gradient(x)
@@ -144,7 +165,10 @@ class LocalSGLD(Sampler):
     def _renew(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state in which some chains have new references and averaged gradients."""
+        """Renew the references r and controls c of the chains drawn to do so.
+
+        r = W x and c = W grad f(r), in all chains in iteration 0.
+        """
         x, chance = state.x, self.renewal or 0.0
         renewed = np.ones(len(x), dtype=bool)
         if k > 0 and chance < 1:
@@ -163,4 +187,5 @@ class LocalSGLD(Sampler):
 
 
 def _has_batches(problem: Any) -> bool:
+    """Return whether a problem's gradients are mini-batch estimates."""
     return isinstance(getattr(problem, "problem", problem), MiniBatches)

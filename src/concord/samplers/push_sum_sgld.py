@@ -40,14 +40,21 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Samples x, the z above, (chains, agents, dim), and weights y, (chains, agents)."""
+    """The agents' samples z as x, (chains, agents, dim), and weights y, (chains, agents)."""
 
     x: np.ndarray
     y: np.ndarray
 
 
 class PushSumSGLD(Sampler):
-    """Push-sum SGLD with step size eta."""
+    r"""Push-sum SGLD with step size eta and column stochastic weights A.
+
+    .. math::
+        x_i^{(k+1)} &= \sum_j A_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(z_i^{(k)})
+                      + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
+        y_i^{(k+1)} &= \sum_j A_{ij} y_j^{(k)}, \qquad
+        z_i^{(k+1)} = x_i^{(k+1)} / y_i^{(k+1)}
+    """
 
     name: ClassVar[str] = "Push-sum SGLD"
 
@@ -58,7 +65,11 @@ class PushSumSGLD(Sampler):
     ] = "moved"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network in parts, and one on which the sums of x and y are not conserved."""
+        """Refuse a network without a path from every agent to every other, unless it has no edges.
+
+        Where vectors may be lost senders must keep them, and none may be changed on its way: the
+        sums of x and y over the agents are to be conserved.
+        """
         check_connected(network, directed=True)
         if network.is_lossless:
             return
@@ -76,13 +87,17 @@ class PushSumSGLD(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at z = x0, y = 1."""
+        """Return the state at z = x0, (chains, agents, dim), and y = 1."""
         return State(x0, np.ones_like(x0[..., 0]))
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return A (y z) and A y after a Langevin step, as z and y."""
+        """Mix x = y z and y by A, take a Langevin step, and divide: z' = x' / y'.
+
+        x' = A (y z) - eta grad f(z) + sqrt(2 eta) w and y' = A y; with ``read: averaged`` the
+        Langevin step comes before mixing.
+        """
         z, y, eta = state.x, state.y[..., None], self.step_size(k)
         move = -eta * problem.gradient(z) + langevin_noise(rng, eta, z)
         x = y * z + move if (self.read == "averaged") else y * z

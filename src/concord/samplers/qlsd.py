@@ -39,9 +39,10 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Theta, once for each agent, x, and the memories m, (chains, agents, dim).
+    """Theta, repeated for each agent as x, and the memories m, both (chains, agents, dim).
 
-    reference, control: the control variates' r, and the gradients there; empty without them.
+    reference, control: theta at the last renewal of control variates and the full gradients there;
+    empty without renewal.
     """
 
     x: np.ndarray
@@ -51,11 +52,18 @@ class State(NamedTuple):
 
 
 class QLSD(Sampler):
-    """QLSD with step size gamma and a compression C.
+    r"""QLSD with step size gamma and a compression C of gradients.
 
-    memory_rate: alpha; 0: there are no memories. participants: agents that take part in a step;
-    None: all. memory_start: memories start at zero, or at the gradients at the posterior's mode.
-    renewal: iterations between renewals of mini-batches' control variates; None: there are none.
+    .. math::
+        \theta^{(k+1)} &= \theta^{(k)} - \gamma_k \frac{N}{|A_k|} \sum_{i \in A_k} \bigl( m_i
+            + C(g_i - m_i) \bigr) + \sqrt{2 \gamma_k}\, w^{(k+1)} \\
+        m_i &\leftarrow m_i + \alpha\, C(g_i - m_i), \qquad i \in A_k
+
+    memory_rate: alpha; 0: memories stay as they start.
+    participants: number of agents in A_k, drawn in each step; None: all.
+    memory_start: memories start at zero, or at the gradients at the posterior's mode.
+    renewal: iterations between renewals of mini-batches' control variates; None: no control
+    variates.
     """
 
     name: ClassVar[str] = "QLSD"
@@ -74,7 +82,10 @@ class QLSD(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, more participants than agents, and unknown modes."""
+        """Refuse a network without a server, and more participants than it has agents.
+
+        Renewal needs mini-batches, and ``memory_start: mode`` a Gaussian posterior.
+        """
         check_server(network, "qlsd")
         if self.participants is not None and self.participants > network.agents:
             raise ConcordError(
@@ -96,7 +107,7 @@ class QLSD(Sampler):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0."""
+        """Return the state at x0, (chains, agents, dim), with memories and control variates."""
         m, nothing = np.zeros_like(x0), np.empty(0)
         if self.memory_start == "mode":
             m = problem.full_gradient(m + problem.posterior.mean)
@@ -105,36 +116,51 @@ class QLSD(Sampler):
         return State(x0, m, x0, m)
 
     def vector_size(self, dim: int, itemsize: int) -> float:
-        """Return the bytes of a vector: half of them are gradients, the others theta."""
+        """Return the mean size in bytes of a vector: a compressed gradient up, theta down.
+
+        dim: its numbers. itemsize: bytes of a number.
+        """
         return (self.compression.size(dim, itemsize) + dim * itemsize) / 2
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return theta after a step along what the server received, and the memories."""
+        """Move theta along the mean of the participants' compressed gradients, and update memories.
+
+        theta' = theta - gamma N/|A| sum_{i in A} (m_i + C(g_i - m_i)) + sqrt(2 gamma) w and m_i' =
+        m_i + alpha C(g_i - m_i) for i in A.
+        """
         gamma, agents = self.step_size(k), network.agents
         theta = np.repeat(state.x[:, :1], agents, axis=1)
-        taking = self._draw_participants(theta.shape[:2], rng)
+        participating = self._draw_participants(theta.shape[:2], rng)
         state = self._renew(state._replace(x=theta), k, problem)
-        problem.pay(-1 * ~taking * (1 if self.renewal is None else 2))  # who does not take part
-        present, m = taking[..., None], state.m
+        # Agents that do not take part evaluate no gradient: take back what is counted below.
+        problem.pay(-1 * ~participating * (1 if self.renewal is None else 2))
+        present, m = participating[..., None], state.m
         code, received = self.compress(self._gradient(state, problem) - m, present, rng)
         size = self.vector_size(theta.shape[-1], theta.itemsize)
         drawn = np.where(present, m + received, 0.0)
-        drift = agents * network.average(drawn, senders=taking, size=size)
+        drift = agents * network.average(drawn, senders=participating, size=size)
         noise = langevin_noise(rng, gamma, theta[:, :1])
         x = theta - gamma * agents / (self.participants or agents) * drift + noise
         return state._replace(x=x, m=m + self.memory_rate * code)
 
     def compress(
-        self, apart: np.ndarray, present: np.ndarray, rng: np.random.Generator
+        self, differences: np.ndarray, present: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what agents keep of their differences, and what the server receives."""
-        code = np.where(present, self.compression.compress(apart, rng), 0.0)
+        """Compress the differences g - m of participants; return them twice, (chains, agents, dim).
+
+        The first is added to the agents' memories, the second to the drift; subclasses may let them
+        differ. present: whether an agent takes part, (chains, agents, 1).
+        """
+        code = np.where(present, self.compression.compress(differences, rng), 0.0)
         return code, code
 
     def _draw_participants(self, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-        """Return which agents take part, (chains, agents)."""
+        """Draw which agents take part, (chains, agents) of bool, without replacement.
+
+        shape: (chains, agents).
+        """
         if self.participants in (None, shape[1]):
             return np.ones(shape, dtype=bool)
         numbers = rng.random(shape)
@@ -142,11 +168,13 @@ class QLSD(Sampler):
         return numbers <= lowest
 
     def _renew(self, state: State, k: int, problem: Any) -> State:
+        """Take the control variates anew at theta in every ``renewal``-th iteration k."""
         if self.renewal is None or k % self.renewal:
             return state
         return state._replace(reference=state.x, control=problem.full_gradient(state.x))
 
     def _gradient(self, state: State, problem: Any) -> np.ndarray:
+        """Return the agents' gradients g at theta, (chains, agents, dim), with control variates."""
         gradient: np.ndarray
         if self.renewal is None:
             gradient = problem.gradient(state.x)

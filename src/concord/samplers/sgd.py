@@ -20,7 +20,11 @@ from concord.samplers.c_ula import CULA
 
 
 class SGD(CULA):
-    """Stochastic gradient descent with a step size alpha, which ends at the mode."""
+    r"""Stochastic gradient descent with step size alpha, which ends at the posterior's mode.
+
+    .. math::
+        w^{(k+1)} = w^{(k)} - \alpha_k \tilde\nabla U(w^{(k)})
+    """
 
     name: ClassVar[str] = "SGD"
     biased: ClassVar[str] = "a point, the mode: it adds no noise"
@@ -28,5 +32,5 @@ class SGD(CULA):
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return w - alpha grad U(w)."""
+        """Return w - alpha_k grad U(w) (parayil2020, section 5.3)."""
         return Positions(state.x - self.step_size(k) * problem.gradient(state.x))
