@@ -70,7 +70,7 @@ class QLSD(Sampler):
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     compression: Annotated[Compression, "what agents send in place of a gradient"]
-    memory_rate: Annotated[Share, "rate alpha at which memories follow; 0: there are none"] = 0.0
+    memory_rate: Annotated[Share, "rate alpha at which memories follow; 0: they stay"] = 0.0
     participants: Annotated[Count | None, "agents that take part in a step; none: all"] = None
     memory_start: Annotated[
         Literal["zero", "mode"],
