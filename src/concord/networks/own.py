@@ -1,4 +1,4 @@
-"""Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
+"""Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -77,6 +77,10 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
 
 
 def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
+    """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
+
+    options: options of the kind; a ConcordError if they come with a graph or a matrix.
+    """
     if isinstance(graph, str):
         graph = {"kind": graph}
     if isinstance(graph, Mapping):
@@ -97,7 +101,7 @@ def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
 
 
 def _check_keys(given: Mapping[str, Any]) -> None:
-    """Refuse an option that neither the kind nor what happens on any network has."""
+    """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
     if given["kind"] not in kinds("topologies"):
         return  # which is refused for itself
     own = plugin("topologies", given["kind"], "network").Params.__struct_fields__
@@ -108,18 +112,20 @@ def _check_keys(given: Mapping[str, Any]) -> None:
 
 
 def _is_a(graph: Any, library: str, *kinds: str) -> bool:
+    """Return whether an object is of one of a library's classes, without importing the library."""
     module = sys.modules.get(library)  # whoever has such an object has imported it
     return any(isinstance(graph, getattr(module, kind)) for kind in kinds) if module else False
 
 
 def _by_number(nodes: Iterable[Any]) -> tuple[Any, ...]:
-    """Return nodes in the order of the agents that they become."""
+    """Return nodes in the order of their agents: by number if they are 0 to N - 1."""
     names = tuple(nodes)
     numbers = range(len(names))
     return tuple(numbers) if set(names) == set(numbers) else names
 
 
 def _of_networkx(graph: Any) -> Graph:
+    """Return the graph of a networkx graph, with its nodes as names of the agents."""
     names = _by_number(graph)
     place = {node: agent for agent, node in enumerate(names)}
     pairs = [(place[one], place[other]) for one, other in graph.edges()]
@@ -127,6 +133,7 @@ def _of_networkx(graph: Any) -> Graph:
 
 
 def _of_matrix(matrix: Any) -> Graph:
+    """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
     if _is_a(matrix, "pandas", "DataFrame"):
         return _of_table(matrix)
     if _is_a(matrix, "scipy.sparse", "sparray", "spmatrix"):
@@ -161,6 +168,7 @@ def _of_matrix(matrix: Any) -> Graph:
 
 
 def _of_table(table: Any) -> Graph:
+    """Return the graph of a pandas matrix, whose row and column names become agents' names."""
     rows, columns = list(table.index), list(table.columns)
     if [str(name) for name in rows] == [str(name) for name in columns]:
         columns = rows  # a header that was read from a file is text
@@ -172,6 +180,7 @@ def _of_table(table: Any) -> Graph:
 
 
 def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Graph:
+    """Return the graph of given pairs; a ConcordError for a loop or a graph without agents."""
     loops = [i for i, j in pairs if i == j]
     if loops:
         raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")

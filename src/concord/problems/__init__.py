@@ -1,4 +1,4 @@
-"""Problems: target posteriors split over agents; each module of ``kinds`` is one.
+"""Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
 What a module has says ``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData``
 and ``TakesData``); what its problem has, and what more it may offer, ``concord.problem``.
@@ -18,7 +18,7 @@ from concord.contracts import TakesArrays, offers
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Return what makes problems of a kind, or ``quadratic``."""
+    """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
         return import_module("concord.problems._quadratic").quadratic
     if name.startswith("_") or not plugins.exists("problems", name):
@@ -30,5 +30,5 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    """Return what ``__getattr__`` knows."""
+    """Return the names of all kinds of problems, and ``quadratic``."""
     return [*plugins.kinds("problems"), "quadratic"]

@@ -1,4 +1,4 @@
-r"""The Gaussian that fits a smooth posterior, found from the gradients of agents' potentials alone.
+r"""A Gaussian fit to a smooth posterior, by the gradients of agents' potentials alone.
 
 .. math::
     E\, g(m + L z) = 0, \qquad H_i = E\, g_i(m + L z)\, z^\top L^{-1}, \qquad
@@ -33,12 +33,17 @@ NEWTON, SWEEPS = 200, 400
 
 
 class Fit(NamedTuple):
-    """A Gaussian in place of a posterior.
+    """A Gaussian that is fitted to a posterior.
 
-    mean, cov: of the fit, (dim,) and (dim, dim). hessians: each agent's mean Hessian over the fit,
-    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient
-    is about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
-    Gaussian at the mode otherwise.
+    mean, cov: of the fit, (dim,) and (dim, dim).
+
+    hessians, shift: each agent's mean Hessian over the fit, (agents, dim, dim), and the vector,
+    (agents, dim), by which its gradient is about hessian x - shift. The Hessians add up to the
+    inverse of cov.
+
+    mode: of the posterior, (dim,).
+
+    settled: whether the fit converged; if not, it is the Gaussian at the mode.
     """
 
     mean: np.ndarray
@@ -50,12 +55,12 @@ class Fit(NamedTuple):
 
     @property
     def law(self) -> Gaussian:
-        """The fit as a law that results can be compared with."""
+        """Return the fit as a ``Gaussian`` that results can be compared with."""
         return Gaussian(self.mean, self.cov)
 
 
 def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
-    """Return the Gaussian that fits a problem's posterior; the posterior itself if it is Gaussian.
+    """Fit a Gaussian to a problem's posterior; a Gaussian posterior is its own fit.
 
     start: where the search for the mode begins, (dim,) or a number.
 
@@ -79,7 +84,10 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
 
 
 def field(problem: Problem) -> Field:
-    """Return the gradients of a problem's potentials at any number of points."""
+    """Return the function that evaluates a problem's gradients at any number of points.
+
+    It maps x (points, agents, dim) to the gradients of f_i at x_i, of the same shape, as doubles.
+    """
     dtype = dtype_of(problem)
 
     def at(x: np.ndarray) -> np.ndarray:
@@ -92,7 +100,7 @@ def field(problem: Problem) -> Field:
 
 @lru_cache(maxsize=16)
 def normals(count: int, dim: int) -> np.ndarray:
-    """Return points (count, dim), or more, of mean 0 and covariance I: antithetic Sobol points."""
+    """Return antithetic Sobol points with mean 0 and covariance I, (count, dim) or more rows."""
     from scipy import special, stats  # a second
 
     half = max(count // 2, 1 << int(np.ceil(np.log2(2 * dim))))
@@ -104,7 +112,7 @@ def normals(count: int, dim: int) -> np.ndarray:
 def linearized(
     at: Field, mean: np.ndarray, cov: np.ndarray, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return agents' gradients over laws of their own, as the affine gram_i x - shift_i.
+    """Return the affine gradients gram_i x - shift_i that fit agents' gradients over normal laws.
 
     mean, cov: (versions, agents, dim) and (versions, agents, dim, dim), positive definite. Returns
     gram and shift, of the same shapes as cov and mean.
@@ -122,7 +130,7 @@ def linearized(
 
 
 def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
+    """Return the posterior's mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
 
     Newton's method by the moduli of the Hessian's eigenvalues, so that it leads downhill; a step is
     halved until the potential no longer rises steeply where it ends.
@@ -167,10 +175,10 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variances of the posterior, both (dim,), by points weighed against it.
+    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
-    They are drawn around the fit, wider; of the posterior's log density gradients give differences:
-    their integrals along rays, by Gauss-Legendre.
+    The points are drawn from a wider version of the fit ``found``. Log densities at them are
+    integrals of gradients along rays from the mean, by Gauss-Legendre quadrature.
     """
     at, z = field(problem), normals(WEIGHED, problem.dim)
     rays = WIDER * z @ np.linalg.cholesky(found.cov).T
@@ -214,10 +222,12 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
 
 
 def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
-    """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
+    """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
-    Its variances may differ from those of ``weighed`` points, the mode be another from one of eight
-    other starts, or agents start far away. positions: the moments of an agent's start.
+    They tell that the fit did not converge, the variances differ from those of ``weighed``, another
+    mode was found from one of eight other starts, a Hessian is not positive definite, or agents
+    start far away. The list is empty where no reason is found. positions: mean and covariance of an
+    agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
@@ -257,7 +267,10 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
 
 
 def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
-    """Return the fit by damped sweeps from the mode; None where they do not settle."""
+    """Return the fit by damped sweeps from the mode; None if they do not converge.
+
+    mean, cov: the Gaussian at the mode. damping: the share of a full step that a sweep takes.
+    """
     top, precision = mean, np.linalg.inv(cov)
     for _ in range(SWEEPS):
         cov = np.linalg.inv(precision)
@@ -280,12 +293,12 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
 
 
 def _total(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the gradients of the whole potential at points (points, dim)."""
+    """Return the gradients of sum_i f_i at points x, both (points, dim)."""
     return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
 
 
 def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the Hessians of the f_i at a point, by central differences of gradients."""
+    """Return the Hessians of the f_i at x, (agents, dim, dim), by differences of gradients."""
     size = 1e-5 * np.maximum(np.abs(x), 1.0)
     steps = np.diag(size)
     points = np.repeat((x + np.concatenate([steps, -steps]))[:, None], agents, axis=1)
@@ -296,5 +309,6 @@ def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
 
 
 def _shown(x: np.ndarray) -> str:
+    """Return the first four coordinates of a point as text."""
     more = ", ..." if len(x) > 4 else ""
     return f"({', '.join(f'{value:.3g}' for value in x[:4])}{more})"

@@ -1,4 +1,4 @@
-"""Problems of NumPyro models: one compiled JAX function for all chains and agents.
+"""Problems of NumPyro models, each one JAX function for all chains and agents.
 
 A model is run on each agent's rows, with latents in place of what it would draw; ``vmap`` runs it
 on all of them at once. Sites in the plate of rows belong to the rows, others to all agents.
@@ -82,7 +82,7 @@ def from_numpyro(
 
 
 class _NumPyro(Split):
-    """A model, its latents, and which of its arguments have rows."""
+    """A NumPyro model as a ``Split``: its latents, and which of its arguments have rows."""
 
     likely = (
         "a row's term may use other rows, or a prior the data, as a mean over rows does: compute "
@@ -126,11 +126,12 @@ class _NumPyro(Split):
         self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
     def _frame(self, site: Any) -> int | None:
-        """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
+        """Return the batch dimension of a site that the plate of rows takes; None outside of it."""
         found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return found[0] if found else None
 
     def _add(self, name: str, site: Any) -> None:
+        """Add a site to the latents, or check it if it is observed."""
         frame, law = self._frame(site), site["fn"]
         if site["is_observed"]:
             if frame is None and type(law).__name__ != "Unit":  # numpyro.factor
@@ -147,10 +148,11 @@ class _NumPyro(Split):
         self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the log density of rows, (rows,), and of all else, at one point (dim,)."""
+        """Return the log density of the given rows, (rows,), and of all else, at x (dim,)."""
         given, jacobians = self.pieces(x, rows), {}
 
         def fill(site: Any) -> Any:
+            """Return a latent's value at a site, and store the Jacobian of its transform."""
             name = site["name"]
             if name not in given:
                 return None
@@ -177,12 +179,12 @@ class _NumPyro(Split):
         return own, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return latents and deterministic sites by name (``Split``)."""
+        """Return latents and deterministic sites at x (dim,), by name."""
         given = self.model, self.args, self.kwargs, self.pieces(x)
         found: dict[str, Any] = constrain_fn(*given, return_deterministic=True)
         return found
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
-        """Return the unconstrained latents of a draw (``Split``)."""
+        """Return the unconstrained latents of a draw, (dim,)."""
         found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
         return jnp.concatenate([jnp.ravel(found[latent.name]) for latent in self.latents])

@@ -89,7 +89,7 @@ def from_pymc(
 
 
 class _PyMC(Split):
-    """A model's terms, those of rows apart from all others."""
+    """A PyMC model as a ``Split``: functions of JAX for the terms of rows and for all others."""
 
     likely = (
         "a row's term may use other rows, as a mean over rows does: compute that outside of the "
@@ -126,6 +126,7 @@ class _PyMC(Split):
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: Any) -> None:
+        """Store the values of an observed variable; a ConcordError if they have no rows."""
         name, place = variable.name, self._place(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(
@@ -156,7 +157,10 @@ class _PyMC(Split):
         return axis
 
     def _check_constants(self, terms: list[Any]) -> None:
-        """Refuse numbers of rows that have no name: nothing says which agent owns them."""
+        """Raise a ConcordError if terms of rows read an unnamed constant of as many entries.
+
+        Nothing says which agent owns the entries of such a constant.
+        """
         observed = set(self.model.rvs_to_values.values())
         for node in ancestors(terms):
             constant = isinstance(node, TensorConstant) and node not in observed
@@ -168,7 +172,7 @@ class _PyMC(Split):
                 )
 
     def _translate(self) -> None:
-        """Make JAX functions of the model's graphs."""
+        """Compile the model's terms, transforms and joint density to functions of JAX."""
         model, free = self.model, self.model.free_RVs
         variables = [*model.basic_RVs, *model.potentials]
         terms = model.logp(vars=variables, sum=False)
@@ -194,7 +198,7 @@ class _PyMC(Split):
         self.joint = lambda x: density(dict(zip(names, self.pieces(x).values(), strict=True)))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the terms of rows and the sum of all others (``Split``)."""
+        """Return the terms of the given rows, (rows,), and the sum of all others, at x (dim,)."""
         rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
@@ -203,17 +207,17 @@ class _PyMC(Split):
         return sum(own, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return parameters and deterministics by name (``Split``)."""
+        """Return parameters and deterministics at x (dim,), by name."""
         return dict(zip(self.shown, self.forward(*self.pieces(x).values()), strict=True))
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
-        """Return the unconstrained values of a draw (``Split``)."""
+        """Return the unconstrained values of a draw, (dim,)."""
         values = self.back(*(draw[latent.name] for latent in self.latents))
         return jnp.concatenate([jnp.ravel(value) for value in values])
 
 
 def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
-    """Return the JAX function of a graph, whatever lengths its inputs have."""
+    """Return the JAX function of a PyTensor graph, for inputs of any lengths."""
     if not outputs:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
@@ -223,9 +227,9 @@ def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
 
 
 def _rebuilt(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:
-    """Return a graph with other inputs, and take the operations that are graphs apart.
+    """Return the outputs of a graph whose inputs are replaced, with nested graphs expanded.
 
-    Such an operation (logsumexp is one) would insist on the shapes that it was made with.
+    A nested graph (logsumexp is one) would insist on the shapes of its first inputs.
     """
     for node in io_toposort(list(replaced), outputs):
         inputs, op = [replaced.get(v, v) for v in node.inputs], node.op

@@ -24,7 +24,7 @@ ROWS = 442
 
 
 class Params(Options):
-    """The model, and the rows kept from the agents."""
+    """Options of the regression, and the number of test rows."""
 
     noise_sd: Annotated[
         Positive, "standard deviation sigma of the standardized target; least squares leave 0.70"
@@ -36,7 +36,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than rows."""
+    """Raise a ConcordError if there are more agents than rows."""
     enough(ROWS - round(params.test_fraction * ROWS), agents)
 
 
