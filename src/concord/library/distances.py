@@ -1,4 +1,4 @@
-"""How far a result is from the posterior, and several beside each other."""
+"""Distances of samples and laws from the posterior, and tables that compare several results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST, LEAST_PER_DIMENSION = 20, 4
 
 
 def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) -> xarray.Dataset:
-    r"""Return the 2-Wasserstein distance of every agent, and of their average, to the posterior.
+    r"""Return the 2-Wasserstein distance to the posterior of each agent, and of their average.
 
     .. math::
         W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
@@ -90,6 +90,7 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
 
 
 def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
         return _of_law(result, gaussian.w2, posterior, warm_up)
     names, draws = positions(result.marked())
@@ -133,15 +134,19 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
 
 
 def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
+    """Return the mean distance to the posterior of Gaussians fitted to its own draws.
+
+    draws: the number of independent draws to which each is fitted.
+    """
     refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
     return float(gaussian.w2(*refits, posterior).mean())
 
 
 def independent(draws: np.ndarray) -> float:
-    """Return how many independent draws (chain, draw, dim) are worth: the least effective size.
+    """Return the effective sample size of draws (chain, draw, dim): the least over moments.
 
-    By ArviZ, of x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends; small where
-    chains do not agree with each other, and at most their number.
+    ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
+    small where chains disagree, and at most the number of draws.
     """
     from arviz_stats.base import array_stats  # a second
 
@@ -156,7 +161,7 @@ def independent(draws: np.ndarray) -> float:
 def bias2(
     result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None
 ) -> xarray.Dataset:
-    r"""Return the squared bias of every agent, and of their average, in posterior variances.
+    r"""Return the squared bias of each agent, and of their average, in posterior variances.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
@@ -193,6 +198,7 @@ def bias2(
 
 
 def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
         return _of_law(result, gaussian.bias2, posterior, warm_up)
     names, draws = positions(result.marked())
@@ -212,7 +218,7 @@ def compare(
     *,
     warm_up: int | None = None,
 ) -> pandas.DataFrame:
-    """Return one row per result: its distances, and what it has sent until its last draw.
+    """Return a table with a row for each result: its distances, and what its run has cost.
 
     Parameters
     ----------
@@ -265,7 +271,7 @@ def compare(
 
 
 def divergence(result: Trace | Law) -> str:
-    """Say when a result diverged, and the share of its chains; nothing if it did not."""
+    """Return a sentence with the iteration and share of chains that diverged, or ""."""
     if isinstance(result, Trace):
         at = result["diverged_at"]
         first = at[at >= 0]
@@ -281,12 +287,16 @@ def divergence(result: Trace | Law) -> str:
 
 
 def warn_of(what: str, said: str, remedy: str = "sample again with a smaller step_size") -> None:
-    """Warn, where the caller of a public function called it, if there is something to be said."""
+    """Issue a ``DivergenceWarning`` at the line that called a public function, unless empty.
+
+    what: that function's name. said: the text; "" for no warning. remedy: what the user may do.
+    """
     if said:
         warnings.warn(f"{what}: {said}; {remedy}", DivergenceWarning, stacklevel=3)
 
 
 def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+    """Return results by the names of their samplers, numbered where these repeat."""
     found: dict[str, Trace | Law] = {}
     for result in results:
         if not isinstance(result, Trace) or "sampler" not in result.attributes:
@@ -302,6 +312,7 @@ def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
 
 
 def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -> dict[str, Any]:
+    """Return the row of ``compare`` for one result, by column."""
     if isinstance(result, Law):
         row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
@@ -340,7 +351,10 @@ def _last(trace: Trace, name: str) -> float:
 
 
 def _check(result: Any, posterior: Any, needed: bool = True) -> None:
-    """Refuse what is no result, and a posterior that does not fit it, or is needed and missing."""
+    """Raise a ConcordError for an object that is no result, or for an unsuitable posterior.
+
+    needed: whether the posterior may not be None.
+    """
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
     if posterior is None and not needed:
@@ -359,6 +373,10 @@ def _check(result: Any, posterior: Any, needed: bool = True) -> None:
 
 
 def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return a distance of an exact law from the posterior, by agent (and draw).
+
+    distance: a function of mean, cov and posterior. warm_up: as for ``w2``.
+    """
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
     cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
     if warm_up is not None:  # the moments of a draw at a random one of these iterations
@@ -375,7 +393,11 @@ def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -
 
 
 def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
-    """Return b2 of chains' values of f, (chains, ..., 2 dim), and the ends of its interval."""
+    """Return the squared bias of chains' means, and the ends of its interval.
+
+    values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the
+    posterior. The results have shape (...).
+    """
     mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
     far = np.maximum(*np.square(ends))
     near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
@@ -383,7 +405,10 @@ def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
 
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
-    """Return values (draw, agent) or (agent,), and of a trace the ends of their intervals."""
+    """Return a dataset of values (draw, agent) or (agent,), with interval ends of a trace.
+
+    values: the value, and the ends of its interval if there are any.
+    """
     import xarray  # half a second
 
     value, *ends = values

@@ -1,4 +1,4 @@
-"""``recommend``: which sampler, for one's own problem, network and price, and how far off it is."""
+"""``recommend``: the best sampler for a problem, network and budget, by predicted bias."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
 class Target(Options):
-    """What is to be reached."""
+    """Option of the squared bias that is to be reached."""
 
     b2: Positive
 
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """What ``concord.recommend`` returns; ``print`` says it in words.
+    """The result of ``concord.recommend``; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -89,26 +89,27 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
+        """Return the recommendation in one sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _said(self._search, self._rows)
 
     def summary(self) -> dict[str, Any]:
-        """Return the sentence, what there is to doubt, and how much was tried."""
+        """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
         doubtful = "; ".join(self.trust) or None
         return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
 
     def __str__(self) -> str:
-        """Say the answer in a sentence, and what there is to doubt."""
+        """Return the recommendation and the reasons to doubt it as text."""
         return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
 
     def read(self, trace: Any) -> np.ndarray:
-        """Return a trace's answers by the recommended read-out, (chains, draws, agents, dim)."""
+        """Return a trace's draws by the recommended read-out, (chains, draws, agents, dim)."""
         mix = read_out(self._rows[0].read, self.best["network"])[0]
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
 
     def plot(self) -> Figure:
-        """Draw b2 against what is paid, a curve for each sampler at its best setting.
+        """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
 
         In gray the least of them all, dotted the budget, or the target; curves are dashed where
         laws are approximate.
@@ -169,7 +170,7 @@ def recommend(
     verify: bool = False,
     seed: int | None = 1,
 ) -> Answer:
-    r"""Say which sampler to use, with which options, and how far off its draws will be.
+    r"""Recommend a sampler and its options, and predict the squared bias of its draws.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
@@ -286,10 +287,11 @@ def recommend(
 
 
 def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return what is tuned of each sampler, in the units of a problem; and of the others why not.
+    """Return the samplers to tune, in the problem's units, and reasons why others cannot be.
 
-    That is what the arena tunes, and the step of samplers that it has no entry of. Units are a
-    length s: curvature times s^2 is as in the arena. s is a power of two.
+    Entries are those of the arena, and the step size of samplers without one. found: the Gaussian
+    fit. names: the samplers that a caller chose; None: all. The unit is a length s, a power of two,
+    such that curvature times s^2 is about as in the arena.
     """
     arena = load_yaml(ARENA)
     stated = {
@@ -338,7 +340,10 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
 def _searched(
     search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
 ) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return the best settings of all entries, and of those without one the reasons."""
+    """Search the best settings of all entries; return rows, best first, and reasons of failures.
+
+    how: chains, seed and initial of runs that replace a law.
+    """
     rows, lacking = [], []
     infinite = "all settings diverge"
     if not isinstance(search.problem, Quadratic):
@@ -361,10 +366,10 @@ def _searched(
 
 
 def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
-    """Replace the screened scores of the leading rows by those of their own laws.
+    """Replace the screened scores of the leading rows by scores of their own laws, best first.
 
-    In the end that of the first row alone: what is recommended is not just screened, unless its law
-    is too large.
+    After some tries only the first row is replaced, so that what is recommended is not just
+    screened, unless its law is too large.
     """
     with suppress(NoLaw):
         for tries in range(8 * VERIFIED):
@@ -378,7 +383,7 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
 
 
 def _stated(row: Found, wish: Wish) -> dict[str, Any]:
-    """Return the options of a row that are not the sampler's defaults, mini-batches included."""
+    """Return the options of a row that differ from the sampler's defaults, batch size included."""
     sampler = row.sampler
     default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
     stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
@@ -386,6 +391,7 @@ def _stated(row: Found, wish: Wish) -> dict[str, Any]:
 
 
 def _tuned(row: Found) -> dict[str, Any]:
+    """Return the tuned options of a row, by name, as text with three digits."""
     values = row.lattice.values(row.j)
     found = {name: values[name] for name in plain(row.sampler) if name in values}
     return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
@@ -396,7 +402,10 @@ _AFTER = "each agent's draws after {} more rounds of averaging"
 
 
 def _said(search: Search, rows: Sequence[Found]) -> str:
-    """Return the answer in a sentence."""
+    """Return the recommendation in a sentence.
+
+    rows: the scored settings, best first.
+    """
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
     alone = wish.level == "worst" and best.read != "average"
@@ -421,7 +430,7 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
 
 
 def _against(search: Search, other: Found, best: Found, price: str) -> str:
-    """Return how the next sampler compares with the best one."""
+    """Return the part of the sentence that compares the next sampler with the best one."""
     if search.wish.target is not None:
         return f": {_amount(other.spent[price], price)}"
     factor = search.needs(other.entry, best, price)
@@ -432,6 +441,7 @@ def _against(search: Search, other: Found, best: Found, price: str) -> str:
 
 
 def _amount(amount: float, price: str) -> str:
+    """Return an amount of a price with its unit as text."""
     if price == "bytes" and amount >= 1000:
         return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
     return f"{amount:,.4g} {PRICES[price].unit or price}"
@@ -440,6 +450,7 @@ def _amount(amount: float, price: str) -> str:
 def _table(
     rows: Sequence[Found], lacking: Sequence[tuple[str, str]], wish: Wish
 ) -> pandas.DataFrame:
+    """Return the table of ``Answer``; samplers without a score come last."""
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
@@ -457,7 +468,7 @@ def _table(
 
 
 def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
+    """Run a row's setting; return its squared bias at the end, and a 95 % interval of it.
 
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
     it are a control variate, whose expectation is exact. how: chains, seed and initial.
@@ -472,6 +483,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
+        """Return (x, x^2) of each chain's last draw on a problem, (chains, agents, 2 dim)."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
@@ -498,7 +510,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
 
 
 def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
-    """Return the best setting of an entry along octaves, by chains; of agents or their average.
+    """Return the best of an entry's settings along octaves, scored by running chains.
 
     Its score is that of other chains than those that it was chosen by: the least of noisy numbers
     is less than it is.
@@ -506,6 +518,7 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     level = search.wish.level
 
     def scored(row: Found, seed: int) -> Found:
+        """Return a row with the squared bias that chains of a seed measure as its score."""
         score = measured(row, search, {**how, "seed": seed})[0]
         b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
         return row._replace(b2=b2, score=score)
@@ -516,7 +529,7 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
 
 
 def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
-    """Run rows, and return b2 as predicted and as measured."""
+    """Run the settings of rows; return a table of predicted and measured squared bias."""
     lines = [
         (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
         for row in rows

@@ -1,4 +1,4 @@
-"""``sample``, ``law`` and ``load_run``: runs from Python, with the numbers of the pipeline."""
+"""``sample``, ``law`` and ``load_run``: runs from Python, with the pipeline's numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sample(
     progress: bool | None = None,
     **options: Any,
 ) -> Trace:
-    r"""Run a sampler on independent chains of the whole network.
+    r"""Run a sampler on independent chains of a network of agents, and return their trace.
 
     .. math:: \text{of} \quad \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr)
 
@@ -152,7 +152,7 @@ def law(
     approximate: bool = False,
     **options: Any,
 ) -> exact.Law:
-    r"""Return the exact mean and covariance of every agent, without sampling.
+    r"""Return the exact mean and covariance of each agent's position over time, without chains.
 
     .. math:: m_{k+1} = A_k m_k + b_k, \qquad C_{k+1} = A_k C_k A_k^\top + Q_k
 
@@ -211,6 +211,7 @@ def law(
 
 
 def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
+    """Return the measurement that laws are computed from; ``trace`` needs no draws."""
     return Measurement(
         trace=trace,
         problem=problem,
@@ -224,7 +225,7 @@ def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
 
 
 def _smaller_step(m: Measurement) -> str:
-    """Return what to do about divergence, with the largest stable step if it is soon known."""
+    """Return the advice after divergence, with the largest stable step if it is quick to find."""
     if not hasattr(m.sampler, "step_size"):
         return "change its options"
     limit = math.nan
@@ -237,7 +238,7 @@ def _smaller_step(m: Measurement) -> str:
 
 
 def load(path: str | Path) -> Trace:
-    """Return the trace of a run, as ``concord.sample`` returns it.
+    """Load the trace of a run from its file.
 
     Parameters
     ----------
@@ -309,6 +310,8 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
 
 
 class _Prepared(NamedTuple):
+    """The sampler, network and other options of a run, checked."""
+
     sampler: ChosenSampler
     network: Network
     keys: Keys
@@ -324,7 +327,7 @@ def _prepared(
     record: Any,
     options: Mapping[str, Any],
 ) -> _Prepared:
-    """Check all arguments as those of a study's files, with the same sentences."""
+    """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "

@@ -259,9 +259,10 @@ class LinearRegression(QuadraticProblem):
     def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
         """Return gram (agents, dim, dim) and shift (agents, dim) of the mean mini-batch gradient.
 
-        scale: what a mini-batch stands for: the agent's n_i points (``data``), its own b points or
-        one point. pool: the points of which it is drawn. With m_i points in the pool and s_i = n_i,
-        b or 1 they are s_i/m_i times the sums over the pool.
+        The gradient is gram_i x - shift_i. scale: what a mini-batch stands for: the agent's n_i
+        points (``data``), its own b points or one point. pool: the points of which it is drawn.
+        With m_i points in the pool and s_i = n_i, b or 1 the likelihood's part is s_i/m_i times its
+        sum over the pool.
         """
         _, _, factor, gram, shift = self._drawn(batch_size, scale, pool)
         gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)

@@ -251,7 +251,7 @@ class TiedMixture(OneDataSet):
         return np.stack([pull, second_pull], axis=-1) + prior * x
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds of the Hessians that are infinite, both (agents, 2, 2): there are none.
+        """Return infinite bounds of the Hessians, both (agents, 2, 2), since they are unbounded.
 
         Where a point is halfway between the components its second derivative in theta_2 contains
         -(theta_2 / 4 s)^2 (with tied means), however large theta_2 is: gradients are not Lipschitz.
@@ -321,7 +321,7 @@ class TiedMixtures:
             )
 
     def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Draw two independent exact samples for each chain of every data set d, (2, counts[d], 2).
+        """Draw counts[d] pairs of independent exact samples of each data set d, (2, counts[d], 2).
 
         The same at every call, and for every number of agents.
         """

@@ -53,7 +53,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def _check_moments(params: Params, points: int) -> None:
-    """Raise a ConcordError if the posterior has no finite variance."""
+    """Raise a ConcordError if the coefficients have no fourth moment."""
     if params.shape + points / 2 <= 2:
         raise ConcordError(
             f"shape {params.shape:g} and {points} points leave coefficients without a fourth "
