@@ -92,7 +92,7 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
 def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _of_law(result, gaussian.w2, posterior, warm_up)
+        return _distance_of_law(result, gaussian.w2, posterior, warm_up)
     names, draws = positions(result.marked())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
     least = max(LEAST, LEAST_PER_DIMENSION * dim)
@@ -200,7 +200,7 @@ def bias2(
 def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _of_law(result, gaussian.bias2, posterior, warm_up)
+        return _distance_of_law(result, gaussian.bias2, posterior, warm_up)
     names, draws = positions(result.marked())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,12 +261,13 @@ def compare(
             "compare([trace, other]), or a mapping of names to results"
         )
     if not isinstance(results, Mapping):
-        results = _named(results)
+        results = _name_results(results)
     for result in results.values():
         _check(result, posterior, needed=False)
-    said = {name: divergence(result) for name, result in results.items()}
-    warn_of("compare", ", and ".join(f"of {name} {what}" for name, what in said.items() if what))
-    rows = {name: _row(result, posterior, warm_up) for name, result in results.items()}
+    divergences = {name: divergence(result) for name, result in results.items()}
+    sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
+    warn_of("compare", ", and ".join(sentences))
+    rows = {name: _comparison_row(result, posterior, warm_up) for name, result in results.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
 
 
@@ -286,16 +287,16 @@ def divergence(result: Trace | Law) -> str:
     return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
 
-def warn_of(what: str, said: str, remedy: str = "sample again with a smaller step_size") -> None:
+def warn_of(what: str, message: str, remedy: str = "sample again with a smaller step_size") -> None:
     """Issue a ``DivergenceWarning`` at the line that called a public function, unless empty.
 
-    what: that function's name. said: the text; "" for no warning. remedy: what the user may do.
+    what: that function's name. message: the text; "" for no warning. remedy: what the user may do.
     """
-    if said:
-        warnings.warn(f"{what}: {said}; {remedy}", DivergenceWarning, stacklevel=3)
+    if message:
+        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)
 
 
-def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     """Return results by the names of their samplers, numbered where these repeat."""
     found: dict[str, Trace | Law] = {}
     for result in results:
@@ -311,7 +312,9 @@ def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     return found
 
 
-def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -> dict[str, Any]:
+def _comparison_row(
+    result: Trace | Law, posterior: Gaussian | None, warm_up: int | None
+) -> dict[str, Any]:
     """Return the row of ``compare`` for one result, by column."""
     if isinstance(result, Law):
         row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
@@ -321,10 +324,10 @@ def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -
             "iterations": end,
             "chains": result.chains,
             "diverged": float((result["diverged_at"] >= 0).mean()),
-            "updates": _last(result, "activations") if "activations" in result else float(end),
-            "unicasts": _last(result, "unicasts"),
-            "broadcasts": _last(result, "broadcasts"),
-            "gradients": _last(result, "gradients"),
+            "updates": _last_mean(result, "activations") if "activations" in result else float(end),
+            "unicasts": _last_mean(result, "unicasts"),
+            "broadcasts": _last_mean(result, "broadcasts"),
+            "gradients": _last_mean(result, "gradients"),
         }
         if "seconds" in result:
             row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
@@ -344,7 +347,7 @@ def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -
     return row
 
 
-def _last(trace: Trace, name: str) -> float:
+def _last_mean(trace: Trace, name: str) -> float:
     """Return the mean of a count at the last draw, over agents and chains."""
     dimensions, values = trace.variables[name]
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
@@ -372,7 +375,9 @@ def _check(result: Any, posterior: Any, needed: bool = True) -> None:
         )
 
 
-def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+def _distance_of_law(
+    law: Law, distance: Any, posterior: Gaussian, warm_up: int | None
+) -> xarray.Dataset:
     """Return a distance of an exact law from the posterior, by agent (and draw).
 
     distance: a function of mean, cov and posterior. warm_up: as for ``w2``.

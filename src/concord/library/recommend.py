@@ -91,7 +91,7 @@ class Answer(Summarized):
     def _sentence(self) -> str:
         """Return the recommendation in one sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
-            return _said(self._search, self._rows)
+            return _describe_best(self._search, self._rows)
 
     def summary(self) -> dict[str, Any]:
         """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
@@ -261,12 +261,12 @@ def recommend(
         search = Search(problem, agents, positions, found, wish, masks)
         how = {"chains": chains, "seed": master, "initial": start}
         entries, others = _entries(found, samplers)
-        rows, lacking = _searched(search, entries, how)
+        rows, lacking = _search_entries(search, entries, how)
         lacking += others
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
-        rows = _confirmed(search, rows)
+        rows = _confirm_leaders(search, rows)
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
@@ -276,12 +276,13 @@ def recommend(
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": agents,
-            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best, wish),
+            "iterations": best.iterations, "seed": master, "initial": start,
+            **_nondefault_options(best, wish),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         how["chains"] = CHAINS
-        verified = _verified(rows[:VERIFIED], search, how) if verify else None
+        verified = _verify_rows(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
 
@@ -337,7 +338,7 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
     return entries, lacking
 
 
-def _searched(
+def _search_entries(
     search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Search the best settings of all entries; return rows, best first, and reasons of failures.
@@ -365,7 +366,7 @@ def _searched(
     return sorted(rows, key=lambda row: row.score), lacking
 
 
-def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
+def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
     """Replace the screened scores of the leading rows by scores of their own laws, best first.
 
     After some tries only the first row is replaced, so that what is recommended is not just
@@ -382,7 +383,7 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     return rows
 
 
-def _stated(row: Found, wish: Wish) -> dict[str, Any]:
+def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
     """Return the options of a row that differ from the sampler's defaults, batch size included."""
     sampler = row.sampler
     default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
@@ -390,7 +391,7 @@ def _stated(row: Found, wish: Wish) -> dict[str, Any]:
     return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
 
 
-def _tuned(row: Found) -> dict[str, Any]:
+def _format_tuned_options(row: Found) -> dict[str, Any]:
     """Return the tuned options of a row, by name, as text with three digits."""
     values = row.lattice.values(row.j)
     found = {name: values[name] for name in plain(row.sampler) if name in values}
@@ -401,7 +402,7 @@ READ = {"agents": "each agent's own draws", "average": "the network average as t
 _AFTER = "each agent's draws after {} more rounds of averaging"
 
 
-def _said(search: Search, rows: Sequence[Found]) -> str:
+def _describe_best(search: Search, rows: Sequence[Found]) -> str:
     """Return the recommendation in a sentence.
 
     rows: the scored settings, best first.
@@ -409,18 +410,18 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
     alone = wish.level == "worst" and best.read != "average"
-    told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
+    choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
     whose = "worst agent" if alone else "network average"
     read = READ.get(str(best.read), _AFTER.format(best.read))
     text = (
-        f"{best.entry.name} with {told}, using {read}: "
+        f"{best.entry.name} with {choice}, using {read}: "
         f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
-        f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
+        f"({whose}, {best.how}) after {_format_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
     if other is not best and other.score < UNSOLVED:
-        text += f"; {other.entry.name}{_against(search, other, best, price)}"
+        text += f"; {other.entry.name}{_compare_with_best(search, other, best, price)}"
     worth = search.worth(best)
     if np.isfinite(worth):
         count = f"{worth:,.0f}" if worth >= 2 else "one"
@@ -429,10 +430,10 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     return f"{text}."
 
 
-def _against(search: Search, other: Found, best: Found, price: str) -> str:
+def _compare_with_best(search: Search, other: Found, best: Found, price: str) -> str:
     """Return the part of the sentence that compares the next sampler with the best one."""
     if search.wish.target is not None:
-        return f": {_amount(other.spent[price], price)}"
+        return f": {_format_amount(other.spent[price], price)}"
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
         much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
@@ -440,7 +441,7 @@ def _against(search: Search, other: Found, best: Found, price: str) -> str:
     return f": {other.b2[search.wish.level]:.2g} for as much"
 
 
-def _amount(amount: float, price: str) -> str:
+def _format_amount(amount: float, price: str) -> str:
     """Return an amount of a price with its unit as text."""
     if price == "bytes" and amount >= 1000:
         return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
@@ -454,7 +455,8 @@ def _table(
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
-            "sampler": row.entry.name, "options": words.options(_stated(row, wish) | _tuned(row)),
+            "sampler": row.entry.name,
+            "options": words.options(_nondefault_options(row, wish) | _format_tuned_options(row)),
             "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
@@ -481,13 +483,14 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     wanted, variances = target.monomials()
     mix, k = read_out(row.read, network)[0], row.iterations
     worst = search.wish.level == "worst"
+    options = _nondefault_options(row, search.wish)
 
     def values(own: Any) -> np.ndarray:
         """Return (x, x^2) of each chain's last draw on a problem, (chains, agents, 2 dim)."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
-                       progress=False, **how, **_stated(row, search.wish))["x"][:, -1]  # fmt: skip
+                       progress=False, **how, **options)["x"][:, -1]  # fmt: skip
             x = x if mix is None else mix @ x
             x = x if worst else x.mean(axis=1, keepdims=True)
             return np.concatenate([x, x**2], axis=-1)
@@ -528,7 +531,7 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     return [scored(row, how["seed"] + 2) for row in rows[:1]]
 
 
-def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
+def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
     """Run the settings of rows; return a table of predicted and measured squared bias."""
     lines = [
         (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))

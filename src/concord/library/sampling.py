@@ -109,7 +109,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
+    own = _prepare(sampler, problem, network, iterations, chains, initial, record, options)
     seed = streams.seed_of(seed)
     trace = sample_chains(
         own.sampler.params,
@@ -136,8 +136,8 @@ def sample(
     }
     if isinstance(problem, contracts.Named):
         trace.named = problem.constrain
-    if said := divergence(trace):
-        warn_of(own.sampler.kind, said, _smaller_step(_measurement(own, problem, trace)))
+    if message := divergence(trace):
+        warn_of(own.sampler.kind, message, _step_advice(_measurement(own, problem, trace)))
     return trace
 
 
@@ -196,7 +196,7 @@ def law(
     >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
     array([0.37, 0.01])
     """
-    own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
+    own = _prepare(sampler, problem, network, iterations, 1, initial, record, options)
     due = own.keys.record.iterations(iterations)
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.params.check(problem, own.network)
@@ -205,12 +205,12 @@ def law(
             found = linearized.law_of_run(measurement)
         else:
             found = law_of_run(measurement, LARGEST)
-    if said := divergence(found):
-        warn_of(own.sampler.kind, said, _smaller_step(measurement))
+    if message := divergence(found):
+        warn_of(own.sampler.kind, message, _step_advice(measurement))
     return found
 
 
-def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
+def _measurement(own: _RunArguments, problem: Problem, trace: Trace) -> Measurement:
     """Return the measurement that laws are computed from; ``trace`` needs no draws."""
     return Measurement(
         trace=trace,
@@ -224,7 +224,7 @@ def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
     )
 
 
-def _smaller_step(m: Measurement) -> str:
+def _step_advice(m: Measurement) -> str:
     """Return the advice after divergence, with the largest stable step if it is quick to find."""
     if not hasattr(m.sampler, "step_size"):
         return "change its options"
@@ -309,7 +309,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     }
 
 
-class _Prepared(NamedTuple):
+class _RunArguments(NamedTuple):
     """The sampler, network and other options of a run, checked."""
 
     sampler: ChosenSampler
@@ -317,7 +317,7 @@ class _Prepared(NamedTuple):
     keys: Keys
 
 
-def _prepared(
+def _prepare(
     sampler: Any,
     problem: Any,
     network: Any,
@@ -326,7 +326,7 @@ def _prepared(
     initial: Any,
     record: Any,
     options: Mapping[str, Any],
-) -> _Prepared:
+) -> _RunArguments:
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if not isinstance(problem, Problem):
         raise ConcordError(
@@ -360,4 +360,4 @@ def _prepared(
     }
     keys = keys_of(run, "")
     check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")
-    return _Prepared(chosen, found, keys)
+    return _RunArguments(chosen, found, keys)

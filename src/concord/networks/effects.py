@@ -128,7 +128,7 @@ class OnePeer(Kind):
                 f"to, and those of {graph.name} have {graph.degrees.min()} to "
                 f"{graph.degrees.max()}; use another schedule or topology"
             )
-        return _turns(self.tables(graph))
+        return _repeat_tables(self.tables(graph))
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
         """Return one mask (ways,) for each turn: the ways that are up in it."""
@@ -150,14 +150,14 @@ class GraphsInTurn(Kind, tag="in_turn"):
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return the function that sets the links of iteration k in a ``Traffic``."""
-        return _turns(self.tables(graph))
+        return _repeat_tables(self.tables(graph))
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
         """Return one mask (ways,) for each turn: the ways that are up in it."""
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
 
-def _turns(tables: list[np.ndarray]) -> Draw:
+def _repeat_tables(tables: list[np.ndarray]) -> Draw:
     """Return the function that lets table k modulo their number decide which ways are up."""
 
     def draw(k: int, traffic: Traffic) -> None:
@@ -179,7 +179,7 @@ class Loss(Kind, tag="bernoulli"):
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return the function that draws the losses of iteration k into a ``Traffic``."""
-        which = _which(graph, self.direction)
+        which = _loss_numbers(graph, self.direction)
 
         def draw(k: int, traffic: Traffic) -> None:
             delivered = rng.random((which.max(initial=-1) + 1, chains)) < 1 - self.rate
@@ -211,10 +211,10 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return the function that draws the losses of iteration k into a ``Traffic``."""
-        return _Bursts(self, _which(graph, self.direction), chains, rng)
+        return _BurstChain(self, _loss_numbers(graph, self.direction), chains, rng)
 
 
-class _Bursts:
+class _BurstChain:
     """The Markov chain of good and bad links, which draws the losses of an iteration.
 
     bad: which links are bad, a mask (links or ways, chains).
@@ -223,7 +223,7 @@ class _Bursts:
     def __init__(
         self, loss: BurstLoss, which: np.ndarray, chains: int, rng: np.random.Generator
     ) -> None:
-        self._loss, self._which, self._rng = loss, which, rng
+        self._loss, self._loss_numbers, self._rng = loss, which, rng
         self._shape = which.max(initial=-1) + 1, chains
         self.bad = rng.random(self._shape) < loss.bad
 
@@ -233,7 +233,7 @@ class _Bursts:
         turns = self._rng.random(self._shape) < np.where(self.bad, loss.to_good, loss.to_bad)
         self.bad = self.bad ^ turns
         delivered = self._rng.random(self._shape) < 1 - loss.rate
-        traffic.arrived &= (delivered | ~self.bad)[self._which]
+        traffic.arrived &= (delivered | ~self.bad)[self._loss_numbers]
 
 
 @dataclass(frozen=True)
@@ -261,10 +261,10 @@ class Delay(Kind, tag="fixed"):
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return the function that replaces the arrivals of iteration k by delayed ones."""
-        return _Postponed(self.iterations, len(graph.senders), chains)
+        return _DelayBuffer(self.iterations, len(graph.senders), chains)
 
 
-class _Postponed:
+class _DelayBuffer:
     """A buffer of the masks of vectors under way, which delays them by a number of iterations."""
 
     def __init__(self, iterations: int, ways: int, chains: int) -> None:
@@ -304,7 +304,7 @@ SCHEDULES = (RandomLinks, Matchings, RandomPair, OnePeer, GraphsInTurn)
 ORDER = (*SCHEDULES, Loss, BurstLoss, Sleep, Delay, Privacy, Compress, Noise)
 
 
-def _which(graph: Graph, direction: Direction) -> np.ndarray:
+def _loss_numbers(graph: Graph, direction: Direction) -> np.ndarray:
     """Return the number by which each way draws its losses, (ways,).
 
     Both ways of an edge share the number of their link, or each way has a number of its own.

@@ -10,7 +10,7 @@ from concord.networks.graph import Graph
 from concord.networks.network import Network
 
 
-def _matched(edges: Graph) -> np.ndarray:
+def _matching_probabilities(edges: Graph) -> np.ndarray:
     r"""Return the probabilities that two ways are both up in a random matching, (ways, ways).
 
     A link is up if its number is the lowest of its a links around and itself: with chance 1/a. Two
@@ -61,7 +61,7 @@ def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] 
     first, second = np.exp(one), np.exp(one[:, None] + one - (needed * logs) @ needed.T)
 
     if matched:
-        up, size = _matched(edges), len(own)
+        up, size = _matching_probabilities(edges), len(own)
         first[size:] *= np.diag(up)
         second[:size, size:] *= np.diag(up)
         second[size:, :size] *= np.diag(up)[:, None]

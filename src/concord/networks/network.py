@@ -313,7 +313,7 @@ class Network(Summarized):
         size: bytes of a message, of samplers that compress by themselves; None: those of x.
         """
         matrix = self.matrix(weights) if isinstance(weights, str | float) else weights
-        self._count(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
+        self._count_round(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
             return _sweep(matrix, x, plus)
         if self.traffic is None:
@@ -385,16 +385,16 @@ class Network(Summarized):
         how many unicasts they take; None: one for each vector. size: bytes of a vector; None: 8 for
         each coordinate.
         """
-        sent = said = self._by_agent(agents, vectors)
+        unicasts = broadcasts = self._scatter(agents, vectors)
         if copies is not None:
-            sent = self._by_agent(agents, copies)
-        self.add_sent(sent, said, size or self.dim * 8)
+            unicasts = self._scatter(agents, copies)
+        self.add_sent(unicasts, broadcasts, size or self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
-        self.active = self._by_agent(agents, True)
+        self.active = self._scatter(agents, True)
 
-    def _by_agent(self, agents: np.ndarray, values: Any) -> np.ndarray:
+    def _scatter(self, agents: np.ndarray, values: Any) -> np.ndarray:
         """Return values of chosen agents as an array over all agents, (chains, agents).
 
         agents: numbers, (chains, few). values: a number or (chains, few). Other agents have zero.
@@ -434,7 +434,7 @@ class Network(Summarized):
         coefficient: beta, or an array (steps,) of them, of which the result is (steps, agents,
         agents).
         """
-        identity, laplacian = self._once_made("identity"), self.laplacian()
+        identity, laplacian = self._cached_matrix("identity"), self.laplacian()
         if isinstance(coefficient, np.ndarray):
             return identity - coefficient[:, None, None] * laplacian
         key, matrix = self._matrices.get("fusion", (None, None))
@@ -445,17 +445,17 @@ class Network(Summarized):
 
     def adjacency(self) -> Matrix:
         """Return the graph's adjacency A, (agents, agents); it is cached."""
-        return self._once_made("adjacency")
+        return self._cached_matrix("adjacency")
 
     def laplacian(self) -> Matrix:
         """Return the graph's Laplacian D - A, (agents, agents); it is cached."""
-        return self._once_made("laplacian")
+        return self._cached_matrix("laplacian")
 
     def signless_laplacian(self) -> Matrix:
         """Return the graph's D + A, (agents, agents); it is cached."""
-        return self._once_made("signless_laplacian")
+        return self._cached_matrix("signless_laplacian")
 
-    def _once_made(self, name: str) -> Matrix:
+    def _cached_matrix(self, name: str) -> Matrix:
         """Return the graph's matrix of a method's name; it is cached."""
         if name not in self._matrices:
             self._matrices[name] = getattr(self.graph, name)()
@@ -468,7 +468,7 @@ class Network(Summarized):
                 return effect.compressor.size(x.shape[-1], x.itemsize)
         return x.shape[-1] * x.itemsize
 
-    def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
+    def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
         """Count a round in which agents send vectors to all neighbors that they reach.
 
         vectors: the message's length in units of a position. chains: which chains send, a mask
@@ -517,7 +517,7 @@ class Network(Summarized):
         if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            split = [*_split(graph, matrix)]
+            split = [*_split_matrix(graph, matrix)]
             self._splits[id(matrix)] = matrix, *split
         diagonal, values, inbox = split
         ways, chains, dim = heard.shape
@@ -554,7 +554,7 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
     return moved
 
 
-def _split(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
+def _split_matrix(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
     """Return a matrix's diagonal (agents,), its entries on the ways (ways,), and the inbox matrix.
 
     The inbox matrix (agents, ways) sums the vectors that each agent hears, with these entries.

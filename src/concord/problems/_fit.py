@@ -142,7 +142,8 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = start.astype(float)
     for _ in range(NEWTON):
-        slope, hessians = _total(at, x[None], agents)[0], _differences(at, x, agents)
+        slope = _total_gradient(at, x[None], agents)[0]
+        hessians = _difference_hessians(at, x, agents)
         if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
             break
         values, vectors = np.linalg.eigh(hessians.sum(axis=0))
@@ -156,21 +157,21 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
             if np.linalg.eigvalsh(whole / np.outer(units, units))[0] <= 1e-10:
                 raise ConcordError(
                     "problem: the Hessian of its potential is not positive definite at the "
-                    f"stationary point {_shown(x)} (least eigenvalue {values[0]:.3g}); add a "
-                    "prior, or remove parameters that the data say nothing of"
+                    f"stationary point {_format_point(x)} (least eigenvalue {values[0]:.3g}); add "
+                    "a prior, or remove parameters that the data say nothing of"
                 )
             return x, hessians
         length = 1.0
         for _ in range(60):
-            ahead = float(_total(at, (x + length * move)[None], agents)[0] @ move)
+            ahead = float(_total_gradient(at, (x + length * move)[None], agents)[0] @ move)
             if ahead <= 0.5 * descent:  # no number is not
                 break
             length /= 2
         x = x + length * move
     raise ConcordError(
         f"problem: no mode was found within {NEWTON} steps of Newton's method from "
-        f"{_shown(start)}; let the starts (initial) be near it, and check that gradients are those "
-        "of -log density"
+        f"{_format_point(start)}; let the starts (initial) be near it, and check that gradients "
+        "are those of -log density"
     )
 
 
@@ -185,7 +186,7 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         x = found.mean + (1 + node) / 2 * rays
-        rise += weight / 2 * np.einsum("pd,pd->p", _total(at, x, problem.agents), rays)
+        rise += weight / 2 * np.einsum("pd,pd->p", _total_gradient(at, x, problem.agents), rays)
     logs = 0.5 * (z**2).sum(axis=1) - rise
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     weights = np.exp(logs - logs.max())
@@ -231,14 +232,14 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     """
     if isinstance(problem, Quadratic):
         return []
-    at, dim, said = field(problem), problem.dim, []
+    at, dim, reasons = field(problem), problem.dim, []
     if not found.settled:
-        said.append("the Gaussian fit did not converge; it is the one at the mode")
+        reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     root = np.linalg.cholesky(found.cov)
     ratio = weighed(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
-        said.append(
+        reasons.append(
             f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
             "the variance of the fit"
         )
@@ -249,21 +250,21 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
         except ConcordError:
             continue
         if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
-            said.append(f"there is a second mode, at {_shown(other)}")
+            reasons.append(f"there is a second mode, at {_format_point(other)}")
             break
     least = np.linalg.eigvalsh(found.hessians)[:, 0]
     if (least < -1e-9 * np.abs(found.hessians).max()).any():
-        said.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+        reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
         apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
         if apart > FAR:
-            said.append(
+            reasons.append(
                 f"agents start {apart:.0f} standard deviations away from the posterior, where some "
                 "chains may diverge though their law does not"
             )
-    return said
+    return reasons
 
 
 def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
@@ -292,12 +293,12 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
     return None
 
 
-def _total(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+def _total_gradient(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     """Return the gradients of sum_i f_i at points x, both (points, dim)."""
     return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
 
 
-def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+def _difference_hessians(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     """Return the Hessians of the f_i at x, (agents, dim, dim), by differences of gradients."""
     size = 1e-5 * np.maximum(np.abs(x), 1.0)
     steps = np.diag(size)
@@ -308,7 +309,7 @@ def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     return (found + found.swapaxes(1, 2)) / 2
 
 
-def _shown(x: np.ndarray) -> str:
+def _format_point(x: np.ndarray) -> str:
     """Return the first four coordinates of a point as text."""
     more = ", ..." if len(x) > 4 else ""
     return f"({', '.join(f'{value:.3g}' for value in x[:4])}{more})"

@@ -105,7 +105,7 @@ class Problem(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return _values("gradient", self._gradient, x.shape, x)
+        return _evaluate("gradient", self._gradient, x.shape, x)
 
 
 def _reference(given: Any, dim: int) -> contracts.Reference:
@@ -128,12 +128,12 @@ def _reference(given: Any, dim: int) -> contracts.Reference:
 
 def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
     """Return a caller's potentials f_i(x_i), (chains, agents), checked."""
-    return _values("potential", potential, x.shape[:2], x)
+    return _evaluate("potential", potential, x.shape[:2], x)
 
 
 def _product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return a caller's products of Hessians with v, (chains, agents, dim), checked."""
-    return _values("hessian_product", hessian_product, x.shape, x, v)
+    return _evaluate("hessian_product", hessian_product, x.shape, x, v)
 
 
 def _minimize(
@@ -149,7 +149,7 @@ def _minimize(
             "add edges"
         )
     centers = linear / curvature[:, None]
-    return _values("prox", prox, linear.shape, centers, 1 / curvature), 1
+    return _evaluate("prox", prox, linear.shape, centers, 1 / curvature), 1
 
 
 def _minimize_one(
@@ -165,7 +165,7 @@ def _minimize_one(
     return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1
 
 
-def _values(
+def _evaluate(
     name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
     """Return the result of a caller's function of x as an array of shape ``wanted``.

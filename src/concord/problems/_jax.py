@@ -34,9 +34,9 @@ class Compiled(Model):
                 "model: JAX computes in single precision, in which sums over rows differ; call "
                 'jax.config.update("jax_enable_x64", True) first'
             )
-        held = shards_of(split.rows, split.labels, *how)
-        self._split, agents, (index, own) = split, len(held), padded(held)
-        counts = np.array([float(len(rows)) for rows in held])
+        agent_rows = shards_of(split.rows, split.labels, *how)
+        self._split, agents, (index, own) = split, len(agent_rows), padded(agent_rows)
+        counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = own.astype(float)
 
         def value(x: Any, rows: Any, weight: Any) -> Any:
@@ -72,8 +72,8 @@ class Compiled(Model):
             alone.
             """
             axes = (0,) * arrays + (None,) * len(own)
-            made = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
-            return lambda *x: np.asarray(made(*x))
+            mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
+            return lambda *x: np.asarray(mapped(*x))
 
         self._products = everywhere(product, 2, index, weights)
         self._batches = everywhere(batch, 2, index, counts)
@@ -116,11 +116,11 @@ class Compiled(Model):
 
     def hessian_product(self, x: Array, v: Array) -> Array:
         """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""
-        return self._pulled(self._products, x, v @ self.root.T)
+        return self._pull_back(self._products, x, v @ self.root.T)
 
     def batch_gradient(self, x: Array, rows: Array) -> Array:
         """Return mini-batch gradients (``Batched``), (chains, agents, dim)."""
-        return self._pulled(self._batches, x, rows)
+        return self._pull_back(self._batches, x, rows)
 
     def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
         """Return minimizers by Newton's method, and their cost in gradients (``Proximal``)."""
@@ -164,8 +164,8 @@ def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         moved = jnp.where(done, x, x + length * move)
         return moved, goal(moved), done, k + 1
 
-    begun = x, goal(x), jnp.array(False), 0
-    x, _, _, k = jax.lax.while_loop(lambda state: ~state[2] & (state[3] < STEPS), step, begun)
+    initial = x, goal(x), jnp.array(False), 0
+    x, _, _, k = jax.lax.while_loop(lambda state: ~state[2] & (state[3] < STEPS), step, initial)
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 

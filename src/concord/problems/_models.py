@@ -137,16 +137,16 @@ class Model(Problem):
         self._start, self._value, self._slope, self._prior = start, value, slope, prior
         self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
         super().__init__(
-            lambda x: self._pulled(self._slope, x),
+            lambda x: self._pull_back(self._slope, x),
             agents=len(counts),
             dim=dim,
             potential=lambda x: self._value(self.position(x)),
         )
-        self._check(joint, likely)
-        self.center, self.root = self._axes(coordinates)
+        self._check_sum(joint, likely)
+        self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
-            self.reference = draws = self._draws(reference)
+            self.reference = draws = self._read_reference(reference)
             self._check_reference(draws.values)
 
     def constrain(self, x: Array) -> dict[str, Array]:
@@ -159,18 +159,18 @@ class Model(Problem):
 
     def prior_gradient(self, x: Array) -> Array:
         """Return the gradient of -l_0 / N, the terms without rows, (chains, agents, dim)."""
-        return self._pulled(self._prior, x)
+        return self._pull_back(self._prior, x)
 
     def position(self, x: Array) -> Array:
         """Return the unconstrained positions of coordinates x, (..., dim)."""
         return x if self._plain else self.center + x @ self.root.T
 
-    def _pulled(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
+    def _pull_back(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
         """Return the value of a gradient function in the problem's coordinates (chain rule)."""
         slope = gradient(self.position(x), *more)
         return slope if self._plain else slope @ self.root
 
-    def _check(self, joint_at: Callable[[Array], Array], likely: str) -> None:
+    def _check_sum(self, joint_at: Callable[[Array], Array], likely: str) -> None:
         """Raise a ConcordError if the potentials do not add up to the model's joint density."""
         rng = np.random.default_rng(0)
         x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
@@ -197,7 +197,7 @@ class Model(Problem):
                 f"{likely}"
             )
 
-    def _axes(self, coordinates: Any) -> tuple[Array, Array]:
+    def _read_coordinates(self, coordinates: Any) -> tuple[Array, Array]:
         """Return center (dim,) and root (dim, dim) of the coordinates that a caller chooses."""
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
@@ -219,7 +219,7 @@ class Model(Problem):
             raise ConcordError("coordinates: L is singular; give one that can be inverted")
         return center, root
 
-    def _draws(self, reference: Any) -> Draws:
+    def _read_reference(self, reference: Any) -> Draws:
         """Return a caller's reference draws in the problem's coordinates."""
         if isinstance(reference, Mapping):
             named = {n: numbers(of, f"reference.{n}") for n, of in reference.items()}
@@ -237,7 +237,7 @@ class Model(Problem):
         """Raise a ConcordError if the draws' mean score is not zero, as over the posterior."""
         parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
         everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
-        each = [self._pulled(self._slope, x).sum(axis=1) for x in everywhere]
+        each = [self._pull_back(self._slope, x).sum(axis=1) for x in everywhere]
         scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
@@ -266,11 +266,11 @@ def shards_of(
         check_masks(shards[number], f"shards[{number}]")
         if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
             raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
-    held = np.concatenate(found) if found else np.zeros(0)
-    if not np.array_equal(np.sort(held), np.arange(rows)):
+    all_rows = np.concatenate(found) if found else np.zeros(0)
+    if not np.array_equal(np.sort(all_rows), np.arange(rows)):
         raise ConcordError(
-            f"shards: they hold {len(held)} rows, {len(np.unique(held))} of them different, and "
-            f"the model has {rows}; give each row to one agent"
+            f"shards: they hold {len(all_rows)} rows, {len(np.unique(all_rows))} of them "
+            f"different, and the model has {rows}; give each row to one agent"
         )
     if agents is not None and agents != len(found):
         raise ConcordError(f"agents: {agents} do not have {len(found)} shards; leave agents out")
@@ -305,10 +305,10 @@ def of_studies(library: str, resources: Path) -> None:
     os.environ.setdefault("NPROC", "1")
     import jax
 
-    kept = resources / "compiled" / platform.node()
-    provenance.keeps(kept)
+    cache = resources / "compiled" / platform.node()
+    provenance.keeps(cache)
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(kept))
+    jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 

@@ -121,18 +121,18 @@ class _NumPyro(Split):
         self.latents = []
         for name, site in sites.items():
             if site["type"] == "sample":
-                self._add(name, site)
+                self._add_site(name, site)
         self.start = np.zeros(sum(int(np.prod(latent.shape)) for latent in self.latents))
         self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
-    def _frame(self, site: Any) -> int | None:
+    def _plate_dimension(self, site: Any) -> int | None:
         """Return the batch dimension of a site that the plate of rows takes; None outside of it."""
         found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return found[0] if found else None
 
-    def _add(self, name: str, site: Any) -> None:
+    def _add_site(self, name: str, site: Any) -> None:
         """Add a site to the latents, or check it if it is observed."""
-        frame, law = self._frame(site), site["fn"]
+        frame, law = self._plate_dimension(site), site["fn"]
         if site["is_observed"]:
             if frame is None and type(law).__name__ != "Unit":  # numpyro.factor
                 raise ConcordError(
@@ -157,9 +157,9 @@ class _NumPyro(Split):
             if name not in given:
                 return None
             transform = biject_to(site["fn"].support)
-            made = transform(given[name])
-            jacobians[name] = transform.log_abs_det_jacobian(given[name], made)
-            return made
+            value = transform(given[name])
+            jacobians[name] = transform.log_abs_det_jacobian(given[name], value)
+            return value
 
         pairs = zip(self.leaves, self.split, strict=True)
         leaves = [jnp.asarray(leaf)[rows] if split else leaf for leaf, split in pairs]
@@ -171,7 +171,7 @@ class _NumPyro(Split):
                 continue
             log = site["fn"].log_prob(site["value"]) + jacobians.get(name, 0.0)
             log = log if site["scale"] is None else site["scale"] * log
-            frame = self._frame(site)
+            frame = self._plate_dimension(site)
             if frame is None:
                 shared = shared + log.sum()
             else:

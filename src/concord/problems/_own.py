@@ -61,15 +61,15 @@ def own_data(
     for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
         place = "" if together else f"[{i}]"
         features, targets = numbers(rows, f"X{place}"), numbers(aims, f"y{place}")
-        wanted = pieces[0][0].shape[1:] if pieces else features.shape[1:]
+        columns = pieces[0][0].shape[1:] if pieces else features.shape[1:]
         if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
             raise ConcordError(
                 f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
                 "fit; give (rows, dim) and (rows,)"
             )
-        if features.shape[1:] != wanted:
+        if features.shape[1:] != columns:
             raise ConcordError(
-                f"X{place} has {features.shape[1]} columns and X[0] {wanted[0]}; give all agents "
+                f"X{place} has {features.shape[1]} columns and X[0] {columns[0]}; give all agents "
                 "the same features"
             )
         pieces.append((features, targets))
@@ -104,7 +104,9 @@ def from_options(kind: Any) -> Callable[..., Any]:
     kind: the kind's module.
     """
 
-    def made(agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any) -> Any:
+    def build_problem(
+        agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any
+    ) -> Any:
         split, master = parted(partition), streams.seed_of(seed)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
@@ -114,5 +116,5 @@ def from_options(kind: Any) -> Callable[..., Any]:
 
         return kind.build(params, count, split, stream, Path("resources"))
 
-    made.__doc__ = kind.__doc__
-    return made
+    build_problem.__doc__ = kind.__doc__
+    return build_problem

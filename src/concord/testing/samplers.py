@@ -66,7 +66,7 @@ def a_step_is_local(module: Any) -> None:
     graphs = [build_graph("path", 9), draw_tree(9), *GRAPHS]
     for number, sampler in enumerate(variants(module)):
         for graph in graphs[number % 2 :]:
-            case = Case(sampler, _Overheard(Network(graph)), problem(graph.agents, 2))
+            case = Case(sampler, _CountingNetwork(Network(graph)), problem(graph.agents, 2))
             if graph.server_messages is None and len(graph.edges) and case.allowed:
                 break
         else:
@@ -75,7 +75,7 @@ def a_step_is_local(module: Any) -> None:
         expect(_is_local(case, 1), "agents learn of agent 0 what it has not sent them", case)
         for on_loss in ("keep_own_weight", "sender_keeps", "reuse_last"):
             under = build(Conditions, {"loss": loss, "on_loss": on_loss})
-            lossy = case._replace(network=_Overheard(network_under(graph, under)))
+            lossy = case._replace(network=_CountingNetwork(network_under(graph, under)))
             if lossy.allowed:
                 expect(_is_local(lossy, 3), "agents learn of agent 0 where nothing arrives", lossy)
                 break
@@ -83,7 +83,7 @@ def a_step_is_local(module: Any) -> None:
         raise Inapplicable("it takes no network with edges")
 
 
-class _Overheard(Network):
+class _CountingNetwork(Network):
     """A network that counts the rounds in which vectors are sent.
 
     rounds: a list of one number, shared by copies of the network.
@@ -215,13 +215,13 @@ def noise_is_fresh(module: Any) -> None:
     Every step starts from the same state, so that steps differ by noise alone.
     """
     for number, case in enumerate(cases(module, constant=True)):
-        ends = np.array([_ends(case, number, block) for block in range(2)])
+        ends = np.array([_single_steps(case, number, block) for block in range(2)])
         if np.isfinite(ends).all():
             p, what = least_p(ends)
             expect(p > LEVEL, f"{what} (p = {p:.0e})", case)
 
 
-def _ends(case: Case, number: int, block: int) -> np.ndarray:
+def _single_steps(case: Case, number: int, block: int) -> np.ndarray:
     """Return positions after single steps from one state, (steps, chains, agents * dim).
 
     number: of the case. block: of chains, which starts at chain BLOCK * block.
@@ -243,7 +243,7 @@ def chains_have_their_law(module: Any) -> None:
         try:
             reader = StepReader(case.sampler, case.problem, case.network)
             start = exact.initial(agents, dim, (center, START_SD), reader.start)
-            mean, cov = _follow(reader, *start)
+            mean, cov = _propagate_moments(reader, *start)
         except NoLaw as error:
             why = str(error)
             continue
@@ -262,7 +262,7 @@ def chains_have_their_law(module: Any) -> None:
         raise Inapplicable(why)
 
 
-def _follow(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any, Any]:
+def _propagate_moments(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any, Any]:
     """Return mean and covariance after ITERATIONS steps, averaged over random choices of a step.
 
     mean, cov: at the start.

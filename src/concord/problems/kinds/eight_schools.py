@@ -90,12 +90,14 @@ def from_arrays(effects: Any, errors: Any) -> Schools:
     return Schools(y, sigma)
 
 
-def _misfit(mu: np.ndarray, variance: np.ndarray, effect: np.ndarray) -> np.ndarray:
+def _negative_log_likelihood(
+    mu: np.ndarray, variance: np.ndarray, effect: np.ndarray
+) -> np.ndarray:
     """Return minus the log likelihood of a study's effect at mu, with variance sigma^2 + tau^2."""
     return 0.5 * (np.log(variance) + (effect - mu) ** 2 / variance)
 
 
-def _prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
+def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
     """Return minus the log density of the prior at (mu, log tau)."""
     return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
 
@@ -113,7 +115,10 @@ class Schools(Tabled):
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
-        return _misfit(mu, variance, effects) + _prior(mu, log_tau) / self.agents
+        return (
+            _negative_log_likelihood(mu, variance, effects)
+            + _negative_log_prior(mu, log_tau) / self.agents
+        )
 
     def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
@@ -128,10 +133,10 @@ class Schools(Tabled):
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at (mu, log tau), up to a constant."""
-        between, prior = np.exp(2 * second), _prior(first, second) / self.agents
+        between, prior = np.exp(2 * second), _negative_log_prior(first, second) / self.agents
         log = np.zeros(prior.shape)
         for effect, square in zip(*self.tables, strict=True):  # one by one, for the grid is large
-            log -= _misfit(first, square + between, effect) + prior
+            log -= _negative_log_likelihood(first, square + between, effect) + prior
         return log
 
     @cached_property

@@ -291,12 +291,12 @@ def build(
     examples = {}
     for name, chosen in (params.examples or {}).items():
         if name in tests:
-            examples[name] = _rows(chosen, tests[name].labels, f"examples.{name}")
+            examples[name] = _example_rows(chosen, tests[name].labels, f"examples.{name}")
     network = lenet5(params.activation, params.pooling, params.box)
     return Classifier(network, train, parts, tests, examples)
 
 
-def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
+def _example_rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
     """Return the row of each example image, by name, that reports show one by one."""
     rows = {}
     for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:

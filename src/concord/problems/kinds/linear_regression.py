@@ -264,11 +264,11 @@ class LinearRegression(QuadraticProblem):
         With m_i points in the pool and s_i = n_i, b or 1 the likelihood's part is s_i/m_i times its
         sum over the pool.
         """
-        _, _, factor, gram, shift = self._drawn(batch_size, scale, pool)
+        _, _, factor, gram, shift = self._pool_sums(batch_size, scale, pool)
         gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)
         return gram, factor[:, None] * shift
 
-    def _drawn(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
+    def _pool_sums(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
         """Return features and targets of the pool, s_i/m_i, and gram and shift of the pool."""
         features, targets, counts = self.data.features, self.data.targets, self.counts
         gram, shift = self.gram - self.prior_precision * np.eye(self.dim), self.shift
@@ -301,7 +301,7 @@ class LinearRegression(QuadraticProblem):
         for the m_i points of the pool, of which a mini-batch stands for s_i (``batch_mean``).
         """
         second = cov + mean[:, :, None] * mean[:, None, :]
-        features, targets, factor, likelihood, shift = self._drawn(batch_size, scale, pool)
+        features, targets, factor, likelihood, shift = self._pool_sums(batch_size, scale, pool)
         counts = self.counts - (pool == "all_but_last")
         square = (
             np.einsum("and,ade,ane->an", features, second, features)

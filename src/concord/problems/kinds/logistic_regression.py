@@ -119,8 +119,8 @@ def check(params: Params, agents: int) -> None:
                 f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
                 "it, or name a dataset"
             )
-    points = ROWS.get(params.dataset, _points(params, agents))
-    enough(points - _test_rows(params, points), agents)
+    points = ROWS.get(params.dataset, _count_points(params, agents))
+    enough(points - _count_test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def needs(params: Params) -> tuple[str, ...]:
     return dataset + table_read(params)
 
 
-def _test_rows(params: Params, rows: int) -> int:
+def _count_test_rows(params: Params, rows: int) -> int:
     """Return how many of a data set's rows are for testing."""
     return round(params.test_fraction * rows)
 
@@ -152,7 +152,7 @@ def build(
         # The law of tzikas2024, section 6.3, eq. (29).
         truth, features, labels = legacy_data(
             params.legacy_seed,
-            _points(params, agents),
+            _count_points(params, agents),
             agents,
             (params.truth_variance, params.feature_variance),
             params.dim,
@@ -183,7 +183,7 @@ def _load(
     else:
         features, labels = readers.breast_cancer()
     if parts is None:
-        training, testing = kept_apart(len(labels), _test_rows(params, len(labels)), stream)
+        training, testing = kept_apart(len(labels), _count_test_rows(params, len(labels)), stream)
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
@@ -203,7 +203,7 @@ def _load(
     return features[training], labels[training], test
 
 
-def _points(params: Params, agents: int) -> int:
+def _count_points(params: Params, agents: int) -> int:
     """Return the number of points over all agents."""
     return params.points if params.points_per_agent is None else agents * params.points_per_agent
 
@@ -212,7 +212,7 @@ def _synthetic(
     params: Params, agents: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw features (points, dim), labels (points,) and the parameter (dim,)."""
-    points = _points(params, agents)
+    points = _count_points(params, agents)
     truth = np.sqrt(params.truth_variance) * rng.standard_normal(params.dim)
     features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
     logit = features @ truth + params.logit_noise_sd * rng.standard_normal(points)
@@ -429,7 +429,7 @@ class LogisticRegression(OneDataSet):
         if self.dim == 2:
             wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
             return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
-        draws = self._drawn() if self.prior == "gaussian" else None
+        draws = self._draw_by_rejection() if self.prior == "gaussian" else None
         if draws is None:
             raise ConcordError(
                 f"the posterior of logistic regression of {self.dim} parameters is not known; use "
@@ -437,7 +437,7 @@ class LogisticRegression(OneDataSet):
             )
         return Draws(draws)
 
-    def _drawn(self) -> np.ndarray | None:
+    def _draw_by_rejection(self) -> np.ndarray | None:
         """Draw independently from the posterior by rejection; None if too few draws are kept.
 
         About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the

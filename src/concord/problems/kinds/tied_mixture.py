@@ -245,7 +245,7 @@ class TiedMixture(OneDataSet):
         # sum_j (1 - r_j) (theta_1 - x_j) / s and sum_j r_j (m - x_j) / s
         pull = first * ones[..., 0] - ones[..., 1]
         second_pull = mean * moments[..., 0] - moments[..., 1]
-        if _tied(self.params):
+        if _has_tied_means(self.params):
             pull = pull + second_pull
         prior = _prior_precision(self.params) / self.agents
         return np.stack([pull, second_pull], axis=-1) + prior * x
@@ -338,13 +338,13 @@ class TiedMixtures:
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        points, totals = self._points(len(x))
+        points, totals = self._points_of_chains(len(x))
         one = self.sets[0]
         tilts = _tilts(one.params, x, points)
         sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
         return one._slopes(x, sums, totals)
 
-    def _points(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
+    def _points_of_chains(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
         """Return points and totals of a number of chains, cached for the next call."""
         if len(self._kept[0]) != chains:
             sets = [self.sets[chain % len(self.sets)] for chain in range(chains)]
@@ -369,7 +369,7 @@ def _log_posterior(
     """
     u, v = _prior_precision(params)
     variance = params.variance
-    mean = first + second if _tied(params) else second
+    mean = first + second if _has_tied_means(params) else second
     weight, middle = (mean - first) / variance, (first + mean) / 2
     alone = len(points) * first**2 - 2 * points.sum() * first
     log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
@@ -387,7 +387,7 @@ def _reference(points: bytes, params: Params) -> Grid:
     return from_log_density(density, box, params.grid)
 
 
-def _tied(params: Params) -> bool:
+def _has_tied_means(params: Params) -> bool:
     """Return whether the second component's mean is theta_1 + theta_2."""
     return params.second_mean == MEANS[0]
 
@@ -400,7 +400,7 @@ def _prior_precision(params: Params) -> np.ndarray:
 def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the components' means, theta_1 and m, at x (..., 2)."""
     first, second = x[..., 0], x[..., 1]
-    return first, first + second if _tied(params) else second
+    return first, first + second if _has_tied_means(params) else second
 
 
 def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
