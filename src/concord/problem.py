@@ -1,12 +1,12 @@
 r"""Problems: posteriors that are split over agents, and the protocols that samplers ask of them.
 
-Agent i holds the potential :math:`f_i`, its data's negative log likelihood and its share of the
-prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim),
-and agent i is evaluated at its own :math:`x_i`.
+Agent i holds the potential :math:`f_i`: the negative log likelihood of its data and its share of
+the negative log prior. The target is :math:`\pi \propto \exp(-\sum_i f_i)`. Arrays x have shape
+(chains, agents, dim), and :math:`f_i` is evaluated at agent i's own position :math:`x_i`.
 
-What a problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks
-``isinstance(problem, Quadratic)`` where it prepares, never within a step, and refuses in one
-sentence. ``isinstance`` sees whether the members exist, not what they are.
+``Problem`` is the protocol of all problems. Each further ability has a small protocol of its own. A
+sampler that needs one asks ``isinstance(problem, Quadratic)`` before its first step, and raises a
+ConcordError otherwise. ``isinstance`` tests that the members exist, not that they are right.
 """
 
 from __future__ import annotations

@@ -35,17 +35,17 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     .. math::
         W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
 
-    between the posterior N(mu, V) and N(m, S). Of an exact law m and S are its moments. Of a trace
-    they are fitted to the chains, draw by draw, or with ``warm_up`` to all draws after it, over
-    time and chains.
+    is the distance between the posterior N(mu, V) and N(m, S). For an exact law m and S are its
+    moments. For a trace they are fitted: to the chains at each draw, or with ``warm_up`` to all
+    draws after it, over time and chains.
 
-    A fit to n independent draws has an error of its own, ``floor``: the distance that as many draws
-    of the posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
-    sqrt(tr V). So fewer than 20 chains, or than 4 for each dimension, are refused draw by draw, and
-    so are draws over time that are worth fewer (their effective sample size, the least over x_j and
-    its squared deviation). The interval after a warm-up is that of refits to so many draws of the
-    fitted Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds,
-    3 steps); the other one is that of ``concord.laws.gaussian.bootstrap_w2``.
+    A fit to n independent draws has a sampling error. ``floor`` is the distance that n draws of the
+    posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
+    sqrt(tr V). So at least 20 chains, and 4 for each dimension, are needed at each draw. After a
+    warm-up the effective sample size must reach the same numbers, the least over x_j and its
+    squared deviation. The interval after a warm-up comes from refits to as many draws of the fitted
+    Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds, 3 steps).
+    The interval of single draws is that of ``concord.laws.gaussian.bootstrap_w2``.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     posterior
         A ``concord.Gaussian``, such as ``problem.posterior``.
     warm_up
-        Take all that is recorded after this iteration together; none: each draw by itself. Of a
-        law, too, whose moments are then those of a draw at a random iteration.
+        Pool all draws after this iteration; none: one distance for each draw. The moments of a law
+        are then those of a draw at a random iteration.
 
     Returns
     -------
@@ -165,8 +165,9 @@ def bias2(
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    It needs no fit, so it sees laws that are not Gaussian. Of a trace E is the mean over chains,
-    and with ``warm_up`` over time; its 95 % intervals hold together for all f.
+    The squared bias needs no Gaussian fit, so it also measures laws that are not Gaussian. For a
+    trace E is the mean over chains, and with ``warm_up`` also over time; the 95 % intervals hold
+    jointly for all f.
 
     Parameters
     ----------
@@ -348,7 +349,7 @@ def _comparison_row(
 
 
 def _last_mean(trace: Trace, name: str) -> float:
-    """Return the mean of a count at the last draw, over agents and chains."""
+    """Return the mean over agents and chains of a recorded count at the last draw."""
     dimensions, values = trace.variables[name]
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
 

@@ -174,10 +174,10 @@ def recommend(
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    is predicted for every entry of the arena that the network allows, at settings all along its
-    tuned options, with every read-out. On Gaussian problems it is exact, of all agents together.
-    Elsewhere a Gaussian is fitted to the posterior by its gradients alone, and every agent is
-    linearized at its own law along the way; ``answer.trust`` says where that cannot be believed.
+    is predicted for every sampler of the arena that the network allows, at many settings of its
+    tuned options, with every read-out. On Gaussian problems the prediction is exact. On other
+    problems a Gaussian is fitted to the posterior by its gradients, and each agent's gradient is
+    linearized over that agent's law; ``answer.trust`` says where this may be wrong.
     docs/recommend.md has an example, and how often predictions were right.
 
     Parameters

@@ -53,13 +53,15 @@ def sample(
 ) -> Trace:
     r"""Run a sampler on independent chains of a network of agents, and return their trace.
 
-    .. math:: \text{of} \quad \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr)
+    The target of every agent's positions x_i^(k) is
 
-    Agent i knows the gradient of f_i and what its neighbors send; its positions x_i^(k) should be
-    distributed as pi. The pipeline calls the same function: the same arguments give the same
-    numbers. An interrupt (Ctrl-C) ends it with the chains that are done, or the iterations of the
-    first ones, and says so in a line. Chains that diverge are not stopped: a
-    ``concord.DivergenceWarning`` says how many did, and when.
+    .. math:: \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr),
+
+    where agent i knows the gradient of f_i and the vectors that its neighbors send. The pipeline
+    calls the same function: the same arguments give the same numbers. An interrupt (Ctrl-C) ends
+    the run; the trace then has the chains that are complete, or the first chains' iterations so
+    far, and a line says so. Chains that diverge are not stopped: a ``concord.DivergenceWarning``
+    says how many diverged, and when.
 
     Parameters
     ----------
@@ -156,12 +158,13 @@ def law(
 
     .. math:: m_{k+1} = A_k m_k + b_k, \qquad C_{k+1} = A_k C_k A_k^\top + Q_k
 
-    of all agents together, where the update is :math:`A_k x + b_k` plus noise of covariance Q_k: of
-    affine samplers on quadratic problems (``concord.problems.quadratic``, ``linear_regression``).
-    From a normal start with full gradients the distribution is Gaussian, and this is all of it.
-    A law that diverges says so in a ``concord.DivergenceWarning``.
-    A step of the recursion takes some 20 microseconds for small networks. If few of many iterations
-    are recorded, ``record={"at": [10**6]}``, and the update stays the same, powers take its place.
+    are mean and covariance of all agents' positions together, for samplers whose update is
+    :math:`A_k x + b_k` plus noise of covariance Q_k: affine samplers on quadratic problems
+    (``concord.problems.quadratic``, ``linear_regression``). With a normal start and full gradients
+    the distribution is Gaussian, so the moments determine it. If the law diverges, a
+    ``concord.DivergenceWarning`` says so. A step of the recursion takes some 20 microseconds for
+    small networks. If few of many iterations are recorded, ``record={"at": [10**6]}``, and the
+    update does not change, matrix powers replace the recursion.
 
     Parameters
     ----------
@@ -269,7 +272,7 @@ def load(path: str | Path) -> Trace:
 
 
 def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
-    """Return the arguments with which ``concord.sample`` repeats a run of a study.
+    """Return the arguments of ``concord.sample`` that repeat a run of a study.
 
     Parameters
     ----------

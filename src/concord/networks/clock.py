@@ -1,21 +1,22 @@
 r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
 
-In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
-gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are
-on their way, agent i ends iteration k + 1 at
+In an iteration an agent sends its vectors, waits for its neighbors' vectors, and computes its
+gradients, in this order. With C_i the time of agent i's gradients and s_j the time that vectors of
+agent j are under way, agent i ends iteration k + 1 at
 
 .. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
           + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad
           s_j = \text{latency} + \frac{\text{bytes}}{\text{bandwidth}}.
 
-So each waits for its neighbors alone, and nobody for agents that send nothing or sleep, nor over
-links that are down. A lost vector is waited for until it should have come. C_i is a shifted
-exponential number for each agent and iteration, times the gradients that the step takes.
+An agent waits for its neighbors alone. Nobody waits for agents that send nothing or sleep, nor over
+links that are down. For a lost vector an agent waits until the vector should have arrived. C_i is
+drawn for each agent and iteration: a shifted exponential time of one gradient, times the number of
+gradients that the step takes.
 
-Without a barrier time goes in ticks, an iteration each: the least that a gradient takes of an agent
-that is not slow. An agent moves in the tick in which its gradients are ready, by the last vectors
-that had arrived when it began with them, sends in the next what it has moved to, and begins again.
-Its own time goes on exactly, and vectors take whole ticks, rounded up.
+Without a barrier an iteration is a tick of the clock: the least time of a gradient of an agent that
+is not slow. An agent moves in the tick in which its gradients are ready, and uses the last vectors
+that had arrived when it began to compute them. In the next tick it sends its new position, and
+begins again. Its own time is not rounded; vectors take whole ticks, rounded up.
 
 Sources: the recursion, Marfoq, Xu, Neglia and Vidal (2020, arXiv:2010.12229), section 2; shifted
 exponential times, Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran (2018, arXiv:1512.02673),

@@ -1,10 +1,12 @@
 r"""Effects: what may happen to links, vectors and agents of a network, one small class each.
 
 A vector from agent j arrives at its neighbor i if their link is up and j is awake when it is sent,
-it is not lost, and i is awake when it comes, in the same iteration or after a delay. Masks are
-drawn from a stream of their own, so that all samplers meet the same faults; they have shape (ways,
-chains) or (agents, chains). ``Network`` applies effects in the order of ``ORDER``, whatever the
-order in which they are given.
+the vector is not lost, and i is awake when it arrives, in the same iteration or after a delay.
+
+A way is a directed edge, from a sender to a receiver. Masks have shape (ways, chains) or
+(agents, chains), and are drawn from a stream of their own, so that all samplers meet the same
+faults. ``Network`` applies effects in the order of ``ORDER``, whatever the order in which they are
+given.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ class RandomLinks(Kind, tag="kept"):
         """Return the function that draws the links of iteration k into a ``Traffic``."""
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the links that are up in iteration k."""
             up = rng.random((graph.link_count, chains)) < self.probability
             traffic.up &= up[graph.links]
 
@@ -78,6 +81,7 @@ class Matchings(Kind):
         _refuse_directed(graph)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the matching that is up in iteration k."""
             numbers = rng.random((graph.link_count, chains))[graph.links]
             lowest = numbers == graph.per_receiver(np.minimum, numbers)
             traffic.up &= lowest & lowest[graph.way_back]
@@ -101,6 +105,7 @@ class RandomPair(Kind, tag="pair"):
         chain = np.arange(chains)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the pair whose link is up in iteration k."""
             agent = rng.integers(0, graph.agents, chains)
             way = first[agent] + (rng.random(chains) * graph.degrees[agent]).astype(np.intp)
             traffic.up[:] = traffic.awake[:] = False
@@ -161,6 +166,7 @@ def _repeat_tables(tables: list[np.ndarray]) -> Draw:
     """Return the function that lets table k modulo their number decide which ways are up."""
 
     def draw(k: int, traffic: Traffic) -> None:
+        """Let the table of iteration k decide which links are up."""
         traffic.up &= tables[k % len(tables)][:, None]
 
     return draw
@@ -182,6 +188,7 @@ class Loss(Kind, tag="bernoulli"):
         which = _loss_numbers(graph, self.direction)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the vectors that are lost in iteration k."""
             delivered = rng.random((which.max(initial=-1) + 1, chains)) < 1 - self.rate
             traffic.arrived &= delivered[which]
 
@@ -249,6 +256,7 @@ class Sleep:
         """Return the function that draws the awake agents of iteration k into a ``Traffic``."""
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the agents that are awake in iteration k."""
             traffic.awake &= rng.random((graph.agents, chains)) < self.awake
 
         return draw

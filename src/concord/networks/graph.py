@@ -191,7 +191,7 @@ class Graph:
         return self.matrix(np.ones(len(self.senders)), 0.0)
 
     def laplacian(self) -> Matrix:
-        """Return L = D - A; a ConcordError if the graph is directed."""
+        """Return the Laplacian L = D - A; a ConcordError if the graph is directed."""
         self._refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 

@@ -20,7 +20,7 @@ ROUNDING = 1e-10
 
 
 def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
-    """Return the network that agents exchange samples on.
+    """Return the network of a kind, a graph or a matrix, over which agents exchange vectors.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
-r"""The Gaussian mechanism on the vectors that agents send, and the epsilon that it gives.
+r"""The Gaussian mechanism on the vectors that agents send, and its differential privacy.
 
 An agent sends, in place of x and to all its neighbors alike,
 
 .. math:: x \min\bigl(1, C / \lVert x \rVert\bigr) + \sigma z, \qquad z \sim N(0, I).
 
-Everybody may see all that it sends. Two data sets are neighbors if all points of one agent are
-replaced by any others: what it would have sent is then at most 2 C apart, whatever it has sent
-before, so each vector is a Gaussian mechanism of sensitivity 2 C. T of them, each of which may
-depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (Dong, Roth and Su,
+Everybody may see all vectors. Two data sets are neighbors if all points of one agent are replaced
+by any others. The clipped vectors of neighbors are at most 2 C apart, whatever was sent before, so
+each vector is a Gaussian mechanism of sensitivity 2 C. T vectors, each of which may depend on the
+earlier ones, are as private as one mechanism with mu = 2 C sqrt(T) / sigma (Dong, Roth and Su,
 "Gaussian differential privacy", 2019, arXiv:1905.02383, theorem 2.7 and corollary 3.3), which is
 (epsilon, delta)-differentially private if and only if
 
@@ -16,8 +16,8 @@ depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (
     - e^\epsilon\, \Phi\Bigl( -\frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr) \le \delta
 
 (Balle and Wang, "Improving the Gaussian mechanism for differential privacy", 2018,
-arXiv:1805.06530, theorem 8). Only what is sent is hidden: draws of the agents' own that are shown
-to others are not, and what a step sends besides the vectors (of two kinds, say) counts again.
+arXiv:1805.06530, theorem 8). Only vectors that are sent are private. An agent's draws are not if
+they are published, and a second vector that a step sends counts as a further release.
 """
 
 from collections.abc import Callable

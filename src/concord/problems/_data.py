@@ -56,9 +56,9 @@ def points_of(
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
     """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
 
-    A table without points has features of no columns, and says only who holds which row. One agent
-    holds all that anybody holds. A ConcordError if it is not for so many agents, or the run has a
-    partition of its own.
+    The table's column agent says who holds which row. A table without points has features with no
+    columns. A single agent holds all rows that any agent holds. A ConcordError if the table is for
+    another number of agents, or the run chooses a partition of its own.
     """
     columns = tabled(table, resources)
     if "agent" not in columns:

@@ -91,6 +91,7 @@ def field(problem: Problem) -> Field:
     dtype = dtype_of(problem)
 
     def at(x: np.ndarray) -> np.ndarray:
+        """Return the gradients of f_i at x_i, of the shape of x, (points, agents, dim)."""
         with np.errstate(all="ignore"):
             slopes: np.ndarray = problem.gradient(np.ascontiguousarray(x, dtype=dtype))
         return slopes.astype(float, copy=False)
@@ -198,7 +199,8 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
 def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
-    Of points of an agent's own that are drawn independently, on average over the fit.
+    A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
+    averaged over the fit ``found``.
 
     Raises
     ------

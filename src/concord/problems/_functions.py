@@ -18,12 +18,12 @@ Function = Callable[..., Any]
 
 
 class Problem(OneDataSet):
-    r"""A target split over agents, by the gradients of their potentials.
+    r"""A problem that a caller defines by the gradients of the agents' potentials f_i.
 
     .. math:: \pi \propto \exp\Bigl(-\sum_i f_i\Bigr)
 
-    Functions are called with all chains and agents at once, and with an x that they must not
-    change. Whatever they return is taken as a numpy array: docs/python.md has recipes for JAX,
+    Functions are called with all chains and agents at once, and must not change their argument x.
+    Their results are converted to numpy arrays: docs/python.md has recipes for JAX,
     PyTorch and autograd.
 
     Parameters

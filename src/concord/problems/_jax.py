@@ -115,7 +115,7 @@ class Compiled(Model):
         return np.asarray(jax.vmap(self._split.unconstrain)({name: draws[name] for name in names}))
 
     def hessian_product(self, x: Array, v: Array) -> Array:
-        """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""
+        """Return the products of the Hessian of f_i at x_i with v_i, (chains, agents, dim)."""
         return self._pull_back(self._products, x, v @ self.root.T)
 
     def batch_gradient(self, x: Array, rows: Array) -> Array:

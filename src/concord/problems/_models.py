@@ -4,11 +4,11 @@ r"""Models of PyMC or NumPyro, split over agents by a dimension of their data.
     f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x), \qquad
     \sum_i f_i(x) = - \log p(x, y)
 
-x are the unconstrained coordinates of all parameters; l_j is what the model adds to its log density
-for row j, latents of that row and their Jacobians included, and l_0 is all else. Every agent has
-all coordinates, also those of latents of other agents' rows. The sum is compared with the joint
-density that the library itself computes when a problem is made, so that a model that does not split
-is refused. JAX evaluates all chains and agents at once, as one compiled function.
+x are the unconstrained coordinates of all parameters. l_j is the sum of the log density's terms for
+row j, including latents of that row and their Jacobians, and l_0 is the sum of all other terms.
+Every agent has all coordinates, also latents of other agents' rows. When a problem is built, the sum
+of the potentials is compared with the joint density that the library computes, and a model that does
+not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
 import os

@@ -5,13 +5,13 @@ r"""Damped Newton for the proximal step of logistic regression, all chains and a
 
 The objective is strongly convex, and a step along the Newton direction is halved until the
 gradient's norm falls; that converges from any start, on separable data too. With a good start
-almost all problems converge in a few full steps taken together. Those left over are gathered and go
-on alone, from 0 if they are many: where every point is far from the boundary there is no curvature
-to follow, at 0 there is. Where features are so large that rounding keeps the gradient above the
-tolerance, the smallest one that can be reached is taken.
+almost all problems converge in a few full steps, which are computed for all problems together. The
+others continue alone. If they are many they start again from 0, where the loss has curvature; far
+from the decision boundary it has none. Where features are so large that rounding keeps the gradient
+above the tolerance, the smallest gradient that can be reached is accepted.
 
-Price: a gradient for every point that a problem tries, and 2 dim for every direction, whose Hessian
-could be read off as many products with it, of two gradients each.
+Price: a gradient for every trial point, and 2 dim gradients for every direction: its Hessian takes
+dim products with vectors, of two gradients each.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def minimize(
 
     curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
 
-    The gradient's norm is at most ``TOLERANCE``, or what rounding leaves of it where the terms of
-    the gradient are so large that rounding leaves more. Where ``linear`` is not finite the
+    The gradient's norm is at most ``TOLERANCE``, or the norm that rounding leaves where the terms of
+    the gradient are very large. Where ``linear`` is not finite the
     minimizer is nan (the chain has diverged). A ConcordError if a gradient stays larger.
     """
     lost = ~np.isfinite(linear).all(axis=-1)
@@ -121,9 +121,9 @@ def _newton(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return x after at most ``steps`` Newton steps, its cost, and a mask of those not converged.
 
-    b and x are (A, m, dim), the others (A, m). Stops early when no more than ``few`` are left. With
-    ``to_rounding`` a gradient that rounding does not let fall further, along a direction in which
-    it must, counts as converged.
+    b and x are (A, m, dim), the other results (A, m). The iteration stops early when at most ``few``
+    problems have not converged. With ``to_rounding`` a problem also counts as converged if its
+    gradient can fall no further because of rounding.
     """
     c = curvature[:, None, None]
 

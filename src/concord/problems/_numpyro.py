@@ -1,7 +1,8 @@
 """Problems of NumPyro models, each one JAX function for all chains and agents.
 
-A model is run on each agent's rows, with latents in place of what it would draw; ``vmap`` runs it
-on all of them at once. Sites in the plate of rows belong to the rows, others to all agents.
+A model is run on each agent's rows, with given values of the latents in place of random draws;
+``vmap`` runs it for all chains and agents at once. Sites in the plate of rows belong to the rows,
+other sites to all agents.
 """
 
 from collections.abc import Callable

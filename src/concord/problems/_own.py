@@ -17,7 +17,7 @@ LARGEST = 1e100
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
-    """Return a caller's values as an array of finite floats, whose squares are finite, too.
+    """Convert a caller's values to an array of finite floats whose squares are finite, too.
 
     name: of the values, for errors.
     """
@@ -112,6 +112,7 @@ def from_options(kind: Any) -> Callable[..., Any]:
         kind.check(params, count)
 
         def stream(what: str) -> np.random.Generator:
+            """Return the generator of a named stream of random numbers."""
             return streams.generator(master, what)
 
         return kind.build(params, count, split, stream, Path("resources"))

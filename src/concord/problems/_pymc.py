@@ -1,7 +1,7 @@
 """Problems of PyMC models, whose graphs PyTensor translates to JAX.
 
-The model's log density is a sum of terms, one of each variable. Terms of variables with the
-dimension of rows are functions of the rows' data and latents, others of all of them.
+The model's log density is a sum of terms, one for each variable. The term of a variable with the
+dimension of rows is a function of the rows' data and latents; other terms use all latents.
 """
 
 from collections.abc import Callable
@@ -121,7 +121,7 @@ class _PyMC(Split):
         self._translate()
 
     def _row_axis(self, variable: Any) -> int | None:
-        """Return which axis of a variable counts rows; None if it has none."""
+        """Return the axis of a variable that counts rows; None if it has none."""
         dims = self.model.named_vars_to_dims.get(variable.name) or ()
         return list(dims).index(self.over) if self.over in dims else None
 
@@ -147,7 +147,7 @@ class _PyMC(Split):
         self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
     def _term_axis(self, variable: Any, term: Any) -> int | None:
-        """Return which axis of a variable's term counts rows; None if it has none."""
+        """Return the axis of a variable's log density that counts rows; None if it has none."""
         axis = self._row_axis(variable)
         if axis is not None and axis >= term.ndim:
             raise ConcordError(

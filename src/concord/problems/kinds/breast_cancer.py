@@ -46,7 +46,7 @@ def needs(params: Params) -> tuple[str, ...]:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> BreastCancer:
-    """Standardize the rows and split them over the agents."""
+    """Standardize the data set, and split its rows over the agents."""
     plain = logistic_regression.build(MODEL, agents, partition, stream, resources)
     return BreastCancer(plain.data, resources / DRAWS)
 

@@ -43,7 +43,7 @@ def check(params: Params, agents: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> LinearRegression:
-    """Standardize the rows and split them over the agents."""
+    """Standardize the data set, and split its training rows over the agents."""
     features, targets = readers.diabetes()
     count = round(params.test_fraction * ROWS)
     training, testing = kept_apart(ROWS, count, stream)

@@ -121,7 +121,7 @@ def _torch() -> Any:
 
 
 class Network(NamedTuple):
-    """A network as a function of its weights.
+    """A neural network as a function of its weights.
 
     shapes
         Of the weights, each followed by that of its bias, in the order of the flat vector.
@@ -142,7 +142,7 @@ class Network(NamedTuple):
 
     @property
     def bounds(self) -> np.ndarray:
-        r"""Return each entry's half width of the box of the first draw, (dim,).
+        r"""Return the half width of the box of initial weights, for each entry, (dim,).
 
         box / sqrt(fan-in) for a weight and its bias: Kaiming-uniform with gain box/sqrt(3).
         """
@@ -152,7 +152,7 @@ class Network(NamedTuple):
 
 @cache
 def _largest_of_four() -> Any:
-    """Return the function (n, 4 c, ...) -> (n, c, ...), the largest of the four quarters.
+    """Return a torch function that takes the maximum over four quarters of the maps.
 
     Where several are the largest, the first has the gradient.
     """
@@ -368,7 +368,7 @@ class Classifier(OneDataSet):
         )
 
     def _slope(self, x: np.ndarray, rows: np.ndarray, scale: float = 1.0) -> Any:
-        """Return ``scale`` times the gradient of the loss on some rows at x, (dim,)."""
+        """Return ``scale`` times the gradient at x (dim,) of the loss on given rows."""
         torch = _torch()
         weights = torch.from_numpy(x).to(_device()).requires_grad_()
         (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)

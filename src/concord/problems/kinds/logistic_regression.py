@@ -124,7 +124,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Return the names of the downloaded data sets that are read."""
+    """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
     return dataset + table_read(params)
 
@@ -137,7 +137,7 @@ def _count_test_rows(params: Params, rows: int) -> int:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> LogisticRegression:
-    """Draw or load the points and split them over the agents.
+    """Draw or load the points, and split them over the agents.
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
     standardized over all rows that are not for testing, and get an intercept column of ones, unless
@@ -174,7 +174,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # features, labels
 def _load(
     params: Params, stream: Stream, resources: Path, parts: Parts | None
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
-    """Return training features and labels, and the test rows if there are any.
+    """Load training features and labels, and the test rows if there are any, of a data set.
 
     Where a table says who holds which row, the others are the test rows, and all rows are returned.
     """
@@ -308,7 +308,10 @@ class LogisticRegression(OneDataSet):
         return self._transposed * (1 - 2 * self.data.targets)[:, None]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Return sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i), (chains, agents, dim)."""
+        """Return sum_j (h(z_j) - y_j) X_j - s grad log p(x_i), (chains, agents, dim).
+
+        h is the logistic function.
+        """
         residual = sigmoid(x.swapaxes(0, 1) @ self._transposed)  # (agents, chains, points)
         residual -= self.data.targets[:, None]
         # Padded rows have zero features, so their residual does not count.

@@ -301,7 +301,7 @@ class TiedMixture(OneDataSet):
 
 
 class TiedMixtures:
-    """Several data sets of the mixture at once: chain c belongs to ``sets[c % len(sets)]``.
+    """A problem with several data sets of the mixture: chain c has ``sets[c % len(sets)]``.
 
     Replicates of an experiment then advance together like chains of one. All sets divide their
     points in the same numbers over the agents. They are sampled with full gradients.
