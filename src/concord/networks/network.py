@@ -1,8 +1,8 @@
 r"""The network: agents exchange vectors with their neighbors, and their messages are counted.
 
 ``Network`` combines a graph with effects on vectors; ``start`` prepares it for a block of chains.
-Samplers learn of other agents through the network alone. A vector that is sent to all neighbors counts
-once for each of them (``unicasts``, the price where links join pairs), and once for all
+Samplers learn of other agents through the network alone. A vector that is sent to all neighbors
+counts once for each of them (``unicasts``, the price where links join pairs), and once for all
 (``broadcasts``, the price on the air).
 """
 

@@ -6,9 +6,9 @@ r"""Models of PyMC or NumPyro, split over agents by a dimension of their data.
 
 x are the unconstrained coordinates of all parameters. l_j is the sum of the log density's terms for
 row j, including latents of that row and their Jacobians, and l_0 is the sum of all other terms.
-Every agent has all coordinates, also latents of other agents' rows. When a problem is built, the sum
-of the potentials is compared with the joint density that the library computes, and a model that does
-not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
+Every agent has all coordinates, also latents of other agents' rows. When a problem is built, the
+sum of the potentials is compared with the joint density that the library computes, and a model that
+does not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
 import os

@@ -77,9 +77,9 @@ def minimize(
 
     curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
 
-    The gradient's norm is at most ``TOLERANCE``, or the norm that rounding leaves where the terms of
-    the gradient are very large. Where ``linear`` is not finite the
-    minimizer is nan (the chain has diverged). A ConcordError if a gradient stays larger.
+    The gradient's norm is at most ``TOLERANCE``, or the norm that rounding leaves where the terms
+    of the gradient are very large. Where ``linear`` is not finite the minimizer is nan (the chain
+    has diverged). A ConcordError if a gradient stays larger.
     """
     lost = ~np.isfinite(linear).all(axis=-1)
     b = np.where(lost[..., None], 0.0, linear)
@@ -121,9 +121,9 @@ def _newton(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return x after at most ``steps`` Newton steps, its cost, and a mask of those not converged.
 
-    b and x are (A, m, dim), the other results (A, m). The iteration stops early when at most ``few``
-    problems have not converged. With ``to_rounding`` a problem also counts as converged if its
-    gradient can fall no further because of rounding.
+    b and x are (A, m, dim), the other results (A, m). The iteration stops early when at most
+    ``few`` problems have not converged. With ``to_rounding`` a problem also counts as converged if
+    its gradient can fall no further because of rounding.
     """
     c = curvature[:, None, None]
 
