@@ -224,7 +224,8 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
 class _BurstChain:
     """The Markov chain of good and bad links, which draws the losses of an iteration.
 
-    bad: which links are bad, a mask (links or ways, chains).
+    which: the number by which each way draws (``_loss_numbers``), (ways,). bad: which of these
+    numbers are bad, a mask (numbers, chains).
     """
 
     def __init__(

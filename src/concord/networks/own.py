@@ -122,7 +122,10 @@ def _is_instance_of(graph: Any, library: str, *kinds: str) -> bool:
 
 
 def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
-    """Return nodes in the order of their agents: by number if they are 0 to N - 1."""
+    """Return a graph's nodes in the order of the agents that they become.
+
+    Nodes that are the numbers 0 to N - 1 are ordered by number, others stay in the order given.
+    """
     names = tuple(nodes)
     numbers = range(len(names))
     return tuple(numbers) if set(names) == set(numbers) else names

@@ -57,10 +57,13 @@ class Compiled(Model):
             return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
 
         def minimum(x: Any, b: Any, c: Any, rows: Any, weight: Any, center: Any, root: Any) -> Any:
-            """Minimize f_i(center + root z) + c |z|^2 / 2 - b^T z over z."""
+            """Return the minimizer z of a proximal step, near x, and its cost.
+
+            The function of z is f_i(center + root z) + c |z|^2 / 2 - b^T z.
+            """
 
             def goal(z: Any) -> Any:
-                """Return the function that is minimized at z (dim,)."""
+                """Return the value at z (dim,) of the function that is minimized."""
                 return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
 
             return _newton(goal, x)

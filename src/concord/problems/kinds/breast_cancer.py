@@ -39,7 +39,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the file of reference draws, which is downloaded or made once."""
+    """Return the name of the data set with the reference draws, as a tuple."""
     return (DRAWS.partition("/")[0],)
 
 
