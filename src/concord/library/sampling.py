@@ -214,7 +214,7 @@ def law(
 
 
 def _measurement(own: _RunArguments, problem: Problem, trace: Trace) -> Measurement:
-    """Return the measurement that laws are computed from; ``trace`` needs no draws."""
+    """Return a run's trace, problem, network and options as metrics and laws take them."""
     return Measurement(
         trace=trace,
         problem=problem,

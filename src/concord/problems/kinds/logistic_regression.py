@@ -329,7 +329,11 @@ class LogisticRegression(OneDataSet):
         return (residual[..., None, :] @ features)[..., 0, :] + self.prior_gradient(x)
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        r"""Return sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b, (chains, agents, dim)."""
+        """Return the products of the Hessians at x with v, (chains, agents, dim).
+
+        They are sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b, with h the logistic function
+        and b the variance of the Gaussian prior.
+        """
         if self.prior != "gaussian" or self.prior_gradient_at is not None:
             raise ConcordError(
                 "the potentials have Hessians with a Gaussian prior alone, whose gradient is taken "

@@ -86,7 +86,7 @@ def build(
         return mixture(params, points, parts)
 
     def draw_with_modes() -> TiedMixture:
-        """Draw data sets until one has two modes, if the options ask for them."""
+        """Draw a data set; if the options ask for two modes, draw again until it has them."""
         attempts = max(ATTEMPTS, POINTS // params.points)
         for _ in range(attempts):
             problem = draw()
