@@ -1,12 +1,12 @@
-r"""Problems: posteriors that are split over agents.
+r"""Problems: posteriors that are split over agents, and the protocols that samplers ask of them.
 
-Agent i holds the potential :math:`f_i`, its data's negative log likelihood and its share of the
-prior's; together they want :math:`\exp(-\sum_i f_i)`. Arrays x have shape (chains, agents, dim),
-and agent i is evaluated at its own :math:`x_i`.
+Agent i holds the potential :math:`f_i`: the negative log likelihood of its data and its share of
+the negative log prior. The target is :math:`\pi \propto \exp(-\sum_i f_i)`. Arrays x have shape
+(chains, agents, dim), and :math:`f_i` is evaluated at agent i's own position :math:`x_i`.
 
-What a problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks
-``isinstance(problem, Quadratic)`` where it prepares, never within a step, and refuses in one
-sentence. ``isinstance`` sees whether the members exist, not what they are.
+``Problem`` is the protocol of all problems. Each further ability has a small protocol of its own. A
+sampler that needs one asks ``isinstance(problem, Quadratic)`` before its first step, and raises a
+ConcordError otherwise. ``isinstance`` tests that the members exist, not that they are right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 @runtime_checkable
 class Problem(Protocol):
-    """A posterior split over agents.
+    """A posterior pi proportional to exp(-sum_i f_i(x)), where agent i alone knows f_i.
 
     agents, dim: how many agents there are, and how many coordinates each x_i has.
 
@@ -36,24 +36,24 @@ class Problem(Protocol):
 
     @property
     def posterior(self) -> Any:
-        """The exact posterior where it is Gaussian (``laws.gaussian.Gaussian``), else None."""
+        """Return the exact posterior if it is Gaussian (``laws.gaussian.Gaussian``), else None."""
 
     def from_chain(self, first: int) -> Problem:
-        """Return the problem whose chain 0 is this one's chain ``first``.
+        """Return the problem that a block of chains samples, which begins at chain ``first``.
 
-        Chains are sampled in blocks, of which each sees its own problem; one whose chains have the
-        same data returns itself.
+        Chain 0 of the returned problem is chain ``first`` of this one. A problem whose chains all
+        have the same data returns itself.
         """
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of f_i at x_i, (chains, agents, dim)."""
+        """Return each agent's gradient at grad f_i(x_i), (chains, agents, dim)."""
 
 
 @runtime_checkable
 class Quadratic(Protocol):
-    r"""Potentials :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`: affine samplers have laws.
+    r"""A problem with quadratic potentials :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`.
 
-    gram, shift: H_i, (agents, dim, dim), and b_i, (agents, dim).
+    On it affine samplers have exact laws. gram: H_i, (agents, dim, dim). shift: b_i, (agents, dim).
     """
 
     agents: int
@@ -64,44 +64,47 @@ class Quadratic(Protocol):
 
 @runtime_checkable
 class ChosenAgents(Protocol):
-    """Gradients of a few agents, for samplers that move few at a time."""
+    """A problem that evaluates the gradients of a few agents, for samplers that move only these."""
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim).
+        """Return grad f_i(x_i) of chosen agents i, (chains, few, dim).
 
-        agents: of each chain, or (few,), the same ones of all chains.
+        agents: numbers of the agents, (chains, few), or (few,) where all chains choose the same. x:
+        their positions, (chains, few, dim).
         """
 
 
 @runtime_checkable
 class Proximal(Protocol):
-    """Minimizers of a potential plus a quadratic form.
+    """A problem that minimizes each agent's potential plus a quadratic form.
 
-    What depends on the curvature alone, such as an inverse, is kept for the last one.
+    A solver may keep what depends on the curvature alone, such as an inverse, for its next call.
     """
 
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, Any]:
-        r"""Return the x_i at which :math:`\nabla f_i(x) + c_i x = b_i`, and what that has cost.
+        r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and their cost.
 
-        linear: b, (chains, agents, dim). curvature: c, (agents,). start: a guess, for solvers that
-        iterate. The cost is in gradients of an agent: 1 of a closed form, else (chains, agents).
-        Where b is not finite, x is not a number.
+        linear: b, (chains, agents, dim). curvature: c, (agents,). start: a guess of the solution,
+        (chains, agents, dim), for solvers that iterate. The cost counts gradients of an agent: 1 of
+        a closed form, else (chains, agents). Where b is not finite, x is not a number.
         """
 
     def minimize_one(
         self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, Any]:
-        """Return x and cost of one agent alone, (chains, dim) and 1 or (chains,).
+        r"""Return the solution of :math:`\nabla f_i(x) + c_i x = b` of one agent i, and its cost.
 
-        linear, start: of this agent, (chains, dim). curvature: of all agents, as of ``minimize``.
+        agent: the number i. linear, start: b and a guess, (chains, dim). curvature: c of all
+        agents, (agents,). The solution has shape (chains, dim); its cost is 1 of a closed form,
+        else (chains,).
         """
 
 
 @runtime_checkable
 class Batched(Protocol):
-    """Potentials that are sums over points, of which mini-batches can be drawn.
+    """A problem whose potentials are sums over points, so that mini-batches can be drawn.
 
     counts: how many points each agent has, (agents,).
     """
@@ -109,36 +112,44 @@ class Batched(Protocol):
     counts: np.ndarray
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return gradients estimated from the points ``rows``, (chains, agents, batch).
+        """Return unbiased estimates of grad f_i(x_i) from mini-batches, (chains, agents, dim).
 
-        Rows are numbers of an agent's own points. The likelihood's part is scaled by n_i / batch,
-        the prior's is exact: a problem that knows it apart has ``prior_gradient(x)``, too. One that
-        has ``batch_gradient_of(agents, x, rows)`` estimates those of a few agents alone.
+        rows: the points of the mini-batches, (chains, agents, batch), as numbers from 0 to
+        counts[i] - 1 among agent i's own points. The likelihood's gradient is scaled by counts[i] /
+        batch, the prior's is exact.
+
+        A problem may also have ``prior_gradient(x)``, the prior's gradient alone, and
+        ``batch_gradient_of(agents, x, rows)``, the estimates of a few agents.
         """
 
 
 @runtime_checkable
 class WithPotential(Protocol):
-    """Values of the potentials, for samplers that accept or reject."""
+    """A problem that evaluates its potentials, for samplers that accept or reject moves."""
 
     def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i) up to a constant, (chains, agents)."""
+        """Return f_i(x_i) up to a constant that does not depend on x, (chains, agents)."""
 
 
 @runtime_checkable
 class WithHessians(Protocol):
-    """Products with the Hessians of the potentials."""
+    """A problem that multiplies vectors by the Hessians of its potentials."""
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the Hessian of f_i at x_i times v_i, (chains, agents, dim)."""
+        """Return the products of the Hessian of f_i at x_i with v_i, (chains, agents, dim).
+
+        x, v: positions and vectors, both (chains, agents, dim).
+        """
 
 
 class CountedProblem:
-    """A problem that counts the gradients that are asked of it.
+    """A problem that counts the gradients that a sampler evaluates.
 
     gradients: how many each agent has evaluated in this iteration, a number or (chains, agents). A
-    product with a Hessian counts as two, a minimizer as the gradients of its solver.
-    total: those of all iterations before, (agents,) or (chains, agents).
+    product with a Hessian counts as two gradients, a minimizer as those of its solver.
+
+    total: how many each agent has evaluated in all iterations before, (agents,) or (chains,
+    agents).
     """
 
     def __init__(self, problem: Any, chains: int) -> None:
@@ -150,21 +161,22 @@ class CountedProblem:
         self._chooses = hasattr(type(problem), "gradient_of")
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the problem itself offers."""
+        """Return an attribute of the problem whose gradients are counted."""
         if name == "problem":  # of a copy that has none yet
             raise AttributeError(name)
         return getattr(self.problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of all agents, and count one of each."""
+        """Return grad f_i(x_i), (chains, agents, dim), and count one gradient of each agent."""
         self.gradients = self.gradients + 1
         gradient: np.ndarray = self.problem.gradient(x)
         return gradient
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of some agents, (chains, few, dim), and count one of each.
+        """Return the gradients of chosen agents, (chains, few, dim), and count one of each.
 
-        agents: of each chain, (chains, few), or of all chains, (few,).
+        agents: numbers of the agents, (chains, few), or (few,) where all chains choose the same. x:
+        their positions, (chains, few, dim).
         """
         counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
         counted[agents if agents.ndim == 1 else (self._chain, agents)] = 1
@@ -178,9 +190,10 @@ class CountedProblem:
         return gradient
 
     def full_gradient(self, x: np.ndarray, chains: np.ndarray | None = None) -> np.ndarray:
-        """Return gradients of all points, and count them in mini-batches, if there are any.
+        """Return gradients over all points, and count their cost; mini-batches are left out.
 
-        chains: which chains ask, (chains,); None: all.
+        x: positions, (chains, agents, dim). The cost is 1, or ``full_cost`` of the problem in units
+        of a mini-batch. chains: which chains are charged, a mask (chains,); None: all.
         """
         cost = getattr(self.problem, "full_cost", 1)
         self.gradients = self.gradients + (cost if chains is None else chains[:, None] * cost)
@@ -189,7 +202,10 @@ class CountedProblem:
         return gradient
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Return the gradient at x less that at a reference, of the same points; it counts two."""
+        """Return grad f_i(x_i) - grad f_i(reference_i), and count two gradients of each agent.
+
+        x, reference: (chains, agents, dim). Both gradients are of the same mini-batch.
+        """
         self.gradients = self.gradients + 2
         apart: np.ndarray = self.problem.difference(x, reference)
         return apart
@@ -197,7 +213,7 @@ class CountedProblem:
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, Any]:
-        """Return what the problem's own ``minimize`` does, and count it."""
+        """Return the minimizers and cost of ``Proximal.minimize``, and count the cost."""
         x, cost = self.problem.minimize(linear, curvature, start)
         self.gradients = self.gradients + cost
         return x, cost
@@ -205,7 +221,7 @@ class CountedProblem:
     def minimize_one(
         self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, Any]:
-        """Return what the problem's own ``minimize_one`` does, and count it."""
+        """Return the minimizer and cost of ``Proximal.minimize_one``, and count the cost."""
         x, cost = self.problem.minimize_one(agent, linear, curvature, start)
         counted = np.zeros((*np.shape(cost), self.problem.agents), dtype=np.int64)
         counted[..., agent] = cost
@@ -213,24 +229,28 @@ class CountedProblem:
         return x, cost
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the Hessians' products with v, and count two gradients of each agent."""
+        """Return the products of the Hessians with v, and count two gradients of each agent."""
         self.gradients = self.gradients + 2
         product: np.ndarray = self.problem.hessian_product(x, v)
         return product
 
     def pay(self, gradients: Any) -> None:
-        """Count what is worth so many gradients of each agent, such as a draw from its law."""
+        """Add a number of gradients to the count of each agent, as the price of other work.
+
+        An exact draw from a law is such work. gradients: a number, or (chains, agents).
+        """
         self.gradients = self.gradients + gradients
 
     def take(self) -> Any:
-        """Return what has been counted in this iteration, and begin again."""
+        """Return the gradients counted in this iteration, and set the count to zero."""
         counted, self.gradients = self.gradients, 0
         return counted
 
     def settle(self, awake: np.ndarray | None) -> Any:
-        """Add this iteration's gradients of agents that are awake, (chains, agents), to the total.
+        """Add the gradients of this iteration to ``total``, and return them.
 
-        Returns them. None: all agents are awake.
+        awake: which agents are charged, a mask (chains, agents); None: all. The count starts again
+        at 0.
         """
         counted = self.take()
         if awake is not None:

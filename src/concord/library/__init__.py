@@ -1,1 +1,1 @@
-"""The Python API behind ``import concord``: what a notebook does, with the pipeline's numbers."""
+"""The Python API behind ``import concord``, which gives the same numbers as the pipeline."""

@@ -1,4 +1,4 @@
-"""How far a result is from the posterior, and several beside each other."""
+"""Distances of samples and laws from the posterior, and tables that compare several results."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ LEAST, LEAST_PER_DIMENSION = 20, 4
 
 
 def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) -> xarray.Dataset:
-    r"""Return the 2-Wasserstein distance of every agent, and of their average, to the posterior.
+    r"""Return the 2-Wasserstein distance to the posterior of each agent, and of their average.
 
     .. math::
         W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
 
-    between the posterior N(mu, V) and N(m, S). Of an exact law m and S are its moments. Of a trace
-    they are fitted to the chains, draw by draw, or with ``warm_up`` to all draws after it, over
-    time and chains.
+    is the distance between the posterior N(mu, V) and N(m, S). For an exact law m and S are its
+    moments. For a trace they are fitted: to the chains at each draw, or with ``warm_up`` to all
+    draws after it, over time and chains.
 
-    A fit to n independent draws has an error of its own, ``floor``: the distance that as many draws
-    of the posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
-    sqrt(tr V). So fewer than 20 chains, or than 4 for each dimension, are refused draw by draw, and
-    so are draws over time that are worth fewer (their effective sample size, the least over x_j and
-    its squared deviation). The interval after a warm-up is that of refits to so many draws of the
-    fitted Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds,
-    3 steps); the other one is that of ``concord.laws.gaussian.bootstrap_w2``.
+    A fit to n independent draws has a sampling error. ``floor`` is the distance that n draws of the
+    posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
+    sqrt(tr V). So at least 20 chains, and 4 for each dimension, are needed at each draw. After a
+    warm-up the effective sample size must reach the same numbers, the least over x_j and its
+    squared deviation. The interval after a warm-up comes from refits to as many draws of the fitted
+    Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds, 3 steps).
+    The interval of single draws is that of ``concord.laws.gaussian.bootstrap_w2``.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     posterior
         A ``concord.Gaussian``, such as ``problem.posterior``.
     warm_up
-        Take all that is recorded after this iteration together; none: each draw by itself. Of a
-        law, too, whose moments are then those of a draw at a random iteration.
+        Pool all draws after this iteration; none: one distance for each draw. The moments of a law
+        are then those of a draw at a random iteration.
 
     Returns
     -------
@@ -90,8 +90,9 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
 
 
 def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _of_law(result, gaussian.w2, posterior, warm_up)
+        return _distance_of_law(result, gaussian.w2, posterior, warm_up)
     names, draws = positions(result.marked())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
     least = max(LEAST, LEAST_PER_DIMENSION * dim)
@@ -133,15 +134,19 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
 
 
 def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
+    """Return the mean distance to the posterior of Gaussians fitted to its own draws.
+
+    draws: the number of independent draws to which each is fitted.
+    """
     refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
     return float(gaussian.w2(*refits, posterior).mean())
 
 
 def independent(draws: np.ndarray) -> float:
-    """Return how many independent draws (chain, draw, dim) are worth: the least effective size.
+    """Return the effective sample size of draws (chain, draw, dim): the least over moments.
 
-    By ArviZ, of x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends; small where
-    chains do not agree with each other, and at most their number.
+    ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
+    small where chains disagree, and at most the number of draws.
     """
     from arviz_stats.base import array_stats  # a second
 
@@ -156,12 +161,13 @@ def independent(draws: np.ndarray) -> float:
 def bias2(
     result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None
 ) -> xarray.Dataset:
-    r"""Return the squared bias of every agent, and of their average, in posterior variances.
+    r"""Return the squared bias of each agent, and of their average, in posterior variances.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    It needs no fit, so it sees laws that are not Gaussian. Of a trace E is the mean over chains,
-    and with ``warm_up`` over time; its 95 % intervals hold together for all f.
+    The squared bias needs no Gaussian fit, so it also measures laws that are not Gaussian. For a
+    trace E is the mean over chains, and with ``warm_up`` also over time; the 95 % intervals hold
+    jointly for all f.
 
     Parameters
     ----------
@@ -193,8 +199,9 @@ def bias2(
 
 
 def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _of_law(result, gaussian.bias2, posterior, warm_up)
+        return _distance_of_law(result, gaussian.bias2, posterior, warm_up)
     names, draws = positions(result.marked())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -212,7 +219,7 @@ def compare(
     *,
     warm_up: int | None = None,
 ) -> pandas.DataFrame:
-    """Return one row per result: its distances, and what it has sent until its last draw.
+    """Return a table with a row for each result: its distances, and what its run has cost.
 
     Parameters
     ----------
@@ -255,17 +262,18 @@ def compare(
             "compare([trace, other]), or a mapping of names to results"
         )
     if not isinstance(results, Mapping):
-        results = _named(results)
+        results = _name_results(results)
     for result in results.values():
         _check(result, posterior, needed=False)
-    said = {name: divergence(result) for name, result in results.items()}
-    warn_of("compare", ", and ".join(f"of {name} {what}" for name, what in said.items() if what))
-    rows = {name: _row(result, posterior, warm_up) for name, result in results.items()}
+    divergences = {name: divergence(result) for name, result in results.items()}
+    sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
+    warn_of("compare", ", and ".join(sentences))
+    rows = {name: _comparison_row(result, posterior, warm_up) for name, result in results.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
 
 
 def divergence(result: Trace | Law) -> str:
-    """Say when a result diverged, and the share of its chains; nothing if it did not."""
+    """Return a sentence with the iteration and share of chains that diverged, or ""."""
     if isinstance(result, Trace):
         at = result["diverged_at"]
         first = at[at >= 0]
@@ -280,13 +288,17 @@ def divergence(result: Trace | Law) -> str:
     return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
 
-def warn_of(what: str, said: str, remedy: str = "sample again with a smaller step_size") -> None:
-    """Warn, where the caller of a public function called it, if there is something to be said."""
-    if said:
-        warnings.warn(f"{what}: {said}; {remedy}", DivergenceWarning, stacklevel=3)
+def warn_of(what: str, message: str, remedy: str = "sample again with a smaller step_size") -> None:
+    """Issue a ``DivergenceWarning`` at the line that called a public function, unless empty.
+
+    what: that function's name. message: the text; "" for no warning. remedy: what the user may do.
+    """
+    if message:
+        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)
 
 
-def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+    """Return results by the names of their samplers, numbered where these repeat."""
     found: dict[str, Trace | Law] = {}
     for result in results:
         if not isinstance(result, Trace) or "sampler" not in result.attributes:
@@ -301,7 +313,10 @@ def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     return found
 
 
-def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -> dict[str, Any]:
+def _comparison_row(
+    result: Trace | Law, posterior: Gaussian | None, warm_up: int | None
+) -> dict[str, Any]:
+    """Return the row of ``compare`` for one result, by column."""
     if isinstance(result, Law):
         row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
@@ -310,10 +325,10 @@ def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -
             "iterations": end,
             "chains": result.chains,
             "diverged": float((result["diverged_at"] >= 0).mean()),
-            "updates": _last(result, "activations") if "activations" in result else float(end),
-            "unicasts": _last(result, "unicasts"),
-            "broadcasts": _last(result, "broadcasts"),
-            "gradients": _last(result, "gradients"),
+            "updates": _last_mean(result, "activations") if "activations" in result else float(end),
+            "unicasts": _last_mean(result, "unicasts"),
+            "broadcasts": _last_mean(result, "broadcasts"),
+            "gradients": _last_mean(result, "gradients"),
         }
         if "seconds" in result:
             row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
@@ -333,14 +348,17 @@ def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -
     return row
 
 
-def _last(trace: Trace, name: str) -> float:
-    """Return the mean of a count at the last draw, over agents and chains."""
+def _last_mean(trace: Trace, name: str) -> float:
+    """Return the mean over agents and chains of a recorded count at the last draw."""
     dimensions, values = trace.variables[name]
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
 
 
 def _check(result: Any, posterior: Any, needed: bool = True) -> None:
-    """Refuse what is no result, and a posterior that does not fit it, or is needed and missing."""
+    """Raise a ConcordError for an object that is no result, or for an unsuitable posterior.
+
+    needed: whether the posterior may not be None.
+    """
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
     if posterior is None and not needed:
@@ -358,7 +376,13 @@ def _check(result: Any, posterior: Any, needed: bool = True) -> None:
         )
 
 
-def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+def _distance_of_law(
+    law: Law, distance: Any, posterior: Gaussian, warm_up: int | None
+) -> xarray.Dataset:
+    """Return a distance of an exact law from the posterior, by agent (and draw).
+
+    distance: a function of mean, cov and posterior. warm_up: as for ``w2``.
+    """
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
     cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
     if warm_up is not None:  # the moments of a draw at a random one of these iterations
@@ -375,7 +399,11 @@ def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -
 
 
 def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
-    """Return b2 of chains' values of f, (chains, ..., 2 dim), and the ends of its interval."""
+    """Return the squared bias of chains' means, and the ends of its interval.
+
+    values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the
+    posterior. The results have shape (...).
+    """
     mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
     far = np.maximum(*np.square(ends))
     near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
@@ -383,7 +411,10 @@ def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
 
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
-    """Return values (draw, agent) or (agent,), and of a trace the ends of their intervals."""
+    """Return a dataset of values (draw, agent) or (agent,), with interval ends of a trace.
+
+    values: the value, and the ends of its interval if there are any.
+    """
     import xarray  # half a second
 
     value, *ends = values

@@ -1,4 +1,4 @@
-"""``recommend``: which sampler, for one's own problem, network and price, and how far off it is."""
+"""``recommend``: the best sampler for a problem, network and budget, by predicted bias."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
 class Target(Options):
-    """What is to be reached."""
+    """Option of the squared bias that is to be reached."""
 
     b2: Positive
 
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """What ``concord.recommend`` returns; ``print`` says it in words.
+    """The result of ``concord.recommend``; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -89,26 +89,27 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
+        """Return the recommendation in one sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
-            return _said(self._search, self._rows)
+            return _describe_best(self._search, self._rows)
 
     def summary(self) -> dict[str, Any]:
-        """Return the sentence, what there is to doubt, and how much was tried."""
+        """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
         doubtful = "; ".join(self.trust) or None
         return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
 
     def __str__(self) -> str:
-        """Say the answer in a sentence, and what there is to doubt."""
+        """Return the recommendation and the reasons to doubt it as text."""
         return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
 
     def read(self, trace: Any) -> np.ndarray:
-        """Return a trace's answers by the recommended read-out, (chains, draws, agents, dim)."""
+        """Return a trace's draws by the recommended read-out, (chains, draws, agents, dim)."""
         mix = read_out(self._rows[0].read, self.best["network"])[0]
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
 
     def plot(self) -> Figure:
-        """Draw b2 against what is paid, a curve for each sampler at its best setting.
+        """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
 
         In gray the least of them all, dotted the budget, or the target; curves are dashed where
         laws are approximate.
@@ -169,14 +170,14 @@ def recommend(
     verify: bool = False,
     seed: int | None = 1,
 ) -> Answer:
-    r"""Say which sampler to use, with which options, and how far off its draws will be.
+    r"""Recommend a sampler and its options, and predict the squared bias of its draws.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    is predicted for every entry of the arena that the network allows, at settings all along its
-    tuned options, with every read-out. On Gaussian problems it is exact, of all agents together.
-    Elsewhere a Gaussian is fitted to the posterior by its gradients alone, and every agent is
-    linearized at its own law along the way; ``answer.trust`` says where that cannot be believed.
+    is predicted for every sampler of the arena that the network allows, at many settings of its
+    tuned options, with every read-out. On Gaussian problems the prediction is exact. On other
+    problems a Gaussian is fitted to the posterior by its gradients, and each agent's gradient is
+    linearized over that agent's law; ``answer.trust`` says where this may be wrong.
     docs/recommend.md has an example, and how often predictions were right.
 
     Parameters
@@ -260,12 +261,12 @@ def recommend(
         search = Search(problem, agents, positions, found, wish, masks)
         how = {"chains": chains, "seed": master, "initial": start}
         entries, others = _entries(found, samplers)
-        rows, lacking = _searched(search, entries, how)
+        rows, lacking = _search_entries(search, entries, how)
         lacking += others
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
-        rows = _confirmed(search, rows)
+        rows = _confirm_leaders(search, rows)
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
@@ -275,21 +276,23 @@ def recommend(
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": agents,
-            "iterations": best.iterations, "seed": master, "initial": start, **_stated(best, wish),
+            "iterations": best.iterations, "seed": master, "initial": start,
+            **_nondefault_options(best, wish),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         how["chains"] = CHAINS
-        verified = _verified(rows[:VERIFIED], search, how) if verify else None
+        verified = _verify_rows(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
 
 
 def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return what is tuned of each sampler, in the units of a problem; and of the others why not.
+    """Return the samplers to tune, in the problem's units, and reasons why others cannot be.
 
-    That is what the arena tunes, and the step of samplers that it has no entry of. Units are a
-    length s: curvature times s^2 is as in the arena. s is a power of two.
+    Entries are those of the arena, and the step size of samplers without one. found: the Gaussian
+    fit. names: the samplers that a caller chose; None: all. The unit is a length s, a power of two,
+    such that curvature times s^2 is about as in the arena.
     """
     arena = load_yaml(ARENA)
     stated = {
@@ -335,10 +338,13 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
     return entries, lacking
 
 
-def _searched(
+def _search_entries(
     search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
 ) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return the best settings of all entries, and of those without one the reasons."""
+    """Search the best settings of all entries; return rows, best first, and reasons of failures.
+
+    how: chains, seed and initial of runs that replace a law.
+    """
     rows, lacking = [], []
     infinite = "all settings diverge"
     if not isinstance(search.problem, Quadratic):
@@ -360,11 +366,11 @@ def _searched(
     return sorted(rows, key=lambda row: row.score), lacking
 
 
-def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
-    """Replace the screened scores of the leading rows by those of their own laws.
+def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
+    """Replace the screened scores of the leading rows by scores of their own laws, best first.
 
-    In the end that of the first row alone: what is recommended is not just screened, unless its law
-    is too large.
+    After some tries only the first row is replaced, so that what is recommended is not just
+    screened, unless its law is too large.
     """
     with suppress(NoLaw):
         for tries in range(8 * VERIFIED):
@@ -377,15 +383,16 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     return rows
 
 
-def _stated(row: Found, wish: Wish) -> dict[str, Any]:
-    """Return the options of a row that are not the sampler's defaults, mini-batches included."""
+def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
+    """Return the options of a row that differ from the sampler's defaults, batch size included."""
     sampler = row.sampler
     default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
     stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
     return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
 
 
-def _tuned(row: Found) -> dict[str, Any]:
+def _format_tuned_options(row: Found) -> dict[str, Any]:
+    """Return the tuned options of a row, by name, as text with three digits."""
     values = row.lattice.values(row.j)
     found = {name: values[name] for name in plain(row.sampler) if name in values}
     return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
@@ -395,23 +402,26 @@ READ = {"agents": "each agent's own draws", "average": "the network average as t
 _AFTER = "each agent's draws after {} more rounds of averaging"
 
 
-def _said(search: Search, rows: Sequence[Found]) -> str:
-    """Return the answer in a sentence."""
+def _describe_best(search: Search, rows: Sequence[Found]) -> str:
+    """Return the recommendation in a sentence.
+
+    rows: the scored settings, best first.
+    """
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
     alone = wish.level == "worst" and best.read != "average"
-    told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
+    choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
     whose = "worst agent" if alone else "network average"
     read = READ.get(str(best.read), _AFTER.format(best.read))
     text = (
-        f"{best.entry.name} with {told}, using {read}: "
+        f"{best.entry.name} with {choice}, using {read}: "
         f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
-        f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
+        f"({whose}, {best.how}) after {_format_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
     if other is not best and other.score < UNSOLVED:
-        text += f"; {other.entry.name}{_against(search, other, best, price)}"
+        text += f"; {other.entry.name}{_compare_with_best(search, other, best, price)}"
     worth = search.worth(best)
     if np.isfinite(worth):
         count = f"{worth:,.0f}" if worth >= 2 else "one"
@@ -420,10 +430,10 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     return f"{text}."
 
 
-def _against(search: Search, other: Found, best: Found, price: str) -> str:
-    """Return how the next sampler compares with the best one."""
+def _compare_with_best(search: Search, other: Found, best: Found, price: str) -> str:
+    """Return the part of the sentence that compares the next sampler with the best one."""
     if search.wish.target is not None:
-        return f": {_amount(other.spent[price], price)}"
+        return f": {_format_amount(other.spent[price], price)}"
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
         much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
@@ -431,7 +441,8 @@ def _against(search: Search, other: Found, best: Found, price: str) -> str:
     return f": {other.b2[search.wish.level]:.2g} for as much"
 
 
-def _amount(amount: float, price: str) -> str:
+def _format_amount(amount: float, price: str) -> str:
+    """Return an amount of a price with its unit as text."""
     if price == "bytes" and amount >= 1000:
         return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
     return f"{amount:,.4g} {PRICES[price].unit or price}"
@@ -440,10 +451,12 @@ def _amount(amount: float, price: str) -> str:
 def _table(
     rows: Sequence[Found], lacking: Sequence[tuple[str, str]], wish: Wish
 ) -> pandas.DataFrame:
+    """Return the table of ``Answer``; samplers without a score come last."""
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
-            "sampler": row.entry.name, "options": words.options(_stated(row, wish) | _tuned(row)),
+            "sampler": row.entry.name,
+            "options": words.options(_nondefault_options(row, wish) | _format_tuned_options(row)),
             "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
@@ -457,7 +470,7 @@ def _table(
 
 
 def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
+    """Run a row's setting; return its squared bias at the end, and a 95 % interval of it.
 
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
     it are a control variate, whose expectation is exact. how: chains, seed and initial.
@@ -470,12 +483,14 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     wanted, variances = target.monomials()
     mix, k = read_out(row.read, network)[0], row.iterations
     worst = search.wish.level == "worst"
+    options = _nondefault_options(row, search.wish)
 
     def values(own: Any) -> np.ndarray:
+        """Return (x, x^2) of each chain's last draw on a problem, (chains, agents, 2 dim)."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
-                       progress=False, **how, **_stated(row, search.wish))["x"][:, -1]  # fmt: skip
+                       progress=False, **how, **options)["x"][:, -1]  # fmt: skip
             x = x if mix is None else mix @ x
             x = x if worst else x.mean(axis=1, keepdims=True)
             return np.concatenate([x, x**2], axis=-1)
@@ -498,7 +513,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
 
 
 def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
-    """Return the best setting of an entry along octaves, by chains; of agents or their average.
+    """Return the best of an entry's settings along octaves, scored by running chains.
 
     Its score is that of other chains than those that it was chosen by: the least of noisy numbers
     is less than it is.
@@ -506,6 +521,7 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     level = search.wish.level
 
     def scored(row: Found, seed: int) -> Found:
+        """Return a row with the squared bias that chains of a seed measure as its score."""
         score = measured(row, search, {**how, "seed": seed})[0]
         b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
         return row._replace(b2=b2, score=score)
@@ -515,8 +531,8 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     return [scored(row, how["seed"] + 2) for row in rows[:1]]
 
 
-def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
-    """Run rows, and return b2 as predicted and as measured."""
+def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
+    """Run the settings of rows; return a table of predicted and measured squared bias."""
     lines = [
         (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
         for row in rows

@@ -1,4 +1,4 @@
-"""``sample``, ``law`` and ``load_run``: runs from Python, with the numbers of the pipeline."""
+"""``sample``, ``law`` and ``load_run``: runs from Python, with the pipeline's numbers."""
 
 from __future__ import annotations
 
@@ -51,15 +51,17 @@ def sample(
     progress: bool | None = None,
     **options: Any,
 ) -> Trace:
-    r"""Run a sampler on independent chains of the whole network.
+    r"""Run a sampler on independent chains of a network of agents, and return their trace.
 
-    .. math:: \text{of} \quad \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr)
+    The target of every agent's positions x_i^(k) is
 
-    Agent i knows the gradient of f_i and what its neighbors send; its positions x_i^(k) should be
-    distributed as pi. The pipeline calls the same function: the same arguments give the same
-    numbers. An interrupt (Ctrl-C) ends it with the chains that are done, or the iterations of the
-    first ones, and says so in a line. Chains that diverge are not stopped: a
-    ``concord.DivergenceWarning`` says how many did, and when.
+    .. math:: \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr),
+
+    where agent i knows the gradient of f_i and the vectors that its neighbors send. The pipeline
+    calls the same function: the same arguments give the same numbers. An interrupt (Ctrl-C) ends
+    the run; the trace then has the chains that are complete, or the first chains' iterations so
+    far, and a line says so. Chains that diverge are not stopped: a ``concord.DivergenceWarning``
+    says how many diverged, and when.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
+    own = _prepare(sampler, problem, network, iterations, chains, initial, record, options)
     seed = streams.seed_of(seed)
     trace = sample_chains(
         own.sampler.params,
@@ -136,8 +138,8 @@ def sample(
     }
     if isinstance(problem, contracts.Named):
         trace.named = problem.constrain
-    if said := divergence(trace):
-        warn_of(own.sampler.kind, said, _smaller_step(_measurement(own, problem, trace)))
+    if message := divergence(trace):
+        warn_of(own.sampler.kind, message, _step_advice(_measurement(own, problem, trace)))
     return trace
 
 
@@ -152,16 +154,17 @@ def law(
     approximate: bool = False,
     **options: Any,
 ) -> exact.Law:
-    r"""Return the exact mean and covariance of every agent, without sampling.
+    r"""Return the exact mean and covariance of each agent's position over time, without chains.
 
     .. math:: m_{k+1} = A_k m_k + b_k, \qquad C_{k+1} = A_k C_k A_k^\top + Q_k
 
-    of all agents together, where the update is :math:`A_k x + b_k` plus noise of covariance Q_k: of
-    affine samplers on quadratic problems (``concord.problems.quadratic``, ``linear_regression``).
-    From a normal start with full gradients the distribution is Gaussian, and this is all of it.
-    A law that diverges says so in a ``concord.DivergenceWarning``.
-    A step of the recursion takes some 20 microseconds for small networks. If few of many iterations
-    are recorded, ``record={"at": [10**6]}``, and the update stays the same, powers take its place.
+    are mean and covariance of all agents' positions together, for samplers whose update is
+    :math:`A_k x + b_k` plus noise of covariance Q_k: affine samplers on quadratic problems
+    (``concord.problems.quadratic``, ``linear_regression``). With a normal start and full gradients
+    the distribution is Gaussian, so the moments determine it. If the law diverges, a
+    ``concord.DivergenceWarning`` says so. A step of the recursion takes some 20 microseconds for
+    small networks. If few of many iterations are recorded, ``record={"at": [10**6]}``, and the
+    update does not change, matrix powers replace the recursion.
 
     Parameters
     ----------
@@ -196,7 +199,7 @@ def law(
     >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
     array([0.37, 0.01])
     """
-    own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
+    own = _prepare(sampler, problem, network, iterations, 1, initial, record, options)
     due = own.keys.record.iterations(iterations)
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.params.check(problem, own.network)
@@ -205,12 +208,13 @@ def law(
             found = linearized.law_of_run(measurement)
         else:
             found = law_of_run(measurement, LARGEST)
-    if said := divergence(found):
-        warn_of(own.sampler.kind, said, _smaller_step(measurement))
+    if message := divergence(found):
+        warn_of(own.sampler.kind, message, _step_advice(measurement))
     return found
 
 
-def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
+def _measurement(own: _RunArguments, problem: Problem, trace: Trace) -> Measurement:
+    """Return a run's trace, problem, network and options as metrics and laws take them."""
     return Measurement(
         trace=trace,
         problem=problem,
@@ -223,8 +227,8 @@ def _measurement(own: _Prepared, problem: Problem, trace: Trace) -> Measurement:
     )
 
 
-def _smaller_step(m: Measurement) -> str:
-    """Return what to do about divergence, with the largest stable step if it is soon known."""
+def _step_advice(m: Measurement) -> str:
+    """Return the advice after divergence, with the largest stable step if it is quick to find."""
     if not hasattr(m.sampler, "step_size"):
         return "change its options"
     limit = math.nan
@@ -237,7 +241,7 @@ def _smaller_step(m: Measurement) -> str:
 
 
 def load(path: str | Path) -> Trace:
-    """Return the trace of a run, as ``concord.sample`` returns it.
+    """Load the trace of a run from its file.
 
     Parameters
     ----------
@@ -268,7 +272,7 @@ def load(path: str | Path) -> Trace:
 
 
 def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
-    """Return the arguments with which ``concord.sample`` repeats a run of a study.
+    """Return the arguments of ``concord.sample`` that repeat a run of a study.
 
     Parameters
     ----------
@@ -308,13 +312,15 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     }
 
 
-class _Prepared(NamedTuple):
+class _RunArguments(NamedTuple):
+    """The sampler, network and other options of a run, checked."""
+
     sampler: ChosenSampler
     network: Network
     keys: Keys
 
 
-def _prepared(
+def _prepare(
     sampler: Any,
     problem: Any,
     network: Any,
@@ -323,8 +329,8 @@ def _prepared(
     initial: Any,
     record: Any,
     options: Mapping[str, Any],
-) -> _Prepared:
-    """Check all arguments as those of a study's files, with the same sentences."""
+) -> _RunArguments:
+    """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
@@ -357,4 +363,4 @@ def _prepared(
     }
     keys = keys_of(run, "")
     check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")
-    return _Prepared(chosen, found, keys)
+    return _RunArguments(chosen, found, keys)

@@ -1,0 +1,1 @@
+"""Networks: graphs over agents, effects on their vectors, and counts of messages."""

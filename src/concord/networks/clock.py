@@ -1,21 +1,22 @@
 r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
 
-In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
-gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are
-on their way, agent i ends iteration k + 1 at
+In an iteration an agent sends its vectors, waits for its neighbors' vectors, and computes its
+gradients, in this order. With C_i the time of agent i's gradients and s_j the time that vectors of
+agent j are under way, agent i ends iteration k + 1 at
 
 .. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
           + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad
           s_j = \text{latency} + \frac{\text{bytes}}{\text{bandwidth}}.
 
-So each waits for its neighbors alone, and nobody for agents that send nothing or sleep, nor over
-links that are down. A lost vector is waited for until it should have come. C_i is a shifted
-exponential number for each agent and iteration, times the gradients that the step takes.
+An agent waits for its neighbors alone. Nobody waits for agents that send nothing or sleep, nor over
+links that are down. For a lost vector an agent waits until the vector should have arrived. C_i is
+drawn for each agent and iteration: a shifted exponential time of one gradient, times the number of
+gradients that the step takes.
 
-Without a barrier time goes in ticks, an iteration each: the least that a gradient takes of an agent
-that is not slow. An agent moves in the tick in which its gradients are ready, by the last vectors
-that had arrived when it began with them, sends in the next what it has moved to, and begins again.
-Its own time goes on exactly, and vectors take whole ticks, rounded up.
+Without a barrier an iteration is a tick of the clock: the least time of a gradient of an agent that
+is not slow. An agent moves in the tick in which its gradients are ready, and uses the last vectors
+that had arrived when it began to compute them. In the next tick it sends its new position, and
+begins again. Its own time is not rounded; vectors take whole ticks, rounded up.
 
 Sources: the recursion, Marfoq, Xu, Neglia and Vidal (2020, arXiv:2010.12229), section 2; shifted
 exponential times, Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran (2018, arXiv:1512.02673),
@@ -38,7 +39,7 @@ LONGEST_DELAY = 1000  # ticks that a vector takes: all that is under way is kept
 
 
 class ComputeTime(Options):
-    """How long gradients take: a shifted exponential time; some agents need more."""
+    """The time that a gradient takes: a shifted exponential; chosen agents are slower."""
 
     seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
     spread: Annotated[
@@ -53,21 +54,21 @@ class ComputeTime(Options):
 
 
 class LinkTime(Options):
-    """How long vectors are on their way; links carry theirs side by side."""
+    """The time that vectors take over a link; several are sent side by side."""
 
     latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
     bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
 
     def seconds(self, size: Any) -> Any:
-        """Return how long so many bytes are on their way."""
+        """Return latency + size / bandwidth in seconds, of messages of ``size`` bytes."""
         return self.latency + (size / self.bandwidth if self.bandwidth else 0.0 * size)
 
 
 class Clock:
-    """When agents end their steps, of a block of chains.
+    """The simulated clock of a block of chains: the times at which agents end their steps.
 
-    seconds, waited: when each agent has ended its last step, and how long it has waited until then,
-    (agents, chains).
+    seconds: the time at which each agent ended its last step, (agents, chains). waited: the time
+    that each agent has spent waiting for neighbors since the start, in seconds, (agents, chains).
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Clock:
         link: LinkTime | None,
         rng: np.random.Generator,
     ) -> None:
+        """Start all agents at time 0, each with its first gradient under way."""
         self._graph, self._link, self._rng = graph, link or LinkTime(), rng
         self.tick, self._spread = 0.0, 0.0
         slow = np.ones((graph.agents, 1))
@@ -90,7 +92,7 @@ class Clock:
         self._left = self.draw_times()  # ticks until a gradient is ready
 
     def draw_times(self) -> np.ndarray:
-        """Return how many ticks a gradient takes this time, (agents, chains)."""
+        """Draw the time of one gradient of each agent, in ticks, (agents, chains)."""
         times = np.ones(self.seconds.shape) * self._slow
         if self._spread:
             exponential = self._rng.standard_exponential(self.seconds.shape)
@@ -98,7 +100,10 @@ class Clock:
         return times
 
     def ticks_under_way(self, size: float) -> int:
-        """Return how many ticks so many bytes are on their way; a ConcordError if too many."""
+        """Return how many ticks a message of ``size`` bytes takes over a link.
+
+        A ConcordError above ``LONGEST_DELAY`` ticks.
+        """
         ticks = math.ceil(self._link.seconds(size) / self.tick - 1e-9)
         if ticks > LONGEST_DELAY:
             raise ConcordError(
@@ -111,11 +116,11 @@ class Clock:
     def wait_for_neighbors(
         self, size: Any, moves: np.ndarray, gradients: Any, up: np.ndarray | None
     ) -> None:
-        """Pass an iteration with a barrier.
+        """Advance the clock by an iteration in which agents wait for their neighbors.
 
-        size: bytes that each agent has sent to each neighbor. moves: who has moved. gradients: how
-        many each agent has taken. All are (agents, chains), or broadcast to it. up: ways that are
-        up, (ways, chains); None: all.
+        size: bytes that each agent has sent to each neighbor. moves: which agents have moved.
+        gradients: how many gradients each agent has taken. All three are (agents, chains), or
+        broadcast to it. up: which ways (directed edges) are up, (ways, chains); None: all.
         """
         comes = self.seconds + self._link.seconds(size)
         comes = np.where((size > 0) & moves, comes, -np.inf)  # nobody waits for who sends nothing
@@ -129,13 +134,17 @@ class Clock:
         self.seconds = np.where(moves, ends, self.seconds)
 
     def pass_tick(self) -> np.ndarray:
-        """Pass a tick without a barrier, and return whose gradients are ready, (agents, chains)."""
+        """Advance the clock by a tick; return whose gradients are ready, (agents, chains)."""
         self._left = self._left - 1.0
         ready: np.ndarray = self._left <= 0.0
         return ready
 
     def begin_again(self, k: int, moves: np.ndarray, gradients: Any) -> None:
-        """Let agents that have moved in tick k begin with so many gradients."""
+        """Start the next gradients of the agents that have moved in tick k.
+
+        moves: a mask (agents, chains). gradients: how many each agent computes before its next
+        move.
+        """
         self.seconds = np.where(moves, (self._left + (k + 1)) * self.tick, self.seconds)
         left = np.where(moves, self._left + self.draw_times() * gradients, self._left)
         self._left = np.maximum(left, 0.0)  # of steps without a gradient

@@ -1,4 +1,4 @@
-"""Options of what happens on a network: links come and go, vectors get lost, agents sleep."""
+"""Options of what may happen on a network: links fail, vectors are lost or late, agents sleep."""
 
 from typing import Annotated, Any, Literal
 
@@ -28,11 +28,11 @@ from concord.options import Kind, NonNegative, Options
 
 
 class Static(Kind):
-    """All links are always up."""
+    """A schedule under which all links are up in all iterations."""
 
 
 class Conditions(Options):
-    """What happens on a network."""
+    """Options of what may happen to links, vectors and agents of a network."""
 
     schedule: Annotated[
         Static | RandomLinks | Matchings | RandomPair | OnePeer | GraphsInTurn,
@@ -85,7 +85,7 @@ class Conditions(Options):
 
     @property
     def perfect(self) -> bool:
-        """Whether all vectors always arrive, at once and as they are, however long that takes."""
+        """Return whether every vector arrives in its iteration, unchanged, on whatever clock."""
         return self == Conditions(
             on_loss=self.on_loss,
             error_feedback=self.error_feedback,
@@ -95,25 +95,31 @@ class Conditions(Options):
 
     @property
     def eventful(self) -> bool:
-        """Whether anything happens: vectors may not arrive as they are, or take time."""
+        """Return whether vectors may be lost, late or changed, or a clock measures time."""
         return self.clocked or not self.perfect
 
     @property
     def clocked(self) -> bool:
-        """Whether anything takes time."""
+        """Return whether gradients or vectors take time on the simulated clock."""
         return self.compute is not None or self.link is not None
 
     @property
     def late(self) -> str | None:
-        """The option by which agents may hear what others had earlier; None: none does."""
+        """Return the option by which vectors may be used iterations after they were sent.
+
+        That is ``delay`` or ``barrier``; None where every vector is used in its own iteration.
+        """
         return "delay" if self.delay is not None else None if self.barrier else "barrier"
 
     def size(self, dim: int, itemsize: int) -> int:
-        """Return the bytes of what is sent for a vector of dim numbers of itemsize bytes."""
+        """Return the bytes of the message for a vector of ``dim`` numbers of ``itemsize`` bytes."""
         return self.compression.size(dim, itemsize) if self.compression else dim * itemsize
 
     def check(self, agents: int, where: str) -> None:
-        """Refuse options that do not go together."""
+        """Raise a ConcordError if options contradict each other or the number of agents.
+
+        where: file and key of the options, for the error's text.
+        """
         if self.error_feedback and not self.compression:
             raise ConcordError(
                 f"{where}.error_feedback: nothing is left out where nothing is compressed; remove "
@@ -150,11 +156,11 @@ class Conditions(Options):
 
     @property
     def sleeps(self) -> bool:
-        """Whether agents sleep at times."""
+        """Return whether agents sleep in some iterations."""
         return self.awake < 1 or isinstance(self.schedule, RandomPair)
 
     def effects(self) -> list[Any]:
-        """Return the effects on a network that these options state."""
+        """Return the effects (``networks.effects``) that these options choose."""
         found: list[Any] = [self.schedule, self.loss, self.delay, self.privacy]
         if self.awake < 1:
             found.append(Sleep(self.awake))
@@ -171,10 +177,11 @@ def network_under(
     where: str = "network",
     order: Order = "simultaneous",
 ) -> Network:
-    """Return the network of a graph on which this happens.
+    """Return the network of a graph under given conditions.
 
-    A ConcordError if nothing can happen since there are no edges, the schedule does not suit the
-    graph, or conditions do not go together.
+    conditions: None: every vector arrives at once, unchanged. where: file and key, for errors.
+    order: whether agents move at once or one after another. A ConcordError if the graph has no
+    edges, the schedule does not suit it, or conditions contradict each other.
     """
     if conditions is None or conditions == Conditions():
         return Network(graph, order=order, conditions=Conditions())
@@ -199,7 +206,7 @@ def network_under(
 
 
 def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
-    """Refuse what cannot happen on this graph."""
+    """Raise a ConcordError if the graph does not have the edges that conditions need."""
     if not len(graph.senders):
         raise ConcordError(
             f"{where}: {graph.name} of {graph.agents} has no edges, so nothing is sent "
@@ -232,7 +239,7 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
 
 
 def hears_one_at_most(network: Network) -> bool:
-    """Tell whether the schedule lets an agent hear at most one neighbor in an iteration."""
+    """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
     graph = network.graph
     schedule = network.conditions.schedule if network.conditions is not None else Static()
     if isinstance(schedule, (Matchings, RandomPair)):
@@ -244,5 +251,8 @@ def hears_one_at_most(network: Network) -> bool:
 
 
 def link_tables(graph: Graph, schedule: Any) -> list[np.ndarray]:
-    """Return which ways are up in turn, (ways,) each; none unless a schedule takes turns."""
+    """Return the tables of a schedule that repeats: which ways are up in each turn.
+
+    Each table is a mask (ways,) over the graph's directed edges. Other schedules have no tables.
+    """
     return schedule.tables(graph) if isinstance(schedule, (OnePeer, GraphsInTurn)) else []

@@ -1,10 +1,12 @@
-r"""Effects: what happens on a network, one small class each.
+r"""Effects: what may happen to links, vectors and agents of a network, one small class each.
 
 A vector from agent j arrives at its neighbor i if their link is up and j is awake when it is sent,
-it is not lost, and i is awake when it comes, in the same iteration or after a delay. Masks are
-drawn from a stream of their own, so that all samplers meet the same faults; they have shape (ways,
-chains) or (agents, chains). ``Network`` applies effects in the order of ``ORDER``, whatever the
-order in which they are given.
+the vector is not lost, and i is awake when it arrives, in the same iteration or after a delay.
+
+A way is a directed edge, from a sender to a receiver. Masks have shape (ways, chains) or
+(agents, chains), and are drawn from a stream of their own, so that all samplers meet the same
+faults. ``Network`` applies effects in the order of ``ORDER``, whatever the order in which they are
+given.
 """
 
 from __future__ import annotations
@@ -28,11 +30,15 @@ Direction = Annotated[
 
 @dataclass
 class Traffic:
-    """What is up, awake and arrives in an iteration.
+    """The state of all links and agents in one iteration.
 
-    up, arrived: links that are up, and ways over which a vector arrives, (ways, chains).
-    awake, sends: agents that are awake, and that send, (agents, chains).
-    age: how many iterations ago what arrives was sent; 0 but for delays.
+    A way is a directed edge, from a sender to a receiver.
+
+    up, arrived: ways whose link is up, and ways over which a vector arrives, masks (ways, chains).
+
+    awake, sends: agents that are awake, and agents that send, masks (agents, chains).
+
+    age: how many iterations ago the arriving vectors were sent; 0 without a delay.
     """
 
     up: np.ndarray
@@ -46,14 +52,15 @@ Draw = Callable[[int, Traffic], None]
 
 
 class RandomLinks(Kind, tag="kept"):
-    """Every link is up with a probability, anew in every iteration."""
+    """A schedule under which each link is up with a probability, drawn in every iteration."""
 
     probability: Annotated[Share, "probability that a link is up"]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws the links of an iteration."""
+        """Return the function that draws the links of iteration k into a ``Traffic``."""
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the links that are up in iteration k."""
             up = rng.random((graph.link_count, chains)) < self.probability
             traffic.up &= up[graph.links]
 
@@ -61,13 +68,20 @@ class RandomLinks(Kind, tag="kept"):
 
 
 class Matchings(Kind):
-    """A random matching is up: each link draws a number, and the lowest around it is up."""
+    """A schedule under which a random matching is up in every iteration.
+
+    Each link draws a number, and is up if no link that shares an agent with it has a lower one.
+    """
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws the links of an iteration; a ConcordError on directed graphs."""
+        """Return the function that draws the matching of iteration k into a ``Traffic``.
+
+        A ConcordError on directed graphs.
+        """
         _refuse_directed(graph)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the matching that is up in iteration k."""
             numbers = rng.random((graph.link_count, chains))[graph.links]
             lowest = numbers == graph.per_receiver(np.minimum, numbers)
             traffic.up &= lowest & lowest[graph.way_back]
@@ -76,18 +90,22 @@ class Matchings(Kind):
 
 
 class RandomPair(Kind, tag="pair"):
-    """One link is up, and only its two agents are awake.
+    """A schedule under which one random link is up, and only its two agents are awake.
 
-    An agent, uniform over all, and one of its neighbors, uniform over these.
+    The first agent is uniform over all agents, the second uniform over its neighbors.
     """
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws the pair of an iteration; a ConcordError on directed graphs."""
+        """Return the function that draws the pair of iteration k into a ``Traffic``.
+
+        A ConcordError on directed graphs.
+        """
         _refuse_directed(graph)
         first = np.searchsorted(graph.receivers, np.arange(graph.agents))
         chain = np.arange(chains)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the pair whose link is up in iteration k."""
             agent = rng.integers(0, graph.agents, chains)
             way = first[agent] + (rng.random(chains) * graph.degrees[agent]).astype(np.intp)
             traffic.up[:] = traffic.awake[:] = False
@@ -98,31 +116,37 @@ class RandomPair(Kind, tag="pair"):
 
 
 class OnePeer(Kind):
-    """Every agent sends to one of its neighbors in turn, the nearest ahead of it by number first.
+    """A schedule under which each agent sends to one neighbor, to each of them in turn.
 
     In iteration k agent j sends to its neighbor number k modulo the number of its neighbors, which
     must be the same for all agents.
     """
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what sets the links of an iteration; a ConcordError where degrees differ."""
+        """Return the function that sets the links of iteration k in a ``Traffic``.
+
+        A ConcordError where agents have unequal numbers of neighbors.
+        """
         if len(set(graph.degrees)) > 1:
             raise ConcordError(
                 "network.schedule: one_peer needs agents that have equally many neighbors to send "
                 f"to, and those of {graph.name} have {graph.degrees.min()} to "
                 f"{graph.degrees.max()}; use another schedule or topology"
             )
-        return _turns(self.tables(graph))
+        return _repeat_tables(self.tables(graph))
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return which ways are up in turn, (ways,) each."""
+        """Return one mask (ways,) for each turn: the ways that are up in it."""
         ahead = (graph.receivers - graph.senders) % graph.agents
         peers = np.lexsort((ahead, graph.senders)).reshape(graph.agents, -1)
         return [np.isin(np.arange(len(ahead)), ways) for ways in peers.T]
 
 
 class GraphsInTurn(Kind, tag="in_turn"):
-    """Lists of edges take turns; on directed graphs an edge is from its first agent."""
+    """A schedule that takes lists of edges in turn, those of one list being up.
+
+    On directed graphs an edge (i, j) leads from agent i to agent j.
+    """
 
     graphs: Annotated[
         Some[tuple[tuple[Index, Index], ...]],
@@ -130,39 +154,41 @@ class GraphsInTurn(Kind, tag="in_turn"):
     ]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what sets the links of an iteration."""
-        return _turns(self.tables(graph))
+        """Return the function that sets the links of iteration k in a ``Traffic``."""
+        return _repeat_tables(self.tables(graph))
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return which ways are up in turn, (ways,) each."""
+        """Return one mask (ways,) for each turn: the ways that are up in it."""
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
 
-def _turns(tables: list[np.ndarray]) -> Draw:
-    """Return what sets the links of an iteration by tables that take turns."""
+def _repeat_tables(tables: list[np.ndarray]) -> Draw:
+    """Return the function that lets table k modulo their number decide which ways are up."""
 
     def draw(k: int, traffic: Traffic) -> None:
+        """Let the table of iteration k decide which links are up."""
         traffic.up &= tables[k % len(tables)][:, None]
 
     return draw
 
 
 class Loss(Kind, tag="bernoulli"):
-    """Every vector is lost with the same probability, independently."""
+    """A loss of vectors with one probability, independent over vectors."""
 
     rate: Annotated[Share, "probability that a vector is lost"]
     direction: Direction
 
     @property
     def share(self) -> float:
-        """The share of vectors that is lost."""
+        """Return the share of vectors that is lost."""
         return self.rate
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws the losses of an iteration."""
-        which = _which(graph, self.direction)
+        """Return the function that draws the losses of iteration k into a ``Traffic``."""
+        which = _loss_numbers(graph, self.direction)
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the vectors that are lost in iteration k."""
             delivered = rng.random((which.max(initial=-1) + 1, chains)) < 1 - self.rate
             traffic.arrived &= delivered[which]
 
@@ -170,9 +196,9 @@ class Loss(Kind, tag="bernoulli"):
 
 
 class BurstLoss(Kind, tag="gilbert_elliott"):
-    """Losses come in bursts (Gilbert and Elliott): a link is good and loses nothing, or bad.
+    """A loss of vectors in bursts (Gilbert and Elliott): a bad link loses some, a good one none.
 
-    It starts stationary; one that never turns is good.
+    Links start in the stationary law of good and bad; where none turns bad all are good.
     """
 
     rate: Annotated[Share, "probability that a vector is lost while it is bad"]
@@ -182,69 +208,79 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
 
     @property
     def bad(self) -> float:
-        """The share of iterations in which a link is bad."""
+        """Return the stationary probability that a link is bad."""
         return self.to_bad / (self.to_bad + self.to_good) if self.to_bad else 0.0
 
     @property
     def share(self) -> float:
-        """The share of vectors that is lost, in the long run."""
+        """Return the stationary probability that a vector is lost."""
         return self.rate * self.bad
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws the losses of an iteration."""
-        return _Bursts(self, _which(graph, self.direction), chains, rng)
+        """Return the function that draws the losses of iteration k into a ``Traffic``."""
+        return _BurstChain(self, _loss_numbers(graph, self.direction), chains, rng)
 
 
-class _Bursts:
-    """Which links are bad: the memory of losses in bursts."""
+class _BurstChain:
+    """The Markov chain of good and bad links, which draws the losses of an iteration.
+
+    which: the number by which each way draws (``_loss_numbers``), (ways,). bad: which of these
+    numbers are bad, a mask (numbers, chains).
+    """
 
     def __init__(
         self, loss: BurstLoss, which: np.ndarray, chains: int, rng: np.random.Generator
     ) -> None:
-        self._loss, self._which, self._rng = loss, which, rng
+        self._loss, self._loss_numbers, self._rng = loss, which, rng
         self._shape = which.max(initial=-1) + 1, chains
         self.bad = rng.random(self._shape) < loss.bad
 
     def __call__(self, k: int, traffic: Traffic) -> None:
+        """Let links turn good or bad, and remove lost vectors from ``traffic.arrived``."""
         loss = self._loss
         turns = self._rng.random(self._shape) < np.where(self.bad, loss.to_good, loss.to_bad)
         self.bad = self.bad ^ turns
         delivered = self._rng.random(self._shape) < 1 - loss.rate
-        traffic.arrived &= (delivered | ~self.bad)[self._which]
+        traffic.arrived &= (delivered | ~self.bad)[self._loss_numbers]
 
 
 @dataclass(frozen=True)
 class Sleep:
-    """An agent is awake with a probability; one that sleeps neither moves, sends nor hears."""
+    """An effect by which an agent is awake with a probability, drawn in every iteration.
+
+    An agent that sleeps neither moves, sends nor hears.
+    """
 
     awake: float
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what draws who is awake."""
+        """Return the function that draws the awake agents of iteration k into a ``Traffic``."""
 
         def draw(k: int, traffic: Traffic) -> None:
+            """Draw the agents that are awake in iteration k."""
             traffic.awake &= rng.random((graph.agents, chains)) < self.awake
 
         return draw
 
 
 class Delay(Kind, tag="fixed"):
-    """Every vector takes so many iterations from sender to receiver."""
+    """A delay of all vectors by a fixed number of iterations."""
 
     iterations: Annotated[Count, "iterations from sender to receiver"]
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return what lets arrive what was sent so many iterations ago."""
-        return _Postponed(self.iterations, len(graph.senders), chains)
+        """Return the function that replaces the arrivals of iteration k by delayed ones."""
+        return _DelayBuffer(self.iterations, len(graph.senders), chains)
 
 
-class _Postponed:
-    """Which vectors are on their way: the memory of a delay."""
+class _DelayBuffer:
+    """A buffer of the masks of vectors under way, which delays them by a number of iterations."""
 
     def __init__(self, iterations: int, ways: int, chains: int) -> None:
         self._sent = np.zeros((iterations + 1, ways, chains), dtype=bool)
 
     def __call__(self, k: int, traffic: Traffic) -> None:
+        """Store the arrivals of iteration k, and replace them by those of the delay before."""
         slots = len(self._sent)
         self._sent[k % slots] = traffic.arrived
         traffic.age = slots - 1
@@ -253,9 +289,10 @@ class _Postponed:
 
 @dataclass(frozen=True)
 class Compress:
-    """Agents send something shorter than a vector.
+    """An effect by which agents send a compressed vector.
 
-    compressor: makes it. feedback: agents add what it has left out so far before it is made.
+    compressor: computes the compressed vector. feedback: an agent adds the compression error of its
+    earlier vectors before it compresses.
     """
 
     compressor: Compression
@@ -264,7 +301,7 @@ class Compress:
 
 @dataclass(frozen=True)
 class Noise:
-    """Normal noise on each coordinate of a vector that is received; sd: its standard deviation."""
+    """Normal noise of standard deviation ``sd`` on each coordinate of a vector on its arrival."""
 
     sd: float
 
@@ -276,12 +313,16 @@ SCHEDULES = (RandomLinks, Matchings, RandomPair, OnePeer, GraphsInTurn)
 ORDER = (*SCHEDULES, Loss, BurstLoss, Sleep, Delay, Privacy, Compress, Noise)
 
 
-def _which(graph: Graph, direction: Direction) -> np.ndarray:
-    """Return the number of what each way is lost with: its link, or itself."""
+def _loss_numbers(graph: Graph, direction: Direction) -> np.ndarray:
+    """Return the number by which each way draws its losses, (ways,).
+
+    Both ways of an edge share the number of their link, or each way has a number of its own.
+    """
     return graph.links if direction == "link" else np.arange(len(graph.senders))
 
 
 def _refuse_directed(graph: Graph) -> None:
+    """Raise a ConcordError if the graph is directed, for schedules that pair agents."""
     if graph.directed:
         raise ConcordError(
             f"network.schedule: in pairs agents hear each other, and the edges of {graph.name} "

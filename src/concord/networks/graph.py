@@ -32,7 +32,7 @@ Matrix = Any  # (agents, agents): an array, or a sparse one of scipy
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph without self loops, whose agents are numbered from 0.
+    """A graph over agents 0 to N - 1 without self loops; a way is a directed edge of it.
 
     agents: number of agents N.
     edges: pairs (i, j), (edges, 2): both hear each other; in a directed graph j hears i.
@@ -55,6 +55,7 @@ class Graph:
 
     @cached_property
     def _ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return senders and receivers of all ways, both (ways,)."""
         pairs = np.asarray(self.edges, dtype=np.intp).reshape(-1, 2)
         senders, receivers = pairs.T if self.directed else np.concatenate([pairs, pairs[:, ::-1]]).T
         order = np.lexsort((senders, receivers))
@@ -62,33 +63,36 @@ class Graph:
 
     @property
     def senders(self) -> np.ndarray:
-        """Who sends over each way, ordered by receiver and then by sender, (ways,)."""
+        """Return the sender of each way, ordered by receiver and then by sender, (ways,)."""
         return self._ways[0]
 
     @property
     def receivers(self) -> np.ndarray:
-        """Who hears over each way, (ways,); an edge is two ways, of a directed graph one."""
+        """Return the receiver of each way, (ways,).
+
+        An edge is two ways, and one way in a directed graph.
+        """
         return self._ways[1]
 
     @cached_property
     def links(self) -> np.ndarray:
-        """The number of the link that each way belongs to, both ways of an edge alike, (ways,)."""
+        """Return the number of each way's link, (ways,); both ways of an edge have the same."""
         low, high = np.minimum(*self._ways), np.maximum(*self._ways)
         links: np.ndarray = np.unique(low * self.agents + high, return_inverse=True)[1]
         return links
 
     @property
     def link_count(self) -> int:
-        """How many links there are."""
+        """Return the number of links: pairs of agents that an edge joins."""
         return int(self.links.max(initial=-1)) + 1
 
     @property
     def pair_numbers(self) -> np.ndarray:
-        """A number for the receiver and sender of each way, increasing, (ways,)."""
+        """Return receiver * agents + sender of each way, which increases, (ways,)."""
         return self.receivers * self.agents + self.senders
 
     def numbers_of(self, edges: Any) -> np.ndarray:
-        """Return the ``pair_numbers`` of the ways of these edges (i, j)."""
+        """Return the ``pair_numbers`` of the ways that belong to given edges (i, j)."""
         senders, receivers = np.array(edges, dtype=np.intp).reshape(-1, 2).T
         numbers = receivers * self.agents + senders
         if self.directed:
@@ -96,16 +100,19 @@ class Graph:
         return np.concatenate([numbers, senders * self.agents + receivers])
 
     def per_receiver(self, operation: np.ufunc, values: np.ndarray) -> np.ndarray:
-        """Return for each way what an operation makes of the values of all ways to its receiver.
+        """Reduce values over all ways to the same receiver, and return the result for each way.
 
-        values: (ways, ...).
+        operation: a ufunc, such as ``np.minimum``. values: (ways, ...), as is the result.
         """
         _, first, place = np.unique(self.receivers, return_index=True, return_inverse=True)
         reduced: np.ndarray = operation.reduceat(values, first, axis=0)[place]
         return reduced
 
     def add_up_sent(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum over the ways from each agent, (agents, ...), of values (ways, ...)."""
+        """Return the sums of values over the ways out of each agent, (agents, ...).
+
+        values: (ways, ...).
+        """
         kind, begin = np.result_type(values, np.int64), np.cumsum(self.degrees) - self.degrees
         total, sends = np.zeros((self.agents, *values.shape[1:]), kind), self.degrees > 0
         total[sends] = np.add.reduceat(values[self.way_back], begin[sends], axis=0, dtype=kind)
@@ -113,27 +120,30 @@ class Graph:
 
     @cached_property
     def way_back(self) -> np.ndarray:
-        """The ways ordered by sender and then receiver: of an undirected graph each way's back."""
+        """Return the order of the ways by sender and then by receiver, (ways,).
+
+        In an undirected graph its entry w is the way opposite to way w.
+        """
         return np.lexsort((self.receivers, self.senders))
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """How many neighbors hear each agent, (agents,)."""
+        """Return the number of neighbors that hear each agent (out-degrees), (agents,)."""
         return np.bincount(self.senders, minlength=self.agents)
 
     @cached_property
     def in_degrees(self) -> np.ndarray:
-        """How many neighbors each agent hears, (agents,)."""
+        """Return the number of neighbors that each agent hears, (agents,)."""
         return np.bincount(self.receivers, minlength=self.agents)
 
     @cached_property
     def neighbors(self) -> list[np.ndarray]:
-        """The neighbors that each agent hears, increasing."""
+        """Return the neighbors that each agent hears, an increasing array for each agent."""
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
 
     @cached_property
     def is_connected(self) -> bool:
-        """Whether a path leads from every agent to every other."""
+        """Return whether a path leads from every agent to every other agent."""
         if self.agents <= DENSE_AGENTS:
             reached = self.matrix(np.ones(len(self.senders)), 1.0) > 0
             for _ in range(self.agents.bit_length()):
@@ -147,7 +157,11 @@ class Graph:
         return bool(parts == 1)
 
     def matrix(self, values: np.ndarray, diagonal: np.ndarray | float) -> Matrix:
-        """Return the matrix with these values on the ways, (ways,), and on the diagonal."""
+        """Return the matrix (agents, agents) with given entries on the ways and the diagonal.
+
+        values: entry (receiver, sender) of each way, (ways,). diagonal: a number, or (agents,). The
+        matrix is sparse beyond ``DENSE_AGENTS``.
+        """
         own, shape = np.arange(self.agents), (self.agents, self.agents)
         rows = np.concatenate([self.receivers, own])
         columns = np.concatenate([self.senders, own])
@@ -161,28 +175,28 @@ class Graph:
         return sparse.csr_array((entries, (rows, columns)), shape=shape)
 
     def identity(self) -> Matrix:
-        """Return I, with entries of zero on the ways where it is sparse."""
+        """Return the identity; a sparse one has explicit zeros on the ways."""
         return self.matrix(np.zeros(len(self.senders)), 1.0)
 
     @property
     def weighs_beyond_edges(self) -> bool:
-        """Whether its own weights join agents that are no neighbors."""
+        """Return whether the graph's own mixing weights join agents that are not neighbors."""
         if self.weights is None:
             return False
         allowed = self.matrix(np.ones(len(self.senders)), 1.0)
         return bool((abs(as_dense(self.weights)) > 0)[as_dense(allowed) == 0].any())
 
     def adjacency(self) -> Matrix:
-        """Return A, one where a row's agent hears a column's."""
+        """Return the adjacency A, whose entry (i, j) is 1 if agent i hears agent j, else 0."""
         return self.matrix(np.ones(len(self.senders)), 0.0)
 
     def laplacian(self) -> Matrix:
-        """Return L = D - A; a ConcordError if the graph is directed."""
+        """Return the Laplacian L = D - A; a ConcordError if the graph is directed."""
         self._refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
     def signless_laplacian(self) -> Matrix:
-        """Return D + A."""
+        """Return the signless Laplacian D + A."""
         return self.matrix(np.ones(len(self.senders)), self.degrees)
 
     def metropolis(self) -> Matrix:
@@ -193,7 +207,7 @@ class Graph:
         return self.matrix(values, 1 - np.bincount(self.receivers, values, self.agents))
 
     def spectrum(self) -> dict[str, float]:
-        """Return the eigenvalues that rates of convergence depend on.
+        """Return the eigenvalues on which rates of convergence depend, by name.
 
         Of the weights W: ``lambda_2`` and ``lambda_N``, the second largest and the smallest;
         ``gamma_bar``, the larger of their moduli; ``spectral_gap`` = 1 - gamma_bar. Of the
@@ -224,6 +238,7 @@ class Graph:
         return {name: float(value) for name, value in found.items()}
 
     def _refuse_directed(self, what: str) -> None:
+        """Raise a ConcordError that ``what`` needs an undirected graph, if it is directed."""
         if self.directed:
             raise ConcordError(
                 f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
@@ -234,9 +249,10 @@ class Graph:
 def graph_of_pairs(
     name: str, agents: int, pairs: Any, directed: bool = False, **fields: Any
 ) -> Graph:
-    """Return the graph with an edge for each pair of agents; pairs may repeat.
+    """Return the graph whose edges are given pairs of agents; a pair may repeat.
 
-    fields: others of ``Graph``.
+    name: the graph's kind. pairs: (edges, 2); in a directed graph the second agent hears the first.
+    fields: other fields of ``Graph``.
     """
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     if not directed:
@@ -247,6 +263,6 @@ def graph_of_pairs(
 
 
 def as_dense(matrix: Matrix) -> np.ndarray:
-    """Return a matrix over agents as an array."""
+    """Return a dense or sparse matrix over agents as a dense array (agents, agents)."""
     dense: np.ndarray = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     return dense

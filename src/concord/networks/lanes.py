@@ -1,4 +1,4 @@
-"""Lanes: what every agent has sent of one of its vectors, and what its neighbors took of it."""
+"""Lanes: channels that each carry one vector of every agent over an imperfect network."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from concord.networks.privacy import Privacy
 
 
 class Lane:
-    """One vector of every agent on a network on which something happens.
+    """A channel that carries one vector of every agent to its neighbors, with losses and delays.
 
-    heard: what each receiver took last, (ways, chains, dim).
-    first: of which neighbors know, (chains, agents, dim).
-    on_loss, barrier: as of ``Network``. rng: the stream of what happens.
+    heard: the vector that each receiver uses, (ways, chains, dim).
+
+    first: the vectors that neighbors know at the start, (chains, agents, dim).
+
+    on_loss, barrier: as for ``Network``. rng: the stream of compression, privacy and noise.
     """
 
     def __init__(
@@ -45,7 +47,10 @@ class Lane:
         self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
 
     def send(self, x: np.ndarray, traffic: Traffic, k: int) -> np.ndarray:
-        """Send x, (chains, agents, dim), and return what receivers take, (ways, chains, dim)."""
+        """Send x over all ways, and return the vectors that receivers use, (ways, chains, dim).
+
+        x: (chains, agents, dim). traffic: what is up and arrives in iteration k.
+        """
         graph, vectors = self._graph, np.ascontiguousarray(x.transpose(1, 0, 2))
         if self._on_loss == "sender_keeps":
             fallback: Any = 0.0
@@ -70,7 +75,10 @@ class Lane:
         return self.heard
 
     def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
-        """Return what agents send for their vectors, (agents, chains, dim)."""
+        """Return the clipped, noisy or compressed vectors that agents send for their vectors.
+
+        vectors, and the result: (agents, chains, dim).
+        """
         if self._privacy is not None:
             vectors = self._privacy.hide(vectors, self._hiding)
         if self._compress is None:

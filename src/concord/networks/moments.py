@@ -1,4 +1,4 @@
-"""The moments of what arrives, without a draw."""
+"""Moments of the random masks of an imperfect network, computed without a draw."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from concord.networks.graph import Graph
 from concord.networks.network import Network
 
 
-def _matched(edges: Graph) -> np.ndarray:
-    r"""Return the chances that two ways are both up in a random matching, (edges, edges).
+def _matching_probabilities(edges: Graph) -> np.ndarray:
+    r"""Return the probabilities that two ways are both up in a random matching, (ways, ways).
 
     A link is up if its number is the lowest of its a links around and itself: with chance 1/a. Two
     that share no agent are both up if the lowest of the u around either is one of them, and the
@@ -28,13 +28,14 @@ def _matched(edges: Graph) -> np.ndarray:
 
 
 def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
-    r"""Return first and second moments of what is drawn in iteration k, by itself.
+    """Return a function of k: the first and second moments of the masks of iteration k.
 
-    With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e if a vector arrives over
-    way e: E[b] and E[b b^T], of agents + edges entries. Each b is a product of independent draws
-    (agents awake, links up, vectors not lost), so E[b_p b_q] is the product of the chances of all
-    draws that p or q needs; a pair, or a turn, that is drawn besides is averaged over. None where
-    draws of different iterations or links depend on each other.
+    With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e is 1 if a vector arrives
+    over way e, the moments are E[b] and E[b b^T], of agents + ways entries. Each b is a product of
+    independent draws (agents awake, links up, vectors not lost), so E[b_p b_q] is the product of
+    the probabilities of all draws that p or q needs; where a pair or a turn is drawn besides, the
+    moments are averaged over it. Return None where draws of different iterations or links depend on
+    each other.
     """
     options, edges = network.conditions, network.graph
     skips, matched = options.on_loss == "skip", isinstance(options.schedule, Matchings)
@@ -60,14 +61,17 @@ def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] 
     first, second = np.exp(one), np.exp(one[:, None] + one - (needed * logs) @ needed.T)
 
     if matched:
-        up, size = _matched(edges), len(own)
+        up, size = _matching_probabilities(edges), len(own)
         first[size:] *= np.diag(up)
         second[:size, size:] *= np.diag(up)
         second[size:, :size] *= np.diag(up)[:, None]
         second[size:, size:] *= up
 
     def of_turns(shares: np.ndarray, ways: np.ndarray, agents: np.ndarray) -> tuple:
-        """Average over turns, of which ways (edges, turns) and agents (agents, turns) are up."""
+        """Return the moments averaged over turns with probabilities ``shares``, (turns,).
+
+        ways, agents: which ways and agents are up in each turn, (ways, turns) and (agents, turns).
+        """
         if skips:
             ways = edges.per_receiver(np.minimum, ways)
         up = np.concatenate([agents, ways])

@@ -1,8 +1,8 @@
-r"""The network: agents send vectors to their neighbors, and it counts what that takes.
+r"""The network: agents exchange vectors with their neighbors, and their messages are counted.
 
-``Network`` states a graph and what happens on it; ``start`` makes it ready for a block of chains.
-Samplers use nothing else to learn of other agents. A vector that is sent to all neighbors counts
-once for each of them (``unicasts``, the price where links join pairs), and once for all
+``Network`` combines a graph with effects on vectors; ``start`` prepares it for a block of chains.
+Samplers learn of other agents through the network alone. A vector that is sent to all neighbors
+counts once for each of them (``unicasts``, the price where links join pairs), and once for all
 (``broadcasts``, the price on the air).
 """
 
@@ -29,7 +29,7 @@ Order = Literal["simultaneous", "in_place"]
 
 
 class Ordered(Options):
-    """In which order agents move."""
+    """Option of the order in which agents move."""
 
     update_order: Annotated[
         Order, "agents move all at once, or one after another seeing neighbors that have moved"
@@ -39,19 +39,27 @@ class Ordered(Options):
 class Network(Summarized):
     """A graph over agents, with the effects on what they exchange.
 
-    graph: who hears whom.
-    effects: what happens (``effects``), in any order; none: every vector arrives at once, as it is.
-    on_loss: what an agent averages in place of a vector that does not arrive: its own; the last
-    that has arrived (at first the neighbor's start); its own for all of them (``skip``); or
-    nothing, and the sender has the weight for its own vector.
-    order: agents move all at once, or one after another, each seeing those that have moved, as
-    released codes do.
-    compute, link: how long gradients and vectors take on the simulated clock; None: no time.
-    barrier: agents wait for their neighbors; or go on with the last that has arrived.
-    conditions: the options that state all this (``conditions.Conditions``); None: nothing happens.
+    graph: the graph; a way is one of its directed edges, from a sender to a receiver.
 
-    activations: how often agents have moved where they do not always, (chains, agents).
-    active: which agents move in this iteration, (chains, agents); None: all.
+    effects: what may happen to vectors (``effects``), in any order; none: every vector arrives at
+    once, unchanged.
+
+    on_loss: what an agent averages in place of a vector that does not arrive: its own vector
+    (``keep_own_weight``); the last vector that arrived, at first the neighbor's start
+    (``reuse_last``); its own vector for all neighbors (``skip``); or nothing, and the sender gives
+    the weight to its own vector (``sender_keeps``).
+
+    order: agents move all at once, or one after another, each seeing those that have moved.
+
+    compute, link: how long gradients and vectors take on the simulated clock; None: no time.
+
+    barrier: whether agents wait for their neighbors, or go on with the last vectors that arrived.
+
+    conditions: the options from which the network was made (``conditions.Conditions``), or None.
+
+    activations: how often each agent has moved, (chains, agents); None where all always move.
+
+    active: which agents move in this iteration, a mask (chains, agents); None: all.
     """
 
     def __init__(
@@ -95,6 +103,7 @@ class Network(Summarized):
         self._reset()
 
     def _reset(self) -> None:
+        """Set the counts of messages and moves to zero."""
         degrees = self.graph.degrees
         if self.graph.server_messages is not None:
             self._copies = self._once = np.asarray(self.graph.server_messages)
@@ -109,7 +118,7 @@ class Network(Summarized):
         self._step_bytes: Any = 0.0
 
     def summary(self) -> dict[str, Any]:
-        """Return the graph's sizes, and what happens on it."""
+        """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
         degrees, edges = self.degrees, len(self.graph.edges)
         stated = {} if self.conditions is None else plain(self.conditions)
         usual = {} if self.conditions is None else plain(type(self.conditions)())
@@ -124,38 +133,38 @@ class Network(Summarized):
 
     @property
     def name(self) -> str:
-        """The graph's kind, such as ``ring``."""
+        """Return the graph's kind, such as ``ring``."""
         return self.graph.name
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """What the agents are called, by their numbers: the nodes of a graph, or the numbers."""
+        """Return the agents' names in the order of their numbers: nodes of a graph, or numbers."""
         return tuple(range(self.agents)) if self.graph.nodes is None else self.graph.nodes
 
     @property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """The graph's edges, pairs of agents."""
+        """Return the graph's edges as pairs of agents."""
         return tuple((i, j) for i, j in self.graph.edges.tolist())
 
     @property
     def degrees(self) -> np.ndarray:
-        """How many neighbors hear each agent, (agents,)."""
+        """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
 
     @property
     def is_lossless(self) -> bool:
-        """Whether every vector arrives at once, as it is."""
+        """Return whether every vector arrives at once, unchanged."""
         return not self.effects and self.barrier
 
     @property
     def _sends_vary(self) -> bool:
-        """Whether agents may send to fewer than all neighbors, or not in all iterations."""
+        """Return whether agents send to fewer than all neighbors in some iterations."""
         kinds = (*happenings.SCHEDULES, happenings.Sleep)
         return not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
 
     @property
     def keeps_time(self) -> bool:
-        """Whether anything takes time on the simulated clock."""
+        """Return whether gradients or vectors take time on the simulated clock."""
         return self.compute is not None or self.link is not None
 
     def start(
@@ -164,9 +173,10 @@ class Network(Summarized):
         rng: np.random.Generator | None = None,
         times: np.random.Generator | None = None,
     ) -> Self:
-        """Return the network ready for the chains of x0, (chains, agents, dim), counts zero.
+        """Return a copy of the network that is ready for a block of chains, all counts zero.
 
-        Neighbors know x0. rng, times: streams of what arrives, and of how long gradients take.
+        x0: positions that neighbors know at the start, (chains, agents, dim). rng: the stream of
+        effects on vectors. times: the stream of computing times.
         """
         new = copy(self)
         new._lanes, new._vector_bytes, new.traffic, new._rng = [], 0.0, None, rng
@@ -186,10 +196,10 @@ class Network(Summarized):
         return new
 
     def open_lane(self, first: np.ndarray) -> int:
-        """Open a lane for another vector of every agent, of which neighbors know the first.
+        """Open a channel for one more vector of every agent, and return its number for ``mix``.
 
-        What arrives on one lane arrives on all: all vectors of an agent, or none. Returns its
-        number, for ``mix``.
+        first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
+        all vectors of an agent arrive at a neighbor, or none.
         """
         if self.is_lossless:
             return 0
@@ -199,7 +209,7 @@ class Network(Summarized):
         return len(self._lanes) - 1
 
     def begin(self, k: int) -> None:
-        """Draw what happens in iteration k."""
+        """Draw the links, losses and awake agents of iteration k."""
         self.active = None
         if self.is_lossless:
             return
@@ -237,7 +247,7 @@ class Network(Summarized):
 
     @property
     def awake(self) -> np.ndarray | None:
-        """Which agents are awake in this iteration, (chains, agents); None: all, always."""
+        """Return which agents are awake in this iteration, (chains, agents); None: all, always."""
         if self.traffic is None:
             return None
         kinds = (happenings.Sleep, happenings.RandomPair)
@@ -246,22 +256,28 @@ class Network(Summarized):
 
     @property
     def unicasts(self) -> np.ndarray:
-        """Vectors sent since the start, one to each neighbor, (agents,) or (chains, agents)."""
+        """Return the vectors sent since the start, one for each neighbor that they go to.
+
+        Shape (agents,) or (chains, agents).
+        """
         return self._unicasts + self._rounds * self._copies
 
     @property
     def broadcasts(self) -> np.ndarray:
-        """Vectors sent since the start, to all neighbors at once."""
+        """Return the vectors sent since the start, one for all neighbors that they go to.
+
+        Shape (agents,) or (chains, agents).
+        """
         return self._broadcasts + self._rounds * self._once
 
     @property
     def copied_bytes(self) -> np.ndarray:
-        """The bytes of the unicasts."""
+        """Return the bytes of the ``unicasts``, (agents,) or (chains, agents)."""
         total: np.ndarray = self._bytes + self._round_bytes * self._copies
         return total
 
     def _postpone(self, k: int, traffic: Traffic) -> None:
-        """Let vectors arrive after the ticks that they are under way."""
+        """Delay the arrivals of tick k by the ticks that vectors take over a link."""
         assert self.clock is not None and self._rng is not None
         if k == 0:
             ticks = self.clock.ticks_under_way(self._vector_bytes)
@@ -282,16 +298,22 @@ class Network(Summarized):
         chains: np.ndarray | None = None,
         size: float | None = None,
     ) -> np.ndarray:
-        r"""Send x to all neighbors, and return :math:`\sum_j W_{ij} x_j + r_i`.
+        r"""Send x to all neighbors, and return the mixture :math:`\sum_j W_{ij} x_j + r_i`.
+
+        x: the vectors, (chains, agents, dim).
 
         weights: W, or its name (``weights.mixing_matrix``).
-        plus: r; None: nothing.
-        lane: of which vector x is the next.
-        chains: which chains exchange anything, (chains,); others keep x. None: all.
-        size: bytes of a vector, by samplers that compress by themselves.
+
+        plus: r, (chains, agents, dim); None: zero.
+
+        lane: the number of the channel (``open_lane``) that carries x.
+
+        chains: which chains exchange vectors, a mask (chains,); others keep x. None: all.
+
+        size: bytes of a message, of samplers that compress by themselves; None: those of x.
         """
         matrix = self.matrix(weights) if isinstance(weights, str | float) else weights
-        self._count(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
+        self._count_round(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
             return _sweep(matrix, x, plus)
         if self.traffic is None:
@@ -303,15 +325,20 @@ class Network(Summarized):
         return mixed if plus is None else mixed + plus
 
     def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
-        """Return weighted sums of one's own x and what neighbors said last; nothing is sent."""
+        r"""Return :math:`\sum_j W_{ij} x_j` with the neighbors' last vectors; nothing is sent.
+
+        x: each agent's own vector, (chains, agents, dim). lane: the channel of the neighbors'
+        vectors.
+        """
         if self.is_lossless:
             return weighted_sum(weights, x)
         return self._weigh(weights, x, self._lanes[lane].heard)
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Let two neighbors of each chain send each other x, and return what each is apart.
+        """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
 
-        agents: the pairs, (chains, 2). x: (chains, 2, dim). What does not arrive is no difference.
+        agents: the pairs (i, j), (chains, 2). x: their vectors, (chains, 2, dim), as is the result.
+        An agent whose neighbor's vector does not arrive gets a difference of zero.
         """
         self.count_sent(agents)
         apart = x - x[:, ::-1]
@@ -331,10 +358,11 @@ class Network(Summarized):
         senders: np.ndarray | None = None,
         size: float | None = None,
     ) -> np.ndarray:
-        """Return the average of all agents that a server makes and sends back, (chains, 1, dim).
+        r"""Return the weighted average :math:`\sum_i s_i x_i` of a server, (chains, 1, dim).
 
-        shares: weights of the agents, (agents,); None: all equal. senders: who takes part and is
-        charged, (chains, agents); None: all. size: bytes of a vector, one's own or the server's.
+        x: (chains, agents, dim). shares: weights s of the agents, (agents,); None: 1 / N each.
+        senders: which agents take part and pay for their messages, a mask (chains, agents); None:
+        all. size: bytes of a message; None: those of x.
         """
         counted = self._once if senders is None else self._once * senders
         self.add_sent(counted, counted, size or self._vector_size(x))
@@ -342,30 +370,44 @@ class Network(Summarized):
         return (share.astype(x.dtype, copy=False) @ x)[:, None]
 
     def announce(self, agents: np.ndarray) -> None:
-        """Count that these agents, a mask (agents,), tell all neighbors where they are."""
+        """Count one vector that each chosen agent sends to all its neighbors.
+
+        agents: a mask (agents,).
+        """
         self.add_sent(self._copies * agents, self._once * agents, self.dim * 8)
 
     def count_sent(
         self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
     ) -> None:
-        """Count vectors that chosen agents send, (chains, few): once each, or so many copies."""
-        sent = said = self._by_agent(agents, vectors)
+        """Count vectors that chosen agents send.
+
+        agents: numbers of the agents, (chains, few). vectors: how many vectors each sends. copies:
+        how many unicasts they take; None: one for each vector. size: bytes of a vector; None: 8 for
+        each coordinate.
+        """
+        unicasts = broadcasts = self._scatter(agents, vectors)
         if copies is not None:
-            sent = self._by_agent(agents, copies)
-        self.add_sent(sent, said, size or self.dim * 8)
+            unicasts = self._scatter(agents, copies)
+        self.add_sent(unicasts, broadcasts, size or self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
-        """State that only these agents, (chains, few), move in this iteration."""
-        self.active = self._by_agent(agents, True)
+        """Set the agents that move in this iteration, by number, (chains, few); others stay."""
+        self.active = self._scatter(agents, True)
 
-    def _by_agent(self, agents: np.ndarray, values: Any) -> np.ndarray:
-        """Return values of chosen agents, (chains, few), as those of all, (chains, agents)."""
+    def _scatter(self, agents: np.ndarray, values: Any) -> np.ndarray:
+        """Return values of chosen agents as an array over all agents, (chains, agents).
+
+        agents: numbers, (chains, few). values: a number or (chains, few). Other agents have zero.
+        """
         each = np.zeros((self.chains, self.agents), np.result_type(values))
         each[self._chain, agents] = values
         return each
 
     def end(self, k: int, gradients: Any) -> None:
-        """Pass the time of iteration k, in which agents took so many gradients."""
+        """Count the moves of iteration k, and advance the clock by its time.
+
+        gradients: how many each agent has taken, a number, (agents,) or (chains, agents).
+        """
         if self.active is not None:
             self.activations = self.active + (0 if self.activations is None else self.activations)
         if self.clock is None:
@@ -381,17 +423,18 @@ class Network(Summarized):
         self._step_bytes = 0.0
 
     def matrix(self, weights: str | float) -> Matrix:
-        """Return the mixing matrix of a name, made once."""
+        """Return the mixing matrix of a name or weight (``mixing_matrix``); it is cached."""
         if weights not in self._matrices:
             self._matrices[weights] = mixing_matrix(self.graph, weights)
         return self._matrices[weights]
 
     def fusion(self, coefficient: Any) -> Matrix:
-        """Return I - beta L, made once for as long as beta stays.
+        """Return I - beta L, with L the graph's Laplacian; it is cached until beta changes.
 
-        coefficient: beta; or several, (steps,), of few agents: (steps, agents, agents).
+        coefficient: beta, or an array (steps,) of them, of which the result is (steps, agents,
+        agents).
         """
-        identity, laplacian = self._once_made("identity"), self.laplacian()
+        identity, laplacian = self._cached_matrix("identity"), self.laplacian()
         if isinstance(coefficient, np.ndarray):
             return identity - coefficient[:, None, None] * laplacian
         key, matrix = self._matrices.get("fusion", (None, None))
@@ -401,29 +444,36 @@ class Network(Summarized):
         return matrix
 
     def adjacency(self) -> Matrix:
-        """Return the graph's adjacency A, made once."""
-        return self._once_made("adjacency")
+        """Return the graph's adjacency A, (agents, agents); it is cached."""
+        return self._cached_matrix("adjacency")
 
     def laplacian(self) -> Matrix:
-        """Return the graph's Laplacian D - A, made once."""
-        return self._once_made("laplacian")
+        """Return the graph's Laplacian D - A, (agents, agents); it is cached."""
+        return self._cached_matrix("laplacian")
 
     def signless_laplacian(self) -> Matrix:
-        """Return D + A of the graph, made once."""
-        return self._once_made("signless_laplacian")
+        """Return the graph's D + A, (agents, agents); it is cached."""
+        return self._cached_matrix("signless_laplacian")
 
-    def _once_made(self, name: str) -> Matrix:
+    def _cached_matrix(self, name: str) -> Matrix:
+        """Return the graph's matrix of a method's name; it is cached."""
         if name not in self._matrices:
             self._matrices[name] = getattr(self.graph, name)()
         return self._matrices[name]
 
     def _vector_size(self, x: np.ndarray) -> float:
+        """Return the bytes of the message for one agent's vector in x, after compression."""
         for effect in self.effects:
             if isinstance(effect, happenings.Compress):
                 return effect.compressor.size(x.shape[-1], x.itemsize)
         return x.shape[-1] * x.itemsize
 
-    def _count(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
+    def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
+        """Count a round in which agents send vectors to all neighbors that they reach.
+
+        vectors: the message's length in units of a position. chains: which chains send, a mask
+        (chains,); None: all. size: bytes of the message.
+        """
         if self.traffic is None and self.clock is None and chains is None:
             return self.add_rounds(1 if vectors == 1 else vectors, size)
         copies, once = self._copies, self._once
@@ -437,12 +487,20 @@ class Network(Summarized):
         self.add_sent(copies, once, size / vectors)
 
     def add_rounds(self, vectors: float, size: float) -> None:
-        """Count that all agents have sent so many vectors to all neighbors, of so many bytes."""
+        """Count rounds in which every agent sends to all neighbors.
+
+        vectors: the number of vectors that each agent sends. size: the bytes of these vectors
+        together.
+        """
         self._rounds += vectors
         self._round_bytes += size
 
     def add_sent(self, unicasts: Any, broadcasts: Any, size: float) -> None:
-        """Count vectors that agents have sent, of so many bytes each."""
+        """Count vectors that agents have sent.
+
+        unicasts, broadcasts: numbers of vectors, (agents,) or (chains, agents), one for each
+        neighbor and one for all neighbors. size: bytes of a vector.
+        """
         self._unicasts = self._unicasts + unicasts
         self._broadcasts = self._broadcasts + broadcasts
         self._bytes = self._bytes + unicasts * size
@@ -450,13 +508,16 @@ class Network(Summarized):
             self._step_bytes = self._step_bytes + broadcasts * size
 
     def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
-        """Return weighted sums of x of one's own and what was heard, (ways, chains, dim)."""
+        r"""Return :math:`\sum_j W_{ij} x_j` of an agent's own x and the vectors that it hears.
+
+        x: (chains, agents, dim). heard: (ways, chains, dim).
+        """
         graph = self.graph
         of, *split = self._splits.get(id(matrix), (None,))
         if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            split = [*_split(graph, matrix)]
+            split = [*_split_matrix(graph, matrix)]
             self._splits[id(matrix)] = matrix, *split
         diagonal, values, inbox = split
         ways, chains, dim = heard.shape
@@ -469,7 +530,7 @@ class Network(Summarized):
 
 
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
-    r"""Return :math:`\sum_j M_{ij} x_j`, of x's type, for x of shape (chains, agents, dim)."""
+    r"""Return :math:`\sum_j M_{ij} x_j`, (chains, agents, dim), in the floating-point type of x."""
     matrix = matrix.astype(x.dtype, copy=False)
     if isinstance(matrix, np.ndarray):
         total: np.ndarray = matrix @ x
@@ -480,7 +541,7 @@ def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
 
 
 def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray:
-    r"""Let agents move one after another, each seeing those that have moved.
+    r"""Return the positions after agents moved one after another, each seeing the moved ones.
 
     .. math:: x'_i = \sum_{j<i} M_{ij} x'_j + \sum_{j \ge i} M_{ij} x_j + r_i
     """
@@ -493,8 +554,11 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
     return moved
 
 
-def _split(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
-    """Return a matrix's diagonal, its values on the ways, and what acts on what was heard."""
+def _split_matrix(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
+    """Return a matrix's diagonal (agents,), its entries on the ways (ways,), and the inbox matrix.
+
+    The inbox matrix (agents, ways) sums the vectors that each agent hears, with these entries.
+    """
     values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
     ways, shape = np.arange(len(values)), (graph.agents, len(values))
     if graph.agents <= DENSE_AGENTS:

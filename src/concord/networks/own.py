@@ -1,4 +1,4 @@
-"""Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
+"""Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ ROUNDING = 1e-10
 
 
 def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
-    """Return the network that agents exchange samples on.
+    """Return the network of a kind, a graph or a matrix, over which agents exchange vectors.
 
     Parameters
     ----------
@@ -73,10 +73,14 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
     conditions = build(Conditions, happens, "network") if happens else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
-    return network_under(_graph(graph, agents, options), conditions)
+    return network_under(_read_graph(graph, agents, options), conditions)
 
 
-def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
+def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
+    """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
+
+    options: options of the kind; a ConcordError if they come with a graph or a matrix.
+    """
     if isinstance(graph, str):
         graph = {"kind": graph}
     if isinstance(graph, Mapping):
@@ -88,7 +92,11 @@ def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     if not isinstance(graph, Graph):
-        graph = _of_networkx(graph) if _is_a(graph, "networkx", "Graph") else _of_matrix(graph)
+        graph = (
+            _graph_of_networkx(graph)
+            if _is_instance_of(graph, "networkx", "Graph")
+            else _graph_of_matrix(graph)
+        )
     if agents not in (None, graph.agents):
         raise ConcordError(
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
@@ -97,7 +105,7 @@ def _graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
 
 
 def _check_keys(given: Mapping[str, Any]) -> None:
-    """Refuse an option that neither the kind nor what happens on any network has."""
+    """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
     if given["kind"] not in kinds("topologies"):
         return  # which is refused for itself
     own = plugin("topologies", given["kind"], "network").Params.__struct_fields__
@@ -107,29 +115,35 @@ def _check_keys(given: Mapping[str, Any]) -> None:
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
-def _is_a(graph: Any, library: str, *kinds: str) -> bool:
+def _is_instance_of(graph: Any, library: str, *kinds: str) -> bool:
+    """Return whether an object is of one of a library's classes, without importing the library."""
     module = sys.modules.get(library)  # whoever has such an object has imported it
     return any(isinstance(graph, getattr(module, kind)) for kind in kinds) if module else False
 
 
-def _by_number(nodes: Iterable[Any]) -> tuple[Any, ...]:
-    """Return nodes in the order of the agents that they become."""
+def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a graph's nodes in the order of the agents that they become.
+
+    Nodes that are the numbers 0 to N - 1 are ordered by number, others stay in the order given.
+    """
     names = tuple(nodes)
     numbers = range(len(names))
     return tuple(numbers) if set(names) == set(numbers) else names
 
 
-def _of_networkx(graph: Any) -> Graph:
-    names = _by_number(graph)
+def _graph_of_networkx(graph: Any) -> Graph:
+    """Return the graph of a networkx graph, with its nodes as names of the agents."""
+    names = _agent_names(graph)
     place = {node: agent for agent, node in enumerate(names)}
     pairs = [(place[one], place[other]) for one, other in graph.edges()]
-    return replace(_joined(len(names), pairs, directed=graph.is_directed()), nodes=names)
+    return replace(_connect_pairs(len(names), pairs, directed=graph.is_directed()), nodes=names)
 
 
-def _of_matrix(matrix: Any) -> Graph:
-    if _is_a(matrix, "pandas", "DataFrame"):
-        return _of_table(matrix)
-    if _is_a(matrix, "scipy.sparse", "sparray", "spmatrix"):
+def _graph_of_matrix(matrix: Any) -> Graph:
+    """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
+    if _is_instance_of(matrix, "pandas", "DataFrame"):
+        return _graph_of_table(matrix)
+    if _is_instance_of(matrix, "scipy.sparse", "sparray", "spmatrix"):
         matrix = matrix.toarray()
     check_masks(matrix, "network")
     try:
@@ -145,7 +159,7 @@ def _of_matrix(matrix: Any) -> Graph:
     symmetric = np.isfinite(values).all() and np.abs(values - values.T).max() <= ROUNDING
     if np.isin(values, (0, 1)).all() and not values.diagonal().any():
         pairs = [(int(i), int(j)) for i, j in np.argwhere(values)]
-        return _joined(len(values), pairs, directed=not symmetric)
+        return _connect_pairs(len(values), pairs, directed=not symmetric)
     if not symmetric:
         raise ConcordError(
             "network: the matrix is no adjacency, and as weights it is not symmetric; give a "
@@ -157,21 +171,23 @@ def _of_matrix(matrix: Any) -> Graph:
             "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
             "nor doubly stochastic (not negative, rows that add up to 1); give one of these"
         )
-    return replace(_joined(len(values), edges), weights=values)
+    return replace(_connect_pairs(len(values), edges), weights=values)
 
 
-def _of_table(table: Any) -> Graph:
+def _graph_of_table(table: Any) -> Graph:
+    """Return the graph of a pandas matrix, whose row and column names become agents' names."""
     rows, columns = list(table.index), list(table.columns)
     if [str(name) for name in rows] == [str(name) for name in columns]:
         columns = rows  # a header that was read from a file is text
-    names = _by_number(rows)
+    names = _agent_names(rows)
     if not len(rows) == len(columns) == len(set(rows)) or set(rows) != set(columns):
-        return _of_matrix(table.to_numpy())
+        return _graph_of_matrix(table.to_numpy())
     places = [[axis.index(name) for name in names] for axis in (rows, columns)]
-    return replace(_of_matrix(table.to_numpy()[np.ix_(*places)]), nodes=names)
+    return replace(_graph_of_matrix(table.to_numpy()[np.ix_(*places)]), nodes=names)
 
 
-def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Graph:
+def _connect_pairs(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Graph:
+    """Return the graph of given pairs; a ConcordError for a loop or a graph without agents."""
     loops = [i for i, j in pairs if i == j]
     if loops:
         raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")

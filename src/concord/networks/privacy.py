@@ -1,13 +1,13 @@
-r"""The Gaussian mechanism on the vectors that agents send, and the epsilon that it gives.
+r"""The Gaussian mechanism on the vectors that agents send, and its differential privacy.
 
 An agent sends, in place of x and to all its neighbors alike,
 
 .. math:: x \min\bigl(1, C / \lVert x \rVert\bigr) + \sigma z, \qquad z \sim N(0, I).
 
-Everybody may see all that it sends. Two data sets are neighbors if all points of one agent are
-replaced by any others: what it would have sent is then at most 2 C apart, whatever it has sent
-before, so each vector is a Gaussian mechanism of sensitivity 2 C. T of them, each of which may
-depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (Dong, Roth and Su,
+Everybody may see all vectors. Two data sets are neighbors if all points of one agent are replaced
+by any others. The clipped vectors of neighbors are at most 2 C apart, whatever was sent before, so
+each vector is a Gaussian mechanism of sensitivity 2 C. T vectors, each of which may depend on the
+earlier ones, are as private as one mechanism with mu = 2 C sqrt(T) / sigma (Dong, Roth and Su,
 "Gaussian differential privacy", 2019, arXiv:1905.02383, theorem 2.7 and corollary 3.3), which is
 (epsilon, delta)-differentially private if and only if
 
@@ -16,8 +16,8 @@ depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (
     - e^\epsilon\, \Phi\Bigl( -\frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr) \le \delta
 
 (Balle and Wang, "Improving the Gaussian mechanism for differential privacy", 2018,
-arXiv:1805.06530, theorem 8). Only what is sent is hidden: draws of the agents' own that are shown
-to others are not, and what a step sends besides the vectors (of two kinds, say) counts again.
+arXiv:1805.06530, theorem 8). Only vectors that are sent are private. An agent's draws are not if
+they are published, and a second vector that a step sends counts as a further release.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from concord.options import Options, Positive
 
 
 class Privacy(Options):
-    """How what is sent is hidden."""
+    """Options of the Gaussian mechanism that agents apply to each vector before they send it."""
 
     clip: Annotated[Positive, "longest vector C that is sent; longer ones are shortened to it"]
     sigma: Annotated[Positive, "standard deviation of the normal noise on each coordinate"]
@@ -40,7 +40,7 @@ class Privacy(Options):
     ] = 1e-5
 
     def hide(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what is sent for vectors x, (..., dim)."""
+        """Return vectors x, (..., dim), clipped to norm C and with noise of deviation sigma."""
         length = np.sqrt(np.einsum("...d,...d->...", x, x))[..., None]
         noise = rng.standard_normal(x.shape, dtype=x.dtype.type)
         hidden: np.ndarray = x * (self.clip / np.maximum(length, self.clip)) + self.sigma * noise
@@ -48,7 +48,10 @@ class Privacy(Options):
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon of what hides as a Gaussian mechanism with this mu does."""
+    """Return the least epsilon at which a Gaussian mechanism is (epsilon, delta)-private.
+
+    mu: its sensitivity divided by the standard deviation of its noise.
+    """
     if not mu or _delta(0.0, mu) <= delta:
         return 0.0
     most = mu**2 / 2 + mu * np.sqrt(2 * np.log(1 / delta))  # the bound by concentrated privacy
@@ -56,9 +59,11 @@ def epsilon(mu: float, delta: float) -> float:
 
 
 def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
-    """Return the noise with which so many vectors are (epsilon, delta)-private, the least.
+    """Return the least noise with which ``releases`` vectors are (epsilon, delta)-private.
 
-    epsilon, delta: both positive. clip, releases: C, and the number of vectors that an agent sends.
+    epsilon, delta: the wanted guarantee, both positive. clip: the norm C to which a vector is
+    clipped. releases: the number of vectors that an agent sends. The result is a standard
+    deviation.
     """
     log = np.log(1 / delta)
     # Below the least mu that concentrated privacy allows, and above what any allows.
@@ -71,11 +76,13 @@ def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
 
 
 def _delta(epsilon: float, mu: float) -> float:
+    """Return the least delta at which the mechanism of parameter mu is (epsilon, delta)-private."""
     far = np.exp(epsilon + special().log_ndtr(-mu / 2 - epsilon / mu))
     return float(special().ndtr(mu / 2 - epsilon / mu) - far)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return a root of a continuous function that changes sign between ``low`` and ``high``."""
     from scipy.optimize import brentq  # not at the start of every job
 
     return float(brentq(function, low, high, xtol=1e-12, rtol=1e-12))

@@ -16,7 +16,7 @@ MOST_AGENTS, MOST_EDGES, MOST_PAIRED_AGENTS = 1_000_000, 5_000_000, 2000
 
 
 def check_pairs(agents: int, kind: str) -> None:
-    """Refuse more agents than a kind can take that looks at all pairs."""
+    """Raise a ConcordError for too many agents of a kind that looks at all pairs of agents."""
     if agents > MOST_PAIRED_AGENTS:
         raise ConcordError(
             f"{agents} agents are too many for kind {kind}, which looks at all pairs; use at most "
@@ -25,7 +25,7 @@ def check_pairs(agents: int, kind: str) -> None:
 
 
 def check_edges(edges: int, agents: int) -> None:
-    """Refuse more edges than a process carries."""
+    """Raise a ConcordError for more edges than one process can hold."""
     if edges > MOST_EDGES:
         raise ConcordError(
             f"{agents} agents have {edges} edges here, more than one process carries; use fewer "
@@ -34,9 +34,9 @@ def check_edges(edges: int, agents: int) -> None:
 
 
 def joined(neighbors: np.ndarray) -> np.ndarray:
-    """Return the pairs of agents and their neighbors, (agents, any number), as an array.
+    """Return the edges (edges, 2) of a table that lists the neighbors of each agent.
 
-    An agent that stands among its own neighbors is none of them.
+    neighbors: numbers of agents, (agents, any number). An agent's own number there is ignored.
     """
     check_edges(neighbors.size, len(neighbors))
     agents = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
@@ -46,44 +46,43 @@ def joined(neighbors: np.ndarray) -> np.ndarray:
 
 @runtime_checkable
 class TopologyKind(Protocol):
-    """A module of ``concord.networks.topologies``."""
+    """The protocol of a topology: a module of ``concord.networks.topologies`` with its options."""
 
     Params: type
 
     def graph(self, params: Any, agents: int) -> Any:
-        """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
+        """Return the edges of the graph over agents 0 to N - 1, or raise a ConcordError.
 
-        Pairs may be the rows of an array of agents' numbers, which is believed; those that are
-        there twice count once.
-
-        In a directed graph j hears i over an edge (i, j).
+        Edges are pairs of agents, rows of an integer array whose range is not checked, or a
+        networkx graph. A pair that repeats counts once. In a directed graph agent j hears agent i
+        over (i, j).
         """
 
 
 @runtime_checkable
 class AveragingKind(Protocol):
-    """A topology kind whose agents hear the average of all, not what each of them has."""
+    """A topology on which a server sends every agent the average of all agents."""
 
     def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return how many vectors each agent pays for in one average, received ones included."""
+        """Return the vectors that each agent sends and receives for one average, (agents,)."""
 
 
 @runtime_checkable
 class WeightedKind(Protocol):
-    """A topology kind with mixing weights of its own, in the place of Metropolis weights."""
+    """A topology with mixing weights of its own, used in place of Metropolis weights."""
 
     def weights(self, params: Any, agents: int) -> np.ndarray:
-        """Return W, (agents, agents), doubly stochastic."""
+        """Return the doubly stochastic mixing matrix W, (agents, agents)."""
 
 
 @runtime_checkable
 class DirectedOrNot(Protocol):
-    """A graph that tells whether its edges have a direction, as those of networkx do."""
+    """A graph object that knows whether its edges have a direction, such as networkx's."""
 
     edges: Iterable[tuple[int, int]]
 
     def is_directed(self) -> bool:
-        """Tell whether they have."""
+        """Return whether the edges have a direction."""
 
 
 class ChosenTopology(Chosen):
@@ -93,14 +92,17 @@ class ChosenTopology(Chosen):
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:
-        """Return what a file's word or mapping chooses."""
+        """Return the topology that a file's word or mapping chooses.
+
+        value: a kind, or a mapping with ``kind`` and options. where: file and key, for errors.
+        """
         return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
     def graph(self, agents: int, where: str = "topology") -> Graph:
-        """Return the graph on so many agents.
+        """Return the graph over a number of agents.
 
-        A ConcordError if an option does not suit the number of agents, or the graph is none of so
-        many agents; it names ``where``, file and key.
+        A ConcordError, which names ``where`` (file and key), if an option or the resulting graph
+        does not suit the number of agents.
         """
         if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
             raise ConcordError(
@@ -141,7 +143,7 @@ class ChosenTopology(Chosen):
 
 
 def build_graph(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Graph:
-    """Return the topology of a kind, such as ``"ring"``, with that kind's options.
+    """Return the graph of a kind of topology, such as ``"ring"``, over a number of agents.
 
     A ConcordError if the kind or an option is unknown or does not suit the number of agents; it
     names ``where``, file and key.

@@ -1,4 +1,4 @@
-"""The mixing matrices W that agents average with."""
+"""Mixing matrices W, by which an agent averages its neighbors' vectors with its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Weights = Annotated[
 
 
 def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
-    r"""Return the matrix W that agents of a graph average with.
+    r"""Return the mixing matrix W of a graph by name, (agents, agents).
 
     ``metropolis``
         symmetric and doubly stochastic; a graph's own weights, if it has some;
@@ -67,5 +67,8 @@ def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
 
 
 def fusion_matrix(graph: Graph, coefficient: float) -> Matrix:
-    """Return I - beta L, which moves every agent by beta times what it is apart from neighbors."""
+    """Return I - beta L, which moves each agent by beta times its differences from neighbors.
+
+    coefficient: beta. L is the graph's Laplacian.
+    """
     return graph.identity() - coefficient * graph.laplacian()

@@ -1,12 +1,12 @@
-"""Problems: target posteriors split over agents; each module of ``kinds`` is one.
+"""Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
-What a module has says ``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData``
-and ``TakesData``); what its problem has, and what more it may offer, ``concord.problem``.
+``contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` that of
+modules with downloaded data), and ``concord.problem`` has the protocols of the problems they build.
 
-In Python ``concord.problems.<kind>`` makes a problem: of one's own arrays where the kind has
-``from_arrays``, ``concord.problems.linear_regression(X, y, agents=20)``, else of its options,
-``concord.problems.gaussian(agents=20, condition=100.0)``; ``partition`` and ``seed`` are then as of
-``linear_regression``, and all that is random follows from the seed.
+In Python ``concord.problems.<kind>`` builds a problem. A kind with ``from_arrays`` takes a caller's
+arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds take their options,
+``concord.problems.gaussian(agents=20, condition=100.0)``, and ``partition`` and ``seed`` as
+``linear_regression`` does; the seed determines all random numbers.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from concord.contracts import TakesArrays, offers
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Return what makes problems of a kind, or ``quadratic``."""
+    """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
         return import_module("concord.problems._quadratic").quadratic
     if name.startswith("_") or not plugins.exists("problems", name):
@@ -30,5 +30,5 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    """Return what ``__getattr__`` knows."""
+    """Return the names of all kinds of problems, and ``quadratic``."""
     return [*plugins.kinds("problems"), "quadratic"]

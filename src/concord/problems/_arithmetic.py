@@ -1,4 +1,4 @@
-"""Arithmetic that problems share: products by agent, the logistic function and its integral."""
+"""Arithmetic that problems share: products by agent, the logistic function, softplus sums."""
 
 from collections.abc import Iterable
 
@@ -8,10 +8,9 @@ FACTORS = 1000  # of at most 2 each, whose product is finite
 
 
 def multiply(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """Return the products x_i^T M_i, (chains, agents, m), of x (chains, agents, n) and M.
+    """Return the products x_i^T M_i, (chains, agents, m), as a contiguous array.
 
-    matrices: M_i, (agents, n, m). One product of matrices for each agent; the result is contiguous,
-    which all that is done with it later gains from.
+    x: (chains, agents, n). matrices: M_i, (agents, n, m). Each agent takes one product of matrices.
     """
     products = np.empty((*x.shape[:2], matrices.shape[2]))
     np.matmul(x.swapaxes(0, 1), matrices, out=products.swapaxes(0, 1))
@@ -28,10 +27,10 @@ def sigmoid(z: np.ndarray) -> np.ndarray:
 
 
 def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
-    r"""Return :math:`\sum_j \log(1 + e^{z_j})` of arrays z_j of one shape.
+    r"""Return :math:`\sum_j \log(1 + e^{z_j})` over arrays z_j of one shape, entry by entry.
 
-    With :math:`1 + e^z = e^{\max(z, 0)} (1 + e^{-|z|})` a term takes one exponential, and many one
-    logarithm of what they multiply to.
+    With :math:`1 + e^z = e^{\max(z, 0)} (1 + e^{-|z|})` a term takes one exponential, and the
+    product of many terms one logarithm.
     """
     total, product = np.zeros(()), np.ones(())
     for number, z in enumerate(terms, 1):

@@ -1,4 +1,4 @@
-"""What problems with data share: the same data in all chains, rows for testing, authors' draws."""
+"""Data of problems: registered tables, test rows, and the draws of a paper's authors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,13 +30,13 @@ Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
 
 class OneDataSet(Summarized):
-    """A problem whose chains have the same data, and whose agents have data of their own."""
+    """A base class of problems whose chains all have the same data."""
 
     agents: int
     dim: int
 
     def summary(self) -> dict[str, Any]:
-        """Return the sizes, and what is known of the posterior."""
+        """Return the numbers of agents, coordinates and points, and the posterior's form."""
         posterior = getattr(self, "posterior", None)
         counts = getattr(self, "counts", None)
         return {
@@ -47,18 +47,18 @@ class OneDataSet(Summarized):
         }
 
     def from_chain(self, first: int) -> Self:
-        """Return the problem itself."""
+        """Return the problem itself, since all chains have the same data."""
         return self
 
 
 def points_of(
     table: str, resources: Path, agents: int, partition: Partition
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
-    """Return features (rows, d), targets (rows,) and each agent's rows of a registered table.
+    """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
 
-    A table without points has features of no columns, and says only who holds which row. One agent
-    holds all that anybody holds. A ConcordError if it is not for so many agents, or the run has a
-    partition of its own.
+    The table's column agent says who holds which row. A table without points has features with no
+    columns. A single agent holds all rows that any agent holds. A ConcordError if the table is for
+    another number of agents, or the run chooses a partition of its own.
     """
     columns = tabled(table, resources)
     if "agent" not in columns:
@@ -79,17 +79,20 @@ def points_of(
 
 
 def table_read(params: Any) -> tuple[str, ...]:
-    """Return the name of the table that is read, if one is."""
+    """Return the name of the registered table of the options, as a tuple; empty without one."""
     return () if params.table is None else (params.table,)
 
 
 def check_agents(params: Any, agents: int) -> None:
-    """Refuse more agents than points."""
+    """Raise a ConcordError if there are more agents than points."""
     enough(params.points, agents)
 
 
 def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the rows to train on, and of those for testing, drawn at random."""
+    """Return the numbers of training rows and of test rows, split at random.
+
+    rows: how many rows there are. testing: how many of them are for testing. Both results increase.
+    """
     order = np.arange(rows)
     if testing:
         stream("test").shuffle(order)
@@ -99,11 +102,11 @@ def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.
 def legacy_data(
     seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw parameter, then each agent's points, in the order of tzikas2024's authors.
+    """Draw a parameter and the agents' points in the order of the code released for tzikas2024.
 
-    ``variances`` are those of the parameter's and of the features' entries;
-    ``draw(rng, features, parameter)`` returns what else an agent's points have. Returns parameter
-    (dim,), features (points, dim), and what was drawn, (points,).
+    seed: of ``numpy.random.RandomState``. variances: of the entries of the parameter, and of the
+    features. draw: ``draw(rng, features, parameter)`` returns an agent's targets. Return the
+    parameter (dim,), features (points, dim) and targets (points,).
     """
     rng = np.random.RandomState(seed)
     origin, identity = np.zeros(dim), np.eye(dim)

@@ -1,4 +1,4 @@
-r"""The Gaussian that fits a smooth posterior, found from the gradients of agents' potentials alone.
+r"""A Gaussian fit to a smooth posterior, by the gradients of agents' potentials alone.
 
 .. math::
     E\, g(m + L z) = 0, \qquad H_i = E\, g_i(m + L z)\, z^\top L^{-1}, \qquad
@@ -33,12 +33,17 @@ NEWTON, SWEEPS = 200, 400
 
 
 class Fit(NamedTuple):
-    """A Gaussian in place of a posterior.
+    """A Gaussian that is fitted to a posterior.
 
-    mean, cov: of the fit, (dim,) and (dim, dim). hessians: each agent's mean Hessian over the fit,
-    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient
-    is about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
-    Gaussian at the mode otherwise.
+    mean, cov: of the fit, (dim,) and (dim, dim).
+
+    hessians, shift: each agent's mean Hessian over the fit, (agents, dim, dim), and the vector,
+    (agents, dim), by which its gradient is about hessian x - shift. The Hessians add up to the
+    inverse of cov.
+
+    mode: of the posterior, (dim,).
+
+    settled: whether the fit converged; if not, it is the Gaussian at the mode.
     """
 
     mean: np.ndarray
@@ -50,12 +55,12 @@ class Fit(NamedTuple):
 
     @property
     def law(self) -> Gaussian:
-        """The fit as a law that results can be compared with."""
+        """Return the fit as a ``Gaussian`` that results can be compared with."""
         return Gaussian(self.mean, self.cov)
 
 
 def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
-    """Return the Gaussian that fits a problem's posterior; the posterior itself if it is Gaussian.
+    """Fit a Gaussian to a problem's posterior; a Gaussian posterior is its own fit.
 
     start: where the search for the mode begins, (dim,) or a number.
 
@@ -79,10 +84,14 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
 
 
 def field(problem: Problem) -> Field:
-    """Return the gradients of a problem's potentials at any number of points."""
+    """Return the function that evaluates a problem's gradients at any number of points.
+
+    It maps x (points, agents, dim) to the gradients of f_i at x_i, of the same shape, as doubles.
+    """
     dtype = dtype_of(problem)
 
     def at(x: np.ndarray) -> np.ndarray:
+        """Return the gradients of f_i at x_i, of the shape of x, (points, agents, dim)."""
         with np.errstate(all="ignore"):
             slopes: np.ndarray = problem.gradient(np.ascontiguousarray(x, dtype=dtype))
         return slopes.astype(float, copy=False)
@@ -92,7 +101,7 @@ def field(problem: Problem) -> Field:
 
 @lru_cache(maxsize=16)
 def normals(count: int, dim: int) -> np.ndarray:
-    """Return points (count, dim), or more, of mean 0 and covariance I: antithetic Sobol points."""
+    """Return antithetic Sobol points with mean 0 and covariance I, (count, dim) or more rows."""
     from scipy import special, stats  # a second
 
     half = max(count // 2, 1 << int(np.ceil(np.log2(2 * dim))))
@@ -104,7 +113,7 @@ def normals(count: int, dim: int) -> np.ndarray:
 def linearized(
     at: Field, mean: np.ndarray, cov: np.ndarray, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return agents' gradients over laws of their own, as the affine gram_i x - shift_i.
+    """Return the affine gradients gram_i x - shift_i that fit agents' gradients over normal laws.
 
     mean, cov: (versions, agents, dim) and (versions, agents, dim, dim), positive definite. Returns
     gram and shift, of the same shapes as cov and mean.
@@ -122,7 +131,7 @@ def linearized(
 
 
 def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
+    """Return the posterior's mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
 
     Newton's method by the moduli of the Hessian's eigenvalues, so that it leads downhill; a step is
     halved until the potential no longer rises steeply where it ends.
@@ -134,7 +143,8 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = start.astype(float)
     for _ in range(NEWTON):
-        slope, hessians = _total(at, x[None], agents)[0], _differences(at, x, agents)
+        slope = _total_gradient(at, x[None], agents)[0]
+        hessians = _difference_hessians(at, x, agents)
         if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
             break
         values, vectors = np.linalg.eigh(hessians.sum(axis=0))
@@ -148,36 +158,36 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
             if np.linalg.eigvalsh(whole / np.outer(units, units))[0] <= 1e-10:
                 raise ConcordError(
                     "problem: the Hessian of its potential is not positive definite at the "
-                    f"stationary point {_shown(x)} (least eigenvalue {values[0]:.3g}); add a "
-                    "prior, or remove parameters that the data say nothing of"
+                    f"stationary point {_format_point(x)} (least eigenvalue {values[0]:.3g}); add "
+                    "a prior, or remove parameters that the data say nothing of"
                 )
             return x, hessians
         length = 1.0
         for _ in range(60):
-            ahead = float(_total(at, (x + length * move)[None], agents)[0] @ move)
+            ahead = float(_total_gradient(at, (x + length * move)[None], agents)[0] @ move)
             if ahead <= 0.5 * descent:  # no number is not
                 break
             length /= 2
         x = x + length * move
     raise ConcordError(
         f"problem: no mode was found within {NEWTON} steps of Newton's method from "
-        f"{_shown(start)}; let the starts (initial) be near it, and check that gradients are those "
-        "of -log density"
+        f"{_format_point(start)}; let the starts (initial) be near it, and check that gradients "
+        "are those of -log density"
     )
 
 
 def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variances of the posterior, both (dim,), by points weighed against it.
+    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
-    They are drawn around the fit, wider; of the posterior's log density gradients give differences:
-    their integrals along rays, by Gauss-Legendre.
+    The points are drawn from a wider version of the fit ``found``. Log densities at them are
+    integrals of gradients along rays from the mean, by Gauss-Legendre quadrature.
     """
     at, z = field(problem), normals(WEIGHED, problem.dim)
     rays = WIDER * z @ np.linalg.cholesky(found.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         x = found.mean + (1 + node) / 2 * rays
-        rise += weight / 2 * np.einsum("pd,pd->p", _total(at, x, problem.agents), rays)
+        rise += weight / 2 * np.einsum("pd,pd->p", _total_gradient(at, x, problem.agents), rays)
     logs = 0.5 * (z**2).sum(axis=1) - rise
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     weights = np.exp(logs - logs.max())
@@ -189,7 +199,8 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
 def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
-    Of points of an agent's own that are drawn independently, on average over the fit.
+    A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
+    averaged over the fit ``found``.
 
     Raises
     ------
@@ -214,21 +225,23 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
 
 
 def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
-    """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
+    """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
-    Its variances may differ from those of ``weighed`` points, the mode be another from one of eight
-    other starts, or agents start far away. positions: the moments of an agent's start.
+    They tell that the fit did not converge, the variances differ from those of ``weighed``, another
+    mode was found from one of eight other starts, a Hessian is not positive definite, or agents
+    start far away. The list is empty where no reason is found. positions: mean and covariance of an
+    agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
-    at, dim, said = field(problem), problem.dim, []
+    at, dim, reasons = field(problem), problem.dim, []
     if not found.settled:
-        said.append("the Gaussian fit did not converge; it is the one at the mode")
+        reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     root = np.linalg.cholesky(found.cov)
     ratio = weighed(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
-        said.append(
+        reasons.append(
             f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
             "the variance of the fit"
         )
@@ -239,25 +252,28 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
         except ConcordError:
             continue
         if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
-            said.append(f"there is a second mode, at {_shown(other)}")
+            reasons.append(f"there is a second mode, at {_format_point(other)}")
             break
     least = np.linalg.eigvalsh(found.hessians)[:, 0]
     if (least < -1e-9 * np.abs(found.hessians).max()).any():
-        said.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+        reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
         apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
         if apart > FAR:
-            said.append(
+            reasons.append(
                 f"agents start {apart:.0f} standard deviations away from the posterior, where some "
                 "chains may diverge though their law does not"
             )
-    return said
+    return reasons
 
 
 def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
-    """Return the fit by damped sweeps from the mode; None where they do not settle."""
+    """Return the fit by damped sweeps from the mode; None if they do not converge.
+
+    mean, cov: the Gaussian at the mode. damping: the share of a full step that a sweep takes.
+    """
     top, precision = mean, np.linalg.inv(cov)
     for _ in range(SWEEPS):
         cov = np.linalg.inv(precision)
@@ -279,13 +295,13 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
     return None
 
 
-def _total(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the gradients of the whole potential at points (points, dim)."""
+def _total_gradient(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the gradients of sum_i f_i at points x, both (points, dim)."""
     return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
 
 
-def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the Hessians of the f_i at a point, by central differences of gradients."""
+def _difference_hessians(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the Hessians of the f_i at x, (agents, dim, dim), by differences of gradients."""
     size = 1e-5 * np.maximum(np.abs(x), 1.0)
     steps = np.diag(size)
     points = np.repeat((x + np.concatenate([steps, -steps]))[:, None], agents, axis=1)
@@ -295,6 +311,7 @@ def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     return (found + found.swapaxes(1, 2)) / 2
 
 
-def _shown(x: np.ndarray) -> str:
+def _format_point(x: np.ndarray) -> str:
+    """Return the first four coordinates of a point as text."""
     more = ", ..." if len(x) > 4 else ""
     return f"({', '.join(f'{value:.3g}' for value in x[:4])}{more})"

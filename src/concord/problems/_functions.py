@@ -1,4 +1,4 @@
-"""A problem from any gradient."""
+"""Problems that a caller defines by gradient functions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,12 +18,12 @@ Function = Callable[..., Any]
 
 
 class Problem(OneDataSet):
-    r"""A target split over agents, by the gradients of their potentials.
+    r"""A problem that a caller defines by the gradients of the agents' potentials f_i.
 
     .. math:: \pi \propto \exp\Bigl(-\sum_i f_i\Bigr)
 
-    Functions are called with all chains and agents at once, and with an x that they must not
-    change. Whatever they return is taken as a numpy array: docs/python.md has recipes for JAX,
+    Functions are called with all chains and agents at once, and must not change their argument x.
+    Their results are converted to numpy arrays: docs/python.md has recipes for JAX,
     PyTorch and autograd.
 
     Parameters
@@ -105,11 +105,14 @@ class Problem(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return _values("gradient", self._gradient, x.shape, x)
+        return _evaluate("gradient", self._gradient, x.shape, x)
 
 
 def _reference(given: Any, dim: int) -> contracts.Reference:
-    """Return what a caller gives as the posterior: draws, or what knows them."""
+    """Return a caller's reference posterior as a ``Reference``.
+
+    given: draws (draws, dim), or an object with moments and draws.
+    """
     if isinstance(given, contracts.Reference):
         found = len(given.moments()[0])
     else:
@@ -124,19 +127,21 @@ def _reference(given: Any, dim: int) -> contracts.Reference:
 
 
 def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
-    return _values("potential", potential, x.shape[:2], x)
+    """Return a caller's potentials f_i(x_i), (chains, agents), checked."""
+    return _evaluate("potential", potential, x.shape[:2], x)
 
 
 def _product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return _values("hessian_product", hessian_product, x.shape, x, v)
+    """Return a caller's products of Hessians with v, (chains, agents, dim), checked."""
+    return _evaluate("hessian_product", hessian_product, x.shape, x, v)
 
 
 def _minimize(
     prox: Function, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Return the minimizers, and their cost (``problem.Proximal``).
+    """Return minimizers and cost of ``Proximal.minimize``, by a caller's proximal map.
 
-    The x with grad f_i(x) + c_i x = b is prox of v = b / c and the step 1 / c.
+    The x with grad f_i(x) + c_i x = b_i is the proximal map of v = b / c with step 1 / c.
     """
     if not (curvature > 0).all():
         raise ConcordError(
@@ -144,7 +149,7 @@ def _minimize(
             "add edges"
         )
     centers = linear / curvature[:, None]
-    return _values("prox", prox, linear.shape, centers, 1 / curvature), 1
+    return _evaluate("prox", prox, linear.shape, centers, 1 / curvature), 1
 
 
 def _minimize_one(
@@ -154,21 +159,24 @@ def _minimize_one(
     curvature: np.ndarray,
     start: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return the minimizers of one agent; the function is asked for those of all."""
+    """Return minimizer and cost of one agent, of which the caller computes those of all agents."""
     everyone = np.zeros((len(linear), len(curvature), linear.shape[-1]))
     everyone[:, agent] = linear
     return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1
 
 
-def _values(
+def _evaluate(
     name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
-    """Return what a function makes of x, which it cannot change, as an array.
+    """Return the result of a caller's function of x as an array of shape ``wanted``.
+
+    name: of the function, for errors. more: its further arguments. The function gets read-only
+    arrays.
 
     Raises
     ------
     ConcordError
-        If it has another shape than is wanted, or holds no numbers.
+        If the result has another shape, or is not numbers.
     """
     held = x.view()
     held.flags.writeable = False

@@ -34,7 +34,7 @@ from concord.problems._tabled import Tabled
 
 
 class Dial(Options, kw_only=True):
-    """How agents differ; last among the options of a problem."""
+    """Options of the heterogeneity of agents, which come last among a problem's options."""
 
     heterogeneity: Annotated[
         NonNegative,
@@ -49,7 +49,7 @@ class Dial(Options, kw_only=True):
 
 
 def check_dial(params: Dial, agents: int) -> None:
-    """Refuse a single agent that differs from the others."""
+    """Raise a ConcordError if a single agent is to differ from others."""
     for name in ("heterogeneity", "curvature_heterogeneity"):
         if agents == 1 and (value := getattr(params, name)):
             raise ConcordError(
@@ -60,10 +60,10 @@ def check_dial(params: Dial, agents: int) -> None:
 def tilts(
     agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what agents have besides their share: t_i^T x + x^T S_i x / 2, whose sums are zero.
+    """Draw the tilts t_i^T x + x^T S_i x / 2 of the agents' potentials, whose sums are zero.
 
-    t_i = c_i - S_i mu, (agents, dim), and S_i, (agents, dim, dim), for the posterior's mean and
-    covariance.
+    law: the posterior's mean mu and covariance. Return t_i = c_i - S_i mu, (agents, dim), and S_i,
+    (agents, dim, dim).
     """
     dim = len(law.mean)
     root = np.linalg.cholesky(np.linalg.inv(law.cov))
@@ -84,9 +84,10 @@ def tilts(
 
 
 class Dialed(Tabled):
-    """A posterior of any form, of which agents hold equal shares but for the dial.
+    """A base class of problems whose agents hold f/N and a tilt (module text).
 
-    A subclass has ``energy(x)``, its f(x), shape (...), and ``force(x)``, the gradient of f.
+    A subclass has ``energy(x)``, f at x (..., dim) up to a constant, of shape (...), and
+    ``force(x)``, the gradient of f.
     """
 
     energy: Callable[[np.ndarray], np.ndarray]
@@ -97,10 +98,10 @@ class Dialed(Tabled):
         self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
 
     def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return the potentials."""
+        """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
         slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
         return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
 
     def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return the gradients."""
+        """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
         return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

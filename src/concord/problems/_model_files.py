@@ -1,4 +1,4 @@
-"""Models that a study names: a Python file in its folder, and a table of data beside it."""
+"""PyMC and NumPyro models of a study: a Python file and a table of data in its folder."""
 
 import inspect
 from pathlib import Path
@@ -18,7 +18,7 @@ JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": "--pro
 
 
 class Params(Options):
-    """The model's file, what it is called with, and the dimension along which it splits."""
+    """Options of a model's problem: its file, function and data, and the dimension of its rows."""
 
     file: Annotated[str, "Python file in the study's folder, which is executed"]
     over: Annotated[str, "dimension (PyMC) or plate (NumPyro) whose entries are rows"]
@@ -39,7 +39,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse files that do not exist, or lie elsewhere."""
+    """Raise a ConcordError for files that do not exist, or lie outside of the study's folder."""
     for name in FILES:
         if (path := getattr(params, name)) is not None:
             plugins.within(Path(path), name)
@@ -53,7 +53,10 @@ def problem(
     stream: Stream,
     resources: Path,
 ) -> Model:
-    """Make the model of its columns, and split its rows."""
+    """Build the model with the table's columns as arguments, and split its rows over agents.
+
+    library: PyMC or NumPyro. resources: the folder of data, where compiled code is cached.
+    """
     of_studies(library, resources)
     path = plugins.within(Path(params.file), "file")
     function = getattr(plugins.execute(path), params.function, None)

@@ -1,14 +1,14 @@
-r"""Models that people have written, split over agents by a dimension of their data.
+r"""Models of PyMC or NumPyro, split over agents by a dimension of their data.
 
 .. math::
     f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x), \qquad
     \sum_i f_i(x) = - \log p(x, y)
 
-x are the unconstrained coordinates of all parameters; l_j is what the model adds to its log density
-for row j, latents of that row and their Jacobians included, and l_0 is all else. Every agent has
-all coordinates, also those of latents of other agents' rows. The sum is compared with the joint
-density that the library itself computes when a problem is made, so that a model that does not split
-is refused. JAX evaluates all chains and agents at once, as one compiled function.
+x are the unconstrained coordinates of all parameters. l_j is the sum of the log density's terms for
+row j, including latents of that row and their Jacobians, and l_0 is the sum of all other terms.
+Every agent has all coordinates, also latents of other agents' rows. When a problem is built, the
+sum of the potentials is compared with the joint density that the library computes, and a model that
+does not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
 import os
@@ -38,7 +38,7 @@ Array = np.ndarray
 
 
 class Latent(NamedTuple):
-    """A parameter's name, the shape of its unconstrained values, and which axis counts rows."""
+    """A latent parameter: its name, unconstrained shape, and the axis that counts rows, if any."""
 
     name: str
     shape: tuple[int, ...]
@@ -46,11 +46,17 @@ class Latent(NamedTuple):
 
 
 class Split:
-    """A library's model, its rows' terms apart from all others; functions are JAX's.
+    """A model of a library whose log density is split into terms of rows and all other terms.
 
-    rows: their number; labels: their classes, where what is observed has some. latents: in the
-    order of x. start: unconstrained, (dim,). joint: the library's own log density at x (dim,).
-    likely: why potentials of its models may not add up to it.
+    rows: how many there are. labels: the observed classes of the rows, (rows,), or None.
+
+    latents: in the order of the coordinates of x. start: unconstrained initial values, (dim,).
+
+    joint: the library's own log density at x (dim,).
+
+    likely: the usual reason why potentials do not add up to it, for errors.
+
+    Methods are functions of JAX.
     """
 
     rows: int
@@ -61,21 +67,21 @@ class Split:
     likely: str
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
-        """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
+        """Return the terms l_j of given rows, (rows,), and the sum l_0 of all others, at x."""
         raise NotImplementedError
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return the model's own parameters, and what it derives from them, at x (dim,)."""
+        """Return the model's own parameters and deterministic quantities at x (dim,), by name."""
         raise NotImplementedError
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
-        """Return the unconstrained x (dim,) of one draw."""
+        """Return the unconstrained x (dim,) of one draw of the model's parameters."""
         raise NotImplementedError
 
     def pieces(self, x: Any, rows: Any = None) -> dict[str, Any]:
-        """Return the unconstrained values of latents at x (dim,), of some rows if these are given.
+        """Return the unconstrained values of the latents at x (dim,), by name.
 
-        Those without rows are the same for all.
+        rows: the rows whose values are taken of latents with rows; None: all rows.
         """
         found, end = {}, 0
         for name, shape, axis in self.latents:
@@ -85,7 +91,10 @@ class Split:
         return found
 
     def observe(self, name: str, values: Array, owned: bool) -> None:
-        """Note the labels of what is observed in rows; refuse values that are missing."""
+        """Store an observed variable's values as labels if they are integers of rows.
+
+        owned: whether the variable has rows. A ConcordError if values are missing.
+        """
         if values.dtype.kind == "f" and np.isnan(values).any():
             raise ConcordError(f"model: {name} has missing values; leave these rows out")
         if owned and values.ndim == 1 and values.dtype.kind in "iub":
@@ -93,18 +102,22 @@ class Split:
 
 
 def discrete(name: str, summed: str) -> ConcordError:
-    """Say that a latent has no gradient, and what sums it out."""
+    """Return the error that a discrete latent has no gradient.
+
+    summed: a distribution of the library that sums such a latent out.
+    """
     return ConcordError(
         f"model: {name} is a discrete latent, which has no gradient; sum it out, as {summed} does"
     )
 
 
 class Model(Problem):
-    """A problem of a model.
+    """A problem of a model, in coordinates z with unconstrained position ``center + root @ z``.
 
-    x are its coordinates, ``center + root @ z`` the unconstrained ones at z. It is made of
-    functions of unconstrained positions: value, slope and prior (the gradient of -l_0 / N) of
-    (chains, agents, dim), and joint of points (points, dim).
+    counts: rows of each agent, (agents,). value, slope, prior: potentials, their gradients and the
+    gradient of -l_0 / N, functions of unconstrained positions (chains, agents, dim). joint: the log
+    density of points (points, dim). start: a point where it is finite. coordinates, reference: as
+    for ``concord.from_pymc``. likely: as for ``Split``.
     """
 
     def __init__(
@@ -124,16 +137,16 @@ class Model(Problem):
         self._start, self._value, self._slope, self._prior = start, value, slope, prior
         self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
         super().__init__(
-            lambda x: self._pulled(self._slope, x),
+            lambda x: self._pull_back(self._slope, x),
             agents=len(counts),
             dim=dim,
             potential=lambda x: self._value(self.position(x)),
         )
-        self._check(joint, likely)
-        self.center, self.root = self._axes(coordinates)
+        self._check_sum(joint, likely)
+        self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
-            self.reference = draws = self._draws(reference)
+            self.reference = draws = self._read_reference(reference)
             self._check_reference(draws.values)
 
     def constrain(self, x: Array) -> dict[str, Array]:
@@ -145,19 +158,20 @@ class Model(Problem):
         raise ConcordError("reference: parameters have no names here; give (draws, dim)")
 
     def prior_gradient(self, x: Array) -> Array:
-        """Return the gradient of what belongs to no row."""
-        return self._pulled(self._prior, x)
+        """Return the gradient of -l_0 / N, the terms without rows, (chains, agents, dim)."""
+        return self._pull_back(self._prior, x)
 
     def position(self, x: Array) -> Array:
-        """Return the unconstrained positions."""
+        """Return the unconstrained positions of coordinates x, (..., dim)."""
         return x if self._plain else self.center + x @ self.root.T
 
-    def _pulled(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
+    def _pull_back(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
+        """Return the value of a gradient function in the problem's coordinates (chain rule)."""
         slope = gradient(self.position(x), *more)
         return slope if self._plain else slope @ self.root
 
-    def _check(self, joint_at: Callable[[Array], Array], likely: str) -> None:
-        """Refuse potentials that do not add up to the model's joint density."""
+    def _check_sum(self, joint_at: Callable[[Array], Array], likely: str) -> None:
+        """Raise a ConcordError if the potentials do not add up to the model's joint density."""
         rng = np.random.default_rng(0)
         x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
         joint = joint_at(x)
@@ -183,8 +197,8 @@ class Model(Problem):
                 f"{likely}"
             )
 
-    def _axes(self, coordinates: Any) -> tuple[Array, Array]:
-        """Return center and root of the coordinates that a caller names or gives."""
+    def _read_coordinates(self, coordinates: Any) -> tuple[Array, Array]:
+        """Return center (dim,) and root (dim, dim) of the coordinates that a caller chooses."""
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
         if isinstance(coordinates, str) and coordinates == "laplace":
@@ -205,8 +219,8 @@ class Model(Problem):
             raise ConcordError("coordinates: L is singular; give one that can be inverted")
         return center, root
 
-    def _draws(self, reference: Any) -> Draws:
-        """Return reference draws in the problem's coordinates."""
+    def _read_reference(self, reference: Any) -> Draws:
+        """Return a caller's reference draws in the problem's coordinates."""
         if isinstance(reference, Mapping):
             named = {n: numbers(of, f"reference.{n}") for n, of in reference.items()}
             values = self.unconstrain(named)
@@ -220,10 +234,10 @@ class Model(Problem):
         return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
 
     def _check_reference(self, draws: Array) -> None:
-        """Refuse draws of another posterior: over the posterior the mean score is zero."""
+        """Raise a ConcordError if the draws' mean score is not zero, as over the posterior."""
         parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
         everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
-        each = [self._pulled(self._slope, x).sum(axis=1) for x in everywhere]
+        each = [self._pull_back(self._slope, x).sum(axis=1) for x in everywhere]
         scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
@@ -238,7 +252,11 @@ class Model(Problem):
 def shards_of(
     rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int | None
 ) -> list[Array]:
-    """Return the row numbers of each agent, every row once."""
+    """Return the row numbers of each agent, an array for each; every row belongs to one agent.
+
+    rows: how many there are. labels: their classes, by which they may be split. agents, partition,
+    seed: how they are split at random; or shards: the caller's own row numbers.
+    """
     if shards is None:
         count = build(Count, agents, "agents")
         rng = streams.generator(streams.seed_of(seed), "partition")
@@ -248,11 +266,11 @@ def shards_of(
         check_masks(shards[number], f"shards[{number}]")
         if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
             raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
-    held = np.concatenate(found) if found else np.zeros(0)
-    if not np.array_equal(np.sort(held), np.arange(rows)):
+    all_rows = np.concatenate(found) if found else np.zeros(0)
+    if not np.array_equal(np.sort(all_rows), np.arange(rows)):
         raise ConcordError(
-            f"shards: they hold {len(held)} rows, {len(np.unique(held))} of them different, and "
-            f"the model has {rows}; give each row to one agent"
+            f"shards: they hold {len(all_rows)} rows, {len(np.unique(all_rows))} of them "
+            f"different, and the model has {rows}; give each row to one agent"
         )
     if agents is not None and agents != len(found):
         raise ConcordError(f"agents: {agents} do not have {len(found)} shards; leave agents out")
@@ -260,7 +278,7 @@ def shards_of(
 
 
 def lacking(library: str) -> str | None:
-    """Say what to install where models of a library cannot be computed."""
+    """Return how to install a library that is missing; None if its models can be computed."""
     extra = library.lower()
     if find_spec(extra) is None or find_spec("jax") is None:
         return (
@@ -271,26 +289,26 @@ def lacking(library: str) -> str | None:
 
 
 def need(library: str) -> None:
-    """Refuse to go on without a library."""
+    """Raise a ConcordError if a library is missing."""
     if (reason := lacking(library)) is not None:
         raise ConcordError(f"model: {reason}")
 
 
 def of_studies(library: str, resources: Path) -> None:
-    """Have JAX compute as jobs need it: in double precision, and compiling once for all of them.
+    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
 
-    What it has compiled is for this machine's processor, and kept beside the data. A job has one
-    core. With two threads or more JAX waits for ever where it factorizes several matrices at once,
-    as in a proximal step of a Gaussian process.
+    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
+    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
+    Gaussian process.
     """
     need(library)
     os.environ.setdefault("NPROC", "1")
     import jax
 
-    kept = resources / "compiled" / platform.node()
-    provenance.keeps(kept)
+    cache = resources / "compiled" / platform.node()
+    provenance.keeps(cache)
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(kept))
+    jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
@@ -302,7 +320,7 @@ def from_shards(
     coordinates: Any = "unconstrained",
     reference: Any = None,
 ) -> Model:
-    r"""Return the problem of any joint log density that can be built from some of its rows.
+    r"""Return the problem of a joint log density, built from functions of some of its rows.
 
     .. math:: f_i = - \log p_i + \Bigl(1 - \frac1N\Bigr) \log p_\emptyset
 
@@ -347,7 +365,7 @@ def from_shards(
     share = 1 - 1 / len(held)
 
     def at(x: Array, which: int) -> Array:
-        """Return values or gradients of all potentials."""
+        """Return the values (which = 0) or the gradients (1) of all potentials at x."""
         densities = zip(own, x.swapaxes(0, 1), strict=True)
         both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
         return np.stack(both, axis=1)

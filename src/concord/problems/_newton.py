@@ -5,13 +5,13 @@ r"""Damped Newton for the proximal step of logistic regression, all chains and a
 
 The objective is strongly convex, and a step along the Newton direction is halved until the
 gradient's norm falls; that converges from any start, on separable data too. With a good start
-almost all problems converge in a few full steps taken together. Those left over are gathered and go
-on alone, from 0 if they are many: where every point is far from the boundary there is no curvature
-to follow, at 0 there is. Where features are so large that rounding keeps the gradient above the
-tolerance, the smallest one that can be reached is taken.
+almost all problems converge in a few full steps, which are computed for all problems together. The
+others continue alone. If they are many they start again from 0, where the loss has curvature; far
+from the decision boundary it has none. Where features are so large that rounding keeps the gradient
+above the tolerance, the smallest gradient that can be reached is accepted.
 
-Price: a gradient for every point that a problem tries, and 2 dim for every direction, whose Hessian
-could be read off as many products with it, of two gradients each.
+Price: a gradient for every trial point, and 2 dim gradients for every direction: its Hessian takes
+dim products with vectors, of two gradients each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNROLLED = 16  # dimensions up to which all problems are factorized at once, ent
 
 
 class Data(NamedTuple):
-    """Signed features of A agents, and what every step needs of them.
+    """Signed features of A agents, with the arrays that a Newton step derives from them.
 
     With labels y in {0, 1} folded into the features, (1 - 2 y) X, the objective is the sum of
     log(1 + exp(signed^T x)). Padding is zero.
@@ -46,23 +46,24 @@ class Data(NamedTuple):
 
     @classmethod
     def of(cls, signed: np.ndarray) -> Data:
-        """Return what follows from signed features."""
+        """Return the data of signed features, (A, points, dim)."""
         pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
 
     def part(self, index: Any) -> Data:
-        """Return the data of some agents."""
+        """Return the data of the agents that ``index`` selects."""
         return Data(*(array[index] for array in self))
 
 
 @cache
 def _lower(dim: int) -> list[tuple[int, int]]:
+    """Return the entries (row, column) on and below the diagonal of a (dim, dim) matrix."""
     return [(i, j) for i in range(dim) for j in range(i + 1)]
 
 
 @cache
 def _places(dim: int) -> np.ndarray:
-    """Return where among the entries below the diagonal those of the whole matrix are, (dim^2,)."""
+    """Return the place of each entry of a symmetric matrix in its lower triangle, (dim^2,)."""
     places = np.empty((dim, dim), dtype=np.intp)
     row, column = np.array(_lower(dim)).T
     places[row, column] = places[column, row] = np.arange(len(row))
@@ -72,13 +73,13 @@ def _places(dim: int) -> np.ndarray:
 def minimize(
     data: Data, curvature: np.ndarray, linear: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimizers of A agents, (A, chains, dim), and the gradients paid, (A, chains).
+    """Return the minimizers of A agents, (A, chains, dim), and their cost, (A, chains).
 
     curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
 
-    The gradient's norm is at most ``TOLERANCE``, or what rounding leaves of it where the terms of
-    the gradient are so large that rounding leaves more. Where ``linear`` is not finite the
-    minimizer is nan (the chain has diverged). A ConcordError if a gradient stays larger.
+    The gradient's norm is at most ``TOLERANCE``, or the norm that rounding leaves where the terms
+    of the gradient are very large. Where ``linear`` is not finite the minimizer is nan (the chain
+    has diverged). A ConcordError if a gradient stays larger.
     """
     lost = ~np.isfinite(linear).all(axis=-1)
     b = np.where(lost[..., None], 0.0, linear)
@@ -118,16 +119,16 @@ def _newton(
     few: int = 0,
     to_rounding: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return x after at most ``steps`` steps, what it has cost, and which have not converged.
+    """Return x after at most ``steps`` Newton steps, its cost, and a mask of those not converged.
 
-    b and x are (A, m, dim), the others (A, m). Stops early when no more than ``few`` are left. With
-    ``to_rounding`` a gradient that rounding does not let fall further, along a direction in which
-    it must, counts as converged.
+    b and x are (A, m, dim), the other results (A, m). The iteration stops early when at most
+    ``few`` problems have not converged. With ``to_rounding`` a problem also counts as converged if
+    its gradient can fall no further because of rounding.
     """
     c = curvature[:, None, None]
 
     def evaluate(at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return sigmoid(z), the gradient, and its norm."""
+        """Return sigmoid(z), the gradient, and the gradient's norm at a point."""
         shares = np.exp(-(at @ data.transposed))
         shares += 1.0
         np.reciprocal(shares, out=shares)
@@ -168,7 +169,7 @@ def _newton(
 def _rounding(
     signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Return what rounding of x and of the gradient's terms leaves of its norm, (A, m)."""
+    """Return the norm of the gradient that rounding of x and of its terms leaves, (A, m)."""
     size = np.sqrt((signed**2).sum(axis=-1))
     length = np.sqrt((x**2).sum(axis=-1))
     terms = np.matmul(shares, size[..., None])[..., 0]
@@ -179,7 +180,7 @@ def _rounding(
 def _direction(
     data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return the Newton direction: by Cholesky, dimensions unrolled, all problems at once.
+    """Return H^-1 g of all problems at once, by a Cholesky factorization that is unrolled.
 
     The entries' number of operations grows as dim^3, so that beyond ``UNROLLED`` LAPACK takes one
     problem after the other.

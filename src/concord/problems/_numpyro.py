@@ -1,7 +1,8 @@
-"""Problems of NumPyro models: one compiled JAX function for all chains and agents.
+"""Problems of NumPyro models, each one JAX function for all chains and agents.
 
-A model is run on each agent's rows, with latents in place of what it would draw; ``vmap`` runs it
-on all of them at once. Sites in the plate of rows belong to the rows, others to all agents.
+A model is run on each agent's rows, with given values of the latents in place of random draws;
+``vmap`` runs it for all chains and agents at once. Sites in the plate of rows belong to the rows,
+other sites to all agents.
 """
 
 from collections.abc import Callable
@@ -82,7 +83,7 @@ def from_numpyro(
 
 
 class _NumPyro(Split):
-    """A model, its latents, and which of its arguments have rows."""
+    """A NumPyro model as a ``Split``: its latents, and which of its arguments have rows."""
 
     likely = (
         "a row's term may use other rows, or a prior the data, as a mean over rows does: compute "
@@ -121,17 +122,18 @@ class _NumPyro(Split):
         self.latents = []
         for name, site in sites.items():
             if site["type"] == "sample":
-                self._add(name, site)
+                self._add_site(name, site)
         self.start = np.zeros(sum(int(np.prod(latent.shape)) for latent in self.latents))
         self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
-    def _frame(self, site: Any) -> int | None:
-        """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
+    def _plate_dimension(self, site: Any) -> int | None:
+        """Return the batch dimension of a site that the plate of rows takes; None outside of it."""
         found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return found[0] if found else None
 
-    def _add(self, name: str, site: Any) -> None:
-        frame, law = self._frame(site), site["fn"]
+    def _add_site(self, name: str, site: Any) -> None:
+        """Add a site to the latents, or check it if it is observed."""
+        frame, law = self._plate_dimension(site), site["fn"]
         if site["is_observed"]:
             if frame is None and type(law).__name__ != "Unit":  # numpyro.factor
                 raise ConcordError(
@@ -147,17 +149,18 @@ class _NumPyro(Split):
         self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the log density of rows, (rows,), and of all else, at one point (dim,)."""
+        """Return the log density of the given rows, (rows,), and of all else, at x (dim,)."""
         given, jacobians = self.pieces(x, rows), {}
 
         def fill(site: Any) -> Any:
+            """Return a latent's value at a site, and store the Jacobian of its transform."""
             name = site["name"]
             if name not in given:
                 return None
             transform = biject_to(site["fn"].support)
-            made = transform(given[name])
-            jacobians[name] = transform.log_abs_det_jacobian(given[name], made)
-            return made
+            value = transform(given[name])
+            jacobians[name] = transform.log_abs_det_jacobian(given[name], value)
+            return value
 
         pairs = zip(self.leaves, self.split, strict=True)
         leaves = [jnp.asarray(leaf)[rows] if split else leaf for leaf, split in pairs]
@@ -169,7 +172,7 @@ class _NumPyro(Split):
                 continue
             log = site["fn"].log_prob(site["value"]) + jacobians.get(name, 0.0)
             log = log if site["scale"] is None else site["scale"] * log
-            frame = self._frame(site)
+            frame = self._plate_dimension(site)
             if frame is None:
                 shared = shared + log.sum()
             else:
@@ -177,12 +180,12 @@ class _NumPyro(Split):
         return own, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return latents and deterministic sites by name (``Split``)."""
+        """Return latents and deterministic sites at x (dim,), by name."""
         given = self.model, self.args, self.kwargs, self.pieces(x)
         found: dict[str, Any] = constrain_fn(*given, return_deterministic=True)
         return found
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
-        """Return the unconstrained latents of a draw (``Split``)."""
+        """Return the unconstrained latents of a draw, (dim,)."""
         found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
         return jnp.concatenate([jnp.ravel(found[latent.name]) for latent in self.latents])

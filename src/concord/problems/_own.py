@@ -1,4 +1,4 @@
-"""Problems that a caller makes in Python: of their own arrays, or of a kind's options."""
+"""Problems that a caller makes in Python: from arrays, or from a kind's options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,10 @@ LARGEST = 1e100
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
-    """Return what a caller gives as an array of finite numbers, whose squares are finite, too."""
+    """Convert a caller's values to an array of finite floats whose squares are finite, too.
+
+    name: of the values, for errors.
+    """
     check_masks(values, name)
     try:
         given = np.array(values)
@@ -41,7 +44,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
 def own_data(
     X: Any, y: Any, agents: int | None, partition: Any, seed: int | None, classes: bool = False
 ) -> AgentData:
-    """Return the rows of features X and targets y, split over the agents.
+    """Return the rows of features X and targets y, split over agents.
 
     ``concord.problems.linear_regression`` explains the parameters; ``classes``: y are labels, by
     which rows may be split. A ConcordError if arrays are not numbers, or do not fit each other or
@@ -58,15 +61,15 @@ def own_data(
     for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
         place = "" if together else f"[{i}]"
         features, targets = numbers(rows, f"X{place}"), numbers(aims, f"y{place}")
-        wanted = pieces[0][0].shape[1:] if pieces else features.shape[1:]
+        columns = pieces[0][0].shape[1:] if pieces else features.shape[1:]
         if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
             raise ConcordError(
                 f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
                 "fit; give (rows, dim) and (rows,)"
             )
-        if features.shape[1:] != wanted:
+        if features.shape[1:] != columns:
             raise ConcordError(
-                f"X{place} has {features.shape[1]} columns and X[0] {wanted[0]}; give all agents "
+                f"X{place} has {features.shape[1]} columns and X[0] {columns[0]}; give all agents "
                 "the same features"
             )
         pieces.append((features, targets))
@@ -88,22 +91,31 @@ def parted(way: Any) -> Partition:
 
 
 def split(partition: Partition, stream: Stream) -> dict[str, Any]:
-    """Return the partition of a study's run as what makes problems in Python takes it."""
+    """Return a run's partition as the arguments ``partition`` and ``seed`` of problems in Python.
+
+    stream: the run's streams, from which the seed is drawn.
+    """
     return {"partition": partition.options, "seed": int(stream("partition").integers(2**32))}
 
 
 def from_options(kind: Any) -> Callable[..., Any]:
-    """Return what makes a problem of a kind of its options and ``agents``."""
+    """Return the function that builds a problem of a kind from ``agents`` and its options.
 
-    def made(agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any) -> Any:
+    kind: the kind's module.
+    """
+
+    def build_problem(
+        agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any
+    ) -> Any:
         split, master = parted(partition), streams.seed_of(seed)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
 
         def stream(what: str) -> np.random.Generator:
+            """Return the generator of a named stream of random numbers."""
             return streams.generator(master, what)
 
         return kind.build(params, count, split, stream, Path("resources"))
 
-    made.__doc__ = kind.__doc__
-    return made
+    build_problem.__doc__ = kind.__doc__
+    return build_problem

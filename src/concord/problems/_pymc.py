@@ -1,7 +1,7 @@
 """Problems of PyMC models, whose graphs PyTensor translates to JAX.
 
-The model's log density is a sum of terms, one of each variable. Terms of variables with the
-dimension of rows are functions of the rows' data and latents, others of all of them.
+The model's log density is a sum of terms, one for each variable. The term of a variable with the
+dimension of rows is a function of the rows' data and latents; other terms use all latents.
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def from_pymc(
 
 
 class _PyMC(Split):
-    """A model's terms, those of rows apart from all others."""
+    """A PyMC model as a ``Split``: functions of JAX for the terms of rows and for all others."""
 
     likely = (
         "a row's term may use other rows, as a mean over rows does: compute that outside of the "
@@ -115,18 +115,19 @@ class _PyMC(Split):
         first = [np.asarray(point[value.name], dtype=float) for value in self.values]
         self.start = np.concatenate([value.ravel() for value in first])
         pairs = zip(model.free_RVs, first, strict=True)
-        self.latents = [Latent(v.name, value.shape, self._place(v)) for v, value in pairs]
+        self.latents = [Latent(v.name, value.shape, self._row_axis(v)) for v, value in pairs]
         for variable in model.observed_RVs:
             self._check_observed(variable)
         self._translate()
 
-    def _place(self, variable: Any) -> int | None:
-        """Return which axis of a variable counts rows; None if it has none."""
+    def _row_axis(self, variable: Any) -> int | None:
+        """Return the axis of a variable that counts rows; None if it has none."""
         dims = self.model.named_vars_to_dims.get(variable.name) or ()
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: Any) -> None:
-        name, place = variable.name, self._place(variable)
+        """Store the values of an observed variable; a ConcordError if they have no rows."""
+        name, place = variable.name, self._row_axis(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(
                 f"model: {name} has total_size, which scales its rows; leave it out: samplers draw "
@@ -145,9 +146,9 @@ class _PyMC(Split):
             )
         self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
-    def _axis(self, variable: Any, term: Any) -> int | None:
-        """Return which axis of a variable's term counts rows; None if it has none."""
-        axis = self._place(variable)
+    def _term_axis(self, variable: Any, term: Any) -> int | None:
+        """Return the axis of a variable's log density that counts rows; None if it has none."""
+        axis = self._row_axis(variable)
         if axis is not None and axis >= term.ndim:
             raise ConcordError(
                 f"model: the log density of {variable.name} is one number for all rows, which "
@@ -156,7 +157,10 @@ class _PyMC(Split):
         return axis
 
     def _check_constants(self, terms: list[Any]) -> None:
-        """Refuse numbers of rows that have no name: nothing says which agent owns them."""
+        """Raise a ConcordError if terms of rows read an unnamed constant of as many entries.
+
+        Nothing says which agent owns the entries of such a constant.
+        """
         observed = set(self.model.rvs_to_values.values())
         for node in ancestors(terms):
             constant = isinstance(node, TensorConstant) and node not in observed
@@ -168,33 +172,38 @@ class _PyMC(Split):
                 )
 
     def _translate(self) -> None:
-        """Make JAX functions of the model's graphs."""
+        """Compile the model's terms, transforms and joint density to functions of JAX."""
         model, free = self.model, self.model.free_RVs
         variables = [*model.basic_RVs, *model.potentials]
         terms = model.logp(vars=variables, sum=False)
-        axes = [self._axis(v, term) for v, term in zip(variables, terms, strict=True)]
+        axes = [self._term_axis(v, term) for v, term in zip(variables, terms, strict=True)]
         of_rows = [term for term, axis in zip(terms, axes, strict=True) if axis is not None]
         rest = [term for term, axis in zip(terms, axes, strict=True) if axis is None]
         named = zip(variables, axes, strict=True)
         self.own = [(v.name, axis) for v, axis in named if axis is not None]
         self._check_constants(of_rows)
-        data = [v for v in model.data_vars if self._place(v) is not None]
+        data = [v for v in model.data_vars if self._row_axis(v) is not None]
         observed = [model.rvs_to_values[v] for v in model.observed_RVs]
-        self.data = [(v.get_value(), self._place(v)) for v in data]
-        self.data += [(model.rvs_to_values[v].eval(), self._place(v)) for v in model.observed_RVs]
-        self.of_rows = _translated([*self.values, *data, *observed], of_rows)
-        self.of_all = _translated(self.values, rest)
+        self.data = [(v.get_value(), self._row_axis(v)) for v in data]
+        self.data += [
+            (model.rvs_to_values[v].eval(), self._row_axis(v)) for v in model.observed_RVs
+        ]
+        self.of_rows = _jax_function([*self.values, *data, *observed], of_rows)
+        self.of_all = _jax_function(self.values, rest)
         wanted = {v.name for v in (*free, *model.deterministics)}
-        shown = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
-        self.shown, self.forward = list(shown), _translated(self.values, list(shown.values()))
+        quantities = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
+        self.quantities, self.forward = (
+            list(quantities),
+            _jax_function(self.values, list(quantities.values())),
+        )
         transforms = [(v, model.rvs_to_transforms[v]) for v in free]
         back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
-        self.back = _translated(free, back)
+        self.back = _jax_function(free, back)
         names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
         self.joint = lambda x: density(dict(zip(names, self.pieces(x).values(), strict=True)))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the terms of rows and the sum of all others (``Split``)."""
+        """Return the terms of the given rows, (rows,), and the sum of all others, at x (dim,)."""
         rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
@@ -203,34 +212,36 @@ class _PyMC(Split):
         return sum(own, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return parameters and deterministics by name (``Split``)."""
-        return dict(zip(self.shown, self.forward(*self.pieces(x).values()), strict=True))
+        """Return parameters and deterministics at x (dim,), by name."""
+        return dict(zip(self.quantities, self.forward(*self.pieces(x).values()), strict=True))
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
-        """Return the unconstrained values of a draw (``Split``)."""
+        """Return the unconstrained values of a draw, (dim,)."""
         values = self.back(*(draw[latent.name] for latent in self.latents))
         return jnp.concatenate([jnp.ravel(value) for value in values])
 
 
-def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
-    """Return the JAX function of a graph, whatever lengths its inputs have."""
+def _jax_function(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
+    """Return the JAX function of a PyTensor graph, for inputs of any lengths."""
     if not outputs:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
-    rebuilt = _rebuilt(outputs, dict(zip(inputs, fresh, strict=True)))
+    rebuilt = _rebuild_graph(outputs, dict(zip(inputs, fresh, strict=True)))
     found: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
     return found
 
 
-def _rebuilt(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:
-    """Return a graph with other inputs, and take the operations that are graphs apart.
+def _rebuild_graph(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:
+    """Return the outputs of a graph whose inputs are replaced, with nested graphs expanded.
 
-    Such an operation (logsumexp is one) would insist on the shapes that it was made with.
+    A nested graph (logsumexp is one) would insist on the shapes of its first inputs.
     """
     for node in io_toposort(list(replaced), outputs):
         inputs, op = [replaced.get(v, v) for v in node.inputs], node.op
         if isinstance(op, OpFromGraph):
-            parts = _rebuilt(op.inner_outputs, dict(zip(op.inner_inputs, inputs, strict=True)))
+            parts = _rebuild_graph(
+                op.inner_outputs, dict(zip(op.inner_inputs, inputs, strict=True))
+            )
         else:
             parts = op.make_node(*inputs).outputs
         replaced |= zip(node.outputs, parts, strict=True)

@@ -1,4 +1,4 @@
-r"""Quadratic potentials, of which affine samplers have exact laws.
+r"""Problems with quadratic potentials, on which affine samplers have exact laws.
 
 .. math:: f_i(x) = \tfrac12 x^\top H_i x - b_i^\top x, \qquad
           e^{-\sum_i f_i} \propto N(\Sigma \sum_i b_i, \Sigma), \quad \Sigma = (\sum_i H_i)^{-1}
@@ -17,10 +17,11 @@ from concord.problems._own import numbers
 
 
 class QuadraticProblem(OneDataSet):
-    """Agents with potentials x^T gram_i x / 2 - shift_i^T x; ``concord.problems.quadratic``.
+    """A problem whose potentials are x^T gram_i x / 2 - shift_i^T x.
 
-    gram, shift: shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x -
-    shift_i. posterior: the exact posterior, a ``Gaussian``.
+    gram, shift: shapes (agents, dim, dim) and (agents, dim); grad f_i(x) is gram_i x - shift_i.
+
+    posterior: the exact posterior, a ``Gaussian``.
     """
 
     dim: int
@@ -34,13 +35,13 @@ class QuadraticProblem(OneDataSet):
 
     @cached_property
     def posterior(self) -> Gaussian:
-        """The exact posterior; a ConcordError if there is none, as of some linearized gradients."""
+        """Return the exact posterior; a ConcordError if it is not a proper law."""
         cov = np.linalg.inv(self.gram.sum(axis=0))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     @property
     def sampled(self) -> Gaussian:
-        """The law proportional to exp(-sum_i f_i), which is the posterior."""
+        """Return the law proportional to exp(-sum_i f_i), which is the posterior."""
         return self.posterior
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -48,32 +49,36 @@ class QuadraticProblem(OneDataSet):
         return multiply(x, self._transposed) - self.shift
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
         slopes = self.gram.take(agents, axis=0) @ x[..., None]
         return slopes[..., 0] - self.shift.take(agents, axis=0)
 
     @cached_property
     def _transposed(self) -> np.ndarray:
+        """Return the transposed Hessians, (agents, dim, dim), for products from the left."""
         return np.ascontiguousarray(self.gram.swapaxes(1, 2))
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return gram_i v_i, (chains, agents, dim), whatever x."""
+        """Return gram_i v_i, (chains, agents, dim), which does not depend on x."""
         return multiply(v, self._transposed)
 
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Return the minimizers in closed form, and their cost, a gradient (``Proximal``)."""
+        """Return the minimizers of ``Proximal.minimize`` in closed form, and their cost of 1."""
         return multiply(linear + self.shift, self._inverse(curvature)), 1
 
     def minimize_one(
         self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Return the minimizers of one agent, (chains, dim), and their cost, a gradient."""
+        """Return the minimizers of one agent, (chains, dim), and their cost of 1."""
         return (linear + self.shift[agent]) @ self._inverse(curvature)[agent], 1
 
     def _inverse(self, curvature: np.ndarray) -> np.ndarray:
-        """Return the inverses of gram_i + c_i I, which are kept for the last curvature."""
+        """Return the inverses of gram_i + c_i I, cached for the last curvature c."""
         if self._inverted is not None and np.array_equal(self._inverted[0], curvature):
             return self._inverted[1]
         matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
@@ -93,7 +98,7 @@ class QuadraticProblem(OneDataSet):
 
 
 def quadratic(H: Any, b: Any) -> QuadraticProblem:
-    """Return the problem of agents with potentials x^T H_i x / 2 - b_i^T x.
+    """Return the problem of given quadratic potentials x^T H_i x / 2 - b_i^T x.
 
     Its posterior is Gaussian, and the laws of affine samplers are exact (``concord.law``).
 

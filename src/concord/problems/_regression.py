@@ -1,4 +1,4 @@
-"""What regressions share: the prior's share of an agent, and mini-batches."""
+"""Parts of regression problems: the prior's share of an agent, and mini-batch gradients."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ PriorShare = Annotated[
 
 
 def prior_share(share: str, agents: int) -> float:
-    """Return how many times each agent's potential holds the log prior."""
+    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2."""
     return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
@@ -26,7 +26,7 @@ def batch_slopes(
     link: Callable[[np.ndarray], np.ndarray],
     agents: Any = slice(None),
 ) -> np.ndarray:
-    r"""Return the likelihood's part of a generalized linear model's mini-batch gradients.
+    r"""Return the likelihood's mini-batch gradients in a generalized linear model.
 
     .. math:: \frac{n_i}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j
 

@@ -8,11 +8,11 @@ from concord.problems._data import OneDataSet
 
 
 class Tabled(OneDataSet):
-    """Potentials whose gradients need a few numbers of each agent, not its points.
+    """A base class of problems whose gradients need a few numbers of each agent, not its points.
 
-    ``tables`` are these numbers, each (agents, ...). A problem has ``slopes(x, *tables)``, which
-    returns gradients at x (..., dim) of the agents that the tables' leading axes name, and
-    ``values(x, *tables)``, which returns their potentials (...).
+    ``tables`` are these numbers, each (agents, ...). A subclass has ``slopes(x, *tables)``, the
+    gradients at x (..., dim) of the agents to which rows of the tables belong, and ``values(x,
+    *tables)``, their potentials (...).
     """
 
     agents: int
@@ -27,7 +27,10 @@ class Tabled(OneDataSet):
         return self.slopes(x, *self.tables)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
         return self.slopes(x, *(table[agents] for table in self.tables))
 
     def potential(self, x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Tests of kinds: of what is built in by the test suite, of a plug-in by ``concord test``.
+"""Checks of kinds: the test suite runs them on built-in kinds, ``concord test`` on plug-ins.
 
-``CHECKS`` of a package are functions of a kind: of a sampler's class, and of other kinds' modules.
-Each returns nothing if the promise in its docstring is kept, and raises ``Broken``, ``Prototype``
+``CHECKS`` of a package are functions of a kind: of a sampler's class, or of another kind's module.
+Each returns None if the kind passes what the docstring says, and raises ``Broken``, ``Prototype``
 (a warning) or ``Inapplicable`` otherwise.
 """
 
@@ -41,12 +41,12 @@ PROTOCOLS = {
 
 
 def is_documented(module: Any) -> None:
-    """Its docstring says what it is."""
+    """Check that the kind has a docstring."""
     expect(bool(docstring_of(module).strip()), "it has no docstring")
 
 
 def name_is_a_text(module: Any) -> None:
-    """The name that readers see in place of its key is a text on one line."""
+    """Check that a display name, if the kind has one, is a text on one line."""
     name = vars(module).get("name" if isinstance(module, type) else "NAME")
     if name is not None:
         expect(isinstance(name, str) and bool(name), f"its name is {name!r}, and no text")
@@ -55,7 +55,7 @@ def name_is_a_text(module: Any) -> None:
 
 
 def options_are_typed_and_described(module: Any) -> None:
-    """Its options are a class of ``Options`` whose fields have a description."""
+    """Check that a kind's options are a class of ``Options`` whose fields have descriptions."""
     if not isinstance(module, type) and "Params" not in dir(module):
         raise Inapplicable("metrics have no options")
     params = options_of(module)
@@ -67,7 +67,7 @@ def options_are_typed_and_described(module: Any) -> None:
 
 
 def methods(protocol: Any) -> dict[str, list[str]]:
-    """Return the parameters of a protocol's methods, by name, without ``self``."""
+    """Return the parameter names of a protocol's public methods, by method, without ``self``."""
     return {
         name: list(inspect.signature(member).parameters)[1:]
         for cls in protocol.__mro__
@@ -77,10 +77,13 @@ def methods(protocol: Any) -> dict[str, list[str]]:
 
 
 def takes_what_the_contract_says(package: str) -> Callable[[Any], None]:
-    """Return the check of a package's functions."""
+    """Return the check that a package's kinds have the functions of its contract.
+
+    package: the name of a package of kinds, such as "samplers".
+    """
 
     def takes_what_the_contract_says(module: Any) -> None:
-        """Its functions have the parameters of its contract."""
+        """Check that the kind's functions have the parameters of its contract."""
         for name, wanted in methods(PROTOCOLS[package]).items():
             expect(name in dir(module), f"it has no {name}")
             found = list(inspect.signature(getattr(module, name)).parameters)
@@ -104,7 +107,7 @@ for _package, _checks in parts.CHECKS.items():
 
 
 class Outcome(NamedTuple):
-    """How a check of a kind ended: ok, warning, failed or not applicable; and why."""
+    """The outcome of a check: its name; ok, warning, failed or not applicable; the reason."""
 
     check: str
     ended: str
@@ -112,9 +115,10 @@ class Outcome(NamedTuple):
 
 
 def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
-    """Yield the outcome of each check of a kind; a ConcordError if it cannot be imported.
+    """Run all checks of a kind, and yield their outcomes.
 
-    ``seed``: of all that the tests of a sampler draw.
+    package, kind: such as "samplers" and the name of a plug-in. seed: of all random numbers. A
+    ConcordError if the kind cannot be imported.
     """
     module = plugin(package, kind, package)
     if seed < 0:
@@ -139,6 +143,6 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
 
 
 def _place(error: Exception) -> str:
-    """Return the file and line of a plug-in's error."""
+    """Return file and line of the innermost frame of an error as text."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{frame.filename}, line {frame.lineno}: "

@@ -1,4 +1,4 @@
-"""How a check ends: it passes, fails, warns, or has nothing to check."""
+"""Outcomes of a check other than success, as exceptions, and helpers that raise them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,21 +10,21 @@ U = TypeVar("U")
 
 
 class Broken(AssertionError):
-    """A promise that is not kept, in one sentence."""
+    """The check fails: a kind breaks its contract, as one sentence says."""
 
 
 class Prototype(Exception):
-    """What a prototype may do, but what is built in may not."""
+    """The check warns: a plug-in may do without what a built-in kind needs."""
 
 
 class Inapplicable(Exception):
-    """Nothing to check, and why."""
+    """The check has nothing to test, for a reason that is given."""
 
 
 def taken(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
-    """Yield options, and what a kind makes of them; those that it refuses are left out.
+    """Yield options together with ``make(options)``, and skip those that it refuses.
 
-    Inapplicable if these are all.
+    make: raises a ConcordError where it refuses. ``Inapplicable`` if it refuses all options.
     """
     any_taken, refused = False, ""
     for each in options:
@@ -40,6 +40,9 @@ def taken(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]
 
 
 def expect(kept: bool, otherwise: str, case: object = "") -> None:
-    """Go on if a promise is kept, or say how it is not, and in which case."""
+    """Raise ``Broken`` with a sentence unless a condition holds.
+
+    kept: the condition. otherwise: the sentence. case: the options or network tried, or "".
+    """
     if not kept:
         raise Broken(f"{otherwise}, {case}" if case else otherwise)

@@ -1,4 +1,4 @@
-"""Whether noise is independent and always as large, by statistics of where one state leads."""
+"""A test that a sampler's noise is independent and of constant size."""
 
 import numpy as np
 from scipy import stats
@@ -9,12 +9,15 @@ LEVEL = 1e-10
 
 
 def least_p(ends: np.ndarray) -> tuple[float, str]:
-    """Return the least p-value of all statistics times their number (Bonferroni), and what it is.
+    """Return the least p-value over all statistics of noise, corrected, and the name of its defect.
 
-    ends: where steps from one state lead, (blocks, steps, chains, coordinates). Of every
-    coordinate: the sum of squares of chains' means (chi-squared where chains are independent);
-    correlations of the first two blocks and of steps one to four apart, and the logarithm of the
-    ratio of variances of the first steps and the last (normal).
+    The correction multiplies by the number of statistics (Bonferroni).
+
+    ends: positions after one step from the same state, (blocks, steps, chains, coordinates).
+
+    The statistics of each coordinate are: the sum of squares of chains' means (chi-squared where
+    chains are independent); correlations of the first two blocks, and of steps one to four apart
+    (normal); and the logarithm of the ratio of variances of early and late steps (normal).
     """
     z = ends - ends.mean(axis=(1, 2), keepdims=True)
     sd = z.std(axis=(1, 2), keepdims=True)
@@ -42,4 +45,5 @@ def least_p(ends: np.ndarray) -> tuple[float, str]:
 
 
 def _two_sided(z: np.ndarray) -> float:
+    """Return the least two-sided p-value of standard normal statistics z."""
     return float(2 * stats.norm.sf(np.abs(z)).min())

@@ -1,4 +1,4 @@
-"""What topologies, partitions, schedules, initial laws and metrics promise."""
+"""Checks of topologies, partitions, schedules, initial laws, compressions and metrics."""
 
 from fnmatch import fnmatchcase
 from functools import partial
@@ -28,14 +28,15 @@ AGENTS = (1, 2, 3, 5, 6, 12)
 
 
 def _kind(module: Any) -> str:
-    """Return the kind of a module: the name of its file."""
+    """Return the name of a kind: that of its module's file."""
     return Path(module.__file__).stem
 
 
 def graphs_are_undirected_and_the_same_again(module: Any) -> None:
-    """A graph has the agents 0, 1, ..., no loops, and no chance but its seed's."""
+    """Check that a graph has no loops, agents 0 to N - 1, and the same edges at each call."""
 
     def again(case: tuple[Any, int]) -> list[Graph]:
+        """Build the graph of options and a number of agents twice."""
         params, agents = case
         kind = ChosenTopology(_kind(module), **plain(params))
         try:
@@ -51,9 +52,10 @@ def graphs_are_undirected_and_the_same_again(module: Any) -> None:
 
 
 def every_row_has_one_agent(module: Any) -> None:
-    """Parts hold every row once, none is empty, and the generator alone decides."""
+    """Check that each row goes to one agent, none is left empty, and the generator decides."""
 
     def split(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
+        """Split rows over five agents twice, with the same generator."""
         params, rows = case
         way = partition.Partition(partition.Way(_kind(module), **plain(params)))
         return [way.split(rows, 5, streams.generator(1, "p")) for _ in range(2)]
@@ -68,7 +70,7 @@ def every_row_has_one_agent(module: Any) -> None:
 
 
 def values_are_positive_numbers(module: Any) -> None:
-    """Steps 0 to 1000 have a positive value, and the YAML form gives the same again."""
+    """Check that steps 0 to 1000 are positive, and that the YAML form gives them again."""
     for params in variants(module):
         form = {"kind": _kind(module), **plain(params)}
         schedule = Schedule.parse(form, "schedule")
@@ -79,9 +81,10 @@ def values_are_positive_numbers(module: Any) -> None:
 
 
 def draws_have_the_stated_moments(module: Any) -> None:
-    """Means and covariances of 10^5 draws are within five standard errors."""
+    """Check that mean and covariance of 10^5 draws are within five standard errors."""
 
     def drawn(params: Any) -> tuple[np.ndarray, Any]:
+        """Return draws of an initial law, and its moments."""
         law = initial.Law(_kind(module), **plain(params))
         x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
         return x, law.moments(2)
@@ -100,7 +103,7 @@ def draws_have_the_stated_moments(module: Any) -> None:
 
 
 def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
-    """Of x and of zeros, which it leaves alone; the generator alone decides."""
+    """Check that a compression of x, and of zeros, is finite, repeatable and leaves x unchanged."""
     for params in variants(module):
         bits = module.bits(params, 7, 8)
         expect(
@@ -115,7 +118,7 @@ def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
 
 
 def a_run_is_measured_or_refused(module: Any) -> None:
-    """A short run of DE-SGLD gives rows of the metrics it names, or one sentence."""
+    """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
     for prob in (problem(5, 2), Bare(5)):
         network = network_under(build_graph("ring", 5), None)
         sampler, start = DESGLD(step_size=Schedule(0.01)), initial.Law("normal")
@@ -142,7 +145,7 @@ NAMING = ("LABELS", "CONDITIONS", "EXACT", "OF_LAW")
 
 
 def what_is_declared_is_of_its_metrics(module: Any) -> None:
-    """What it labels or marks are metrics of its own; what it asks of networks is known."""
+    """Check that a family labels and marks its own metrics only, and names a known network."""
     metrics = module.METRICS
     for what in NAMING:
         names = declared(module, what)

@@ -1,4 +1,4 @@
-"""What every problem promises: its gradients are those of its potential, whatever the estimate."""
+"""Checks of problems: gradients, Hessians and minimizers fit potentials and each other."""
 
 import inspect
 from collections.abc import Iterator
@@ -20,10 +20,11 @@ AGENTS, CHAINS = 3, 2
 
 @cache
 def built(module: Any) -> list[tuple[Any, Any]]:
-    """Return options and problem of all variants that need no downloaded data."""
+    """Return pairs of options and problem, for all variants of a kind without downloaded data."""
     split = partition.Partition.parse({"kind": "equal"}, "test")
 
     def build(params: Any) -> Any:
+        """Build the problem of options; a ConcordError if it reads downloaded data."""
         if isinstance(module, NeedsData) and module.needs(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
@@ -34,7 +35,10 @@ def built(module: Any) -> list[tuple[Any, Any]]:
 
 
 def offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
-    """Yield options, problem and positions of those that offer something."""
+    """Yield options, problem and positions of all variants that implement a protocol.
+
+    what: what the protocol offers, for the reason why the check does not apply.
+    """
     found = [(params, one) for params, one in built(module) if isinstance(one, protocol)]
     if not found:
         raise Inapplicable(f"it has no {what}")
@@ -43,7 +47,7 @@ def offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, 
 
 
 def somewhere(problem: Any, seed: int = 0) -> np.ndarray:
-    """Return positions at which no coordinate is near zero, where Laplace priors have a kink."""
+    """Draw positions (chains, agents, dim) away from 0, where Laplace priors have a kink."""
     rng = np.random.default_rng(seed)
     shape = (CHAINS, problem.agents, problem.dim)
     x = rng.choice([-1, 1], shape) * rng.uniform(0.2, 1.2, shape)
@@ -51,18 +55,21 @@ def somewhere(problem: Any, seed: int = 0) -> np.ndarray:
 
 
 def alike(found: np.ndarray, expected: np.ndarray, double: float, single: float = 1e-4) -> bool:
-    """Whether arrays are the same but for rounding, relative to the largest number."""
+    """Return whether arrays agree up to rounding, relative to the largest expected entry.
+
+    double, single: the tolerance for arrays of doubles, and of single floats.
+    """
     rounding = double if expected.dtype == float else single
     return bool(np.abs(found - expected).max() <= rounding * np.abs(expected).max())
 
 
 def _has_another_gradient(params: Any) -> bool:
-    """Whether the prior has, as in released code, another gradient than its slope."""
+    """Return whether released code evaluates the prior's gradient elsewhere than at x."""
     return getattr(params, "prior_gradient_at", "iterate") != "iterate"
 
 
 def says_what_it_is(module: Any) -> None:
-    """It has agents, dim, posterior, and where a block of chains begins."""
+    """Check that a problem has agents, dim, posterior and ``from_chain``."""
     for _, problem in built(module):
         expect(problem.agents == AGENTS, f"agents is {problem.agents!r}, not {AGENTS}")
         expect(isinstance(problem.dim, int) and problem.dim > 0, f"dim is {problem.dim!r}")
@@ -72,7 +79,7 @@ def says_what_it_is(module: Any) -> None:
 
 
 def gradients_are_functions_of_the_positions(module: Any) -> None:
-    """They are finite and the same again, of x that nobody writes into, and of every block."""
+    """Check that gradients are finite, repeatable, of read-only x, and the same in blocks."""
     for params, problem in built(module):
         x = somewhere(problem)
         x.setflags(write=False)
@@ -89,7 +96,10 @@ def gradients_are_functions_of_the_positions(module: Any) -> None:
 
 
 def gradient_is_the_slope_of_the_potential(module: Any) -> None:
-    """Central differences: their error is of order h^2, times third derivatives, and 1e-16 / h."""
+    """Check gradients against central differences of the potential.
+
+    The differences have errors of order h^2 times third derivatives, and of 1e-16 / h by rounding.
+    """
     for params, problem, x in offering(module, WithPotential, "potential"):
         if dtype_of(problem) is not np.dtype(float) or _has_another_gradient(params):
             continue
@@ -106,7 +116,10 @@ def gradient_is_the_slope_of_the_potential(module: Any) -> None:
 
 
 def hessians_are_slopes_of_the_gradient(module: Any) -> None:
-    """Central differences along a direction; or the options are refused."""
+    """Check Hessian products against central differences of the gradient along a direction.
+
+    Options whose products raise a ConcordError are skipped.
+    """
     for params, problem, x in offering(module, WithHessians, "Hessians"):
         v, h = somewhere(problem, 1), 1e-6
         try:
@@ -119,7 +132,7 @@ def hessians_are_slopes_of_the_gradient(module: Any) -> None:
 
 
 def minimizers_have_no_gradient(module: Any) -> None:
-    """Where ``minimize`` ends, grad f(x) + c x is b; of one agent alone, too."""
+    """Check that ``minimize`` and ``minimize_one`` end where grad f_i(x) + c_i x = b_i."""
     for params, problem, start in offering(module, Proximal, "minimizers"):
         if _has_another_gradient(params):
             continue
@@ -137,7 +150,7 @@ def minimizers_have_no_gradient(module: Any) -> None:
 
 
 def chosen_agents_have_the_gradients_of_all(module: Any) -> None:
-    """``gradient_of`` gives rows of ``gradient``."""
+    """Check that ``gradient_of`` returns rows of ``gradient``."""
     for params, problem, x in offering(module, ChosenAgents, "gradients of chosen agents"):
         chains, agents = np.arange(CHAINS)[:, None], np.array([[2, 0], [1, 2]])
         found = problem.gradient_of(agents, x[chains, agents])
@@ -146,7 +159,7 @@ def chosen_agents_have_the_gradients_of_all(module: Any) -> None:
 
 
 def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
-    """All batches of one point, enumerated: the estimate is unbiased, exactly."""
+    """Check that gradients of all mini-batches of one point average to the full gradient."""
     for params, problem, x in offering(module, Batched, "mini-batches"):
         total = np.zeros_like(x)
         for row in range(problem.counts.max()):
@@ -160,7 +173,10 @@ def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
 
 
 def a_batch_is_the_mean_of_its_points(module: Any) -> None:
-    """So a batch of b has the expectation of one point, and the prior's part counts once."""
+    """Check that a mini-batch's gradient is the mean over mini-batches of its single points.
+
+    So it has the same expectation, and the prior's gradient counts once.
+    """
     for params, problem, x in offering(module, Batched, "mini-batches"):
         counts = problem.counts[:, None]
         rows = np.random.default_rng(3).integers(0, counts, (CHAINS, AGENTS, 4))

@@ -1,4 +1,4 @@
-"""What every sampler promises. Networks and problems count, which needs no check."""
+"""Checks of samplers; networks and problems count messages and gradients themselves."""
 
 import random
 from typing import Any
@@ -49,24 +49,24 @@ ROUGH = 0.1
 
 
 def says_what_it_does(module: Any) -> None:
-    """Its file's docstring has the equation of its step, and its source."""
+    """Check that the docstring of the sampler's file has an equation and a source."""
     for what in (".. math::", "Source:"):
         if what not in docstring_of(module):
             raise Prototype(f"its file's docstring has no {what!r}")
 
 
 def a_step_is_local(module: Any) -> None:
-    """What an agent has, position and data, reaches those that it is sent to, and nobody else.
+    """Check that an agent's position and data affect only the agents that it sends vectors to.
 
-    Those are the neighbors, and theirs if vectors are sent again in the same step; nobody where
-    nothing arrives.
+    These are the neighbors, and theirs if a step sends vectors twice; nobody where all vectors are
+    lost.
     """
     tried = 0
     loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
     graphs = [build_graph("path", 9), draw_tree(9), *GRAPHS]
     for number, sampler in enumerate(variants(module)):
         for graph in graphs[number % 2 :]:
-            case = Case(sampler, _Overheard(Network(graph)), problem(graph.agents, 2))
+            case = Case(sampler, _CountingNetwork(Network(graph)), problem(graph.agents, 2))
             if graph.server_messages is None and len(graph.edges) and case.allowed:
                 break
         else:
@@ -75,7 +75,7 @@ def a_step_is_local(module: Any) -> None:
         expect(_is_local(case, 1), "agents learn of agent 0 what it has not sent them", case)
         for on_loss in ("keep_own_weight", "sender_keeps", "reuse_last"):
             under = build(Conditions, {"loss": loss, "on_loss": on_loss})
-            lossy = case._replace(network=_Overheard(network_under(graph, under)))
+            lossy = case._replace(network=_CountingNetwork(network_under(graph, under)))
             if lossy.allowed:
                 expect(_is_local(lossy, 3), "agents learn of agent 0 where nothing arrives", lossy)
                 break
@@ -83,24 +83,32 @@ def a_step_is_local(module: Any) -> None:
         raise Inapplicable("it takes no network with edges")
 
 
-class _Overheard(Network):
-    """A network that notes how often vectors were sent."""
+class _CountingNetwork(Network):
+    """A network that counts the rounds in which vectors are sent.
+
+    rounds: a list of one number, shared by copies of the network.
+    """
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
         self.rounds = [0]
 
     def add_sent(self, *counted: Any) -> None:
+        """Count a round, and the vectors as the network does."""
         self.rounds[0] += 1
         super().add_sent(*counted)
 
     def add_rounds(self, *counted: Any) -> None:
+        """Count a round, and the vectors as the network does."""
         self.rounds[0] += 1
         super().add_rounds(*counted)
 
 
 def _is_local(case: Case, steps: int) -> bool:
-    """Whether agents that agent 0 cannot reach end where they do if it is elsewhere."""
+    """Return whether a change of agent 0 leaves the agents that it cannot reach unchanged.
+
+    steps: how many steps are run. Agent 0 gets another position and other data.
+    """
     network: Any = case.network
     changed, ends = problem(network.agents, 2, other=True), []
     for data, move in ((case.problem, 0.0), (changed, 1.0)):
@@ -117,7 +125,7 @@ def _is_local(case: Case, steps: int) -> bool:
 
 
 def draws_from_its_generator_alone(module: Any) -> None:
-    """The same generator gives the same chains; nobody else's random numbers are used."""
+    """Check that runs with equal generators are equal, and leave global generators unused."""
     for number, case in enumerate(cases(module)):
         before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
         x0 = case.draw(4, number)
@@ -134,12 +142,12 @@ def draws_from_its_generator_alone(module: Any) -> None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether states are the same, number for number."""
+    """Return whether two states have equal arrays, nan included."""
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 
 def leaves_its_inputs_as_they_are(module: Any) -> None:
-    """Positions, states and data that it is given are read-only, and it works."""
+    """Check that a sampler works with read-only positions, states and data."""
     for case in cases(module):
         for part in vars(case.problem).values():
             if isinstance(part, np.ndarray):
@@ -160,7 +168,7 @@ def leaves_its_inputs_as_they_are(module: Any) -> None:
 
 
 def a_step_is_a_function_of_its_arguments(module: Any) -> None:
-    """State, iteration and generator decide; nothing is remembered outside of the state."""
+    """Check that state, iteration and generator determine a step, whatever ran before."""
     for number, case in enumerate(cases(module, constant=True)):
         rng = stream("history", number)
         start, step = case.begin(case.draw(3, number), rng)
@@ -174,7 +182,7 @@ def a_step_is_a_function_of_its_arguments(module: Any) -> None:
 
 
 def chains_do_not_see_each_other(module: Any) -> None:
-    """A chain that starts elsewhere leaves all others where they are."""
+    """Check that moving the start of one chain leaves all other chains unchanged."""
     for number, case in enumerate(cases(module)):
         x0 = case.draw(4, number)
         moved = x0.copy()
@@ -185,7 +193,10 @@ def chains_do_not_see_each_other(module: Any) -> None:
 
 
 def takes_any_number_of_chains_and_dimensions(module: Any) -> None:
-    """One chain and one dimension are arrays as any; with mini-batches, if it takes these."""
+    """Check that one chain and one dimension give arrays of the usual shape.
+
+    With mini-batches, too, if the sampler takes them.
+    """
     for number, case in enumerate([*cases(module, dim=1), *cases(module, dim=3)]):
         rng = stream("shapes", number)
         if module.takes_batches and number % 2:
@@ -199,19 +210,22 @@ def takes_any_number_of_chains_and_dimensions(module: Any) -> None:
 
 
 def noise_is_fresh(module: Any) -> None:
-    """Noise is independent between chains, blocks of chains and steps, and always as large.
+    """Check that noise is independent over chains, blocks and steps, and of constant size.
 
-    Every step starts from one state, so that what differs is noise.
+    Every step starts from the same state, so that steps differ by noise alone.
     """
     for number, case in enumerate(cases(module, constant=True)):
-        ends = np.array([_ends(case, number, block) for block in range(2)])
+        ends = np.array([_single_steps(case, number, block) for block in range(2)])
         if np.isfinite(ends).all():
             p, what = least_p(ends)
             expect(p > LEVEL, f"{what} (p = {p:.0e})", case)
 
 
-def _ends(case: Case, number: int, block: int) -> np.ndarray:
-    """Return where STEPS steps of a block of chains from one state lead, (steps, chains, size)."""
+def _single_steps(case: Case, number: int, block: int) -> np.ndarray:
+    """Return positions after single steps from one state, (steps, chains, agents * dim).
+
+    number: of the case. block: of chains, which starts at chain BLOCK * block.
+    """
     rng, ahead = stream("fresh", number, block), case.sampler.draws_ahead
     x0 = case.draw(1, "fresh").repeat(BLOCK, axis=0)
     state, step = case._replace(problem=case.problem.from_chain(BLOCK * block)).begin(x0, rng)
@@ -221,7 +235,7 @@ def _ends(case: Case, number: int, block: int) -> np.ndarray:
 
 
 def chains_have_their_law(module: Any) -> None:
-    """Many chains have mean and covariance of the law that is read off the step."""
+    """Check mean and covariance of many chains against the law that follows from the step."""
     tried, why = 0, ""
     for number, case in enumerate(cases(module)):
         (agents, dim), rng = (case.problem.agents, case.problem.dim), stream("law", number)
@@ -229,7 +243,7 @@ def chains_have_their_law(module: Any) -> None:
         try:
             reader = StepReader(case.sampler, case.problem, case.network)
             start = exact.initial(agents, dim, (center, START_SD), reader.start)
-            mean, cov = _follow(reader, *start)
+            mean, cov = _propagate_moments(reader, *start)
         except NoLaw as error:
             why = str(error)
             continue
@@ -248,8 +262,11 @@ def chains_have_their_law(module: Any) -> None:
         raise Inapplicable(why)
 
 
-def _follow(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any, Any]:
-    """Return mean and covariance after ITERATIONS steps, whatever they choose."""
+def _propagate_moments(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any, Any]:
+    """Return mean and covariance after ITERATIONS steps, averaged over random choices of a step.
+
+    mean, cov: at the start.
+    """
     for k in range(ITERATIONS):
         chance, updates, _ = reader.at(k)
         means = np.array([update.matrix @ mean + update.offset for update in updates])
@@ -262,7 +279,7 @@ def _follow(reader: StepReader, mean: np.ndarray, cov: np.ndarray) -> tuple[Any,
 
 
 def _standard_errors(z: np.ndarray) -> float:
-    """Return by how many standard errors columns miss mean 0 and mean square 1, the most."""
+    """Return how many standard errors z's columns are off mean 0 and mean square 1, at most."""
     off = []
     for values, target in ((z, 0.0), (z**2, 1.0)):
         error = np.maximum(values.std(axis=0), 1e-9) / np.sqrt(len(z))
@@ -271,7 +288,7 @@ def _standard_errors(z: np.ndarray) -> float:
 
 
 def tends_to_the_posterior(module: Any) -> None:
-    """With some of its options, and small steps, agents and their average have the posterior's law.
+    """Check that agents and their average approach the posterior's law as the step size falls.
 
     By the law where there is one: as the step falls fourfold, what is missing falls too. Otherwise
     by chains that start from the posterior and stay close to it. A sampler that samples something
@@ -303,7 +320,10 @@ def tends_to_the_posterior(module: Any) -> None:
 
 
 class Near(QuadraticProblem):
-    """Agents of about the same curvature, 1, and different modes; .3 of it is the prior's."""
+    """A quadratic problem whose agents have curvatures near 1 and different modes.
+
+    The prior counts for 0.3 of each curvature.
+    """
 
     def __init__(self, agents: int, dim: int) -> None:
         rng = stream("near", agents, dim)
@@ -312,12 +332,12 @@ class Near(QuadraticProblem):
         super().__init__(gram, rng.standard_normal((agents, dim)))
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the prior's part of the gradients at x."""
+        """Return the prior's gradient 0.3 x, (chains, agents, dim)."""
         return 0.3 * x
 
 
 def _miss_by_law(case: Case) -> str:
-    """Say how the law misses the posterior for small steps; nothing if it does not."""
+    """Return how a sampler's law misses the posterior at small steps; "" if it does not."""
     target, agents, dim = case.problem.posterior, case.problem.agents, case.problem.dim
     found = []
     root = np.linalg.inv(np.linalg.cholesky(target.cov))
@@ -341,7 +361,7 @@ def _miss_by_law(case: Case) -> str:
 
 
 def _miss_by_chains(case: Case) -> str:
-    """Say how the average of chains misses the posterior; nothing if it does not."""
+    """Return how chains that start in the posterior leave it; "" if they do not."""
     posterior, agents = case.problem.posterior, case.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior", agents)
     theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)
@@ -359,10 +379,7 @@ def _miss_by_chains(case: Case) -> str:
 
 
 def refuses_in_one_sentence_what_it_cannot_sample(module: Any) -> None:
-    """It samples a problem that has nothing but gradients, and any network, or says what it needs.
-
-    In a ConcordError, with a remedy.
-    """
+    """Check that a sampler runs with gradients alone on any network, or refuses with a remedy."""
     graphs = [*GRAPHS, build_graph("directed_ring", 5), build_graph("edge_list", 4, edges=[[0, 1]])]
     for sampler in variants(module):
         for graph in graphs:

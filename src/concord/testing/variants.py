@@ -1,4 +1,4 @@
-"""Options, networks, problems and random numbers with which any kind is tested.
+"""Options, networks, problems and random numbers on which checks try any kind.
 
 Nothing here names a plug-in: what an option may be follows from its declaration.
 """
@@ -48,12 +48,12 @@ Step = Callable[[Any, int, Any], Any]
 
 
 def stream(*labels: str | int) -> np.random.Generator:
-    """Return the generator of a test's own numbers, by fixed labels: not by where a file lies."""
+    """Return the generator of a check's random numbers, which labels and ``SEED`` determine."""
     return streams.generator(SEED.get(), "test", *labels)
 
 
 def draw_tree(agents: int) -> Any:
-    """Return a tree that the seed decides."""
+    """Draw a random tree over agents, which ``SEED`` determines."""
     rng = stream("tree", agents)
     order = rng.permutation(agents).tolist()
     edges = [[order[i], order[rng.integers(0, i)]] for i in range(1, agents)]
@@ -63,9 +63,9 @@ def draw_tree(agents: int) -> Any:
 def problem(
     agents: int, dim: int, share: Any = "split", points: int = 3, other: bool = False
 ) -> Any:
-    """Return a regression with about ``points`` per agent, not equally many.
+    """Return a linear regression with about ``points`` points for each agent, in unequal numbers.
 
-    other: agent 0 has other data.
+    share: the prior's share of an agent. other: whether agent 0 gets other data.
     """
     params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
     split = partition.Partition.parse({"kind": "equal"}, "tests")
@@ -82,7 +82,7 @@ def problem(
 
 
 class Bare:
-    """A problem that offers nothing beyond the protocol: f_i(x) = |x|^2 / 2."""
+    """A problem with gradients alone, of potentials f_i(x) = |x|^2 / 2."""
 
     def __init__(self, agents: int, dim: int = 2) -> None:
         self.agents, self.dim, self.posterior = agents, dim, None
@@ -92,12 +92,15 @@ class Bare:
         return self
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return x."""
+        """Return the gradient, which is x, (chains, agents, dim)."""
         return x.copy()
 
 
 def options(field: Any, n: int) -> list[Any]:
-    """Return values of one field: all its choices, or up to two that suit its declaration."""
+    """Return values to try for one option: all its choices, or up to two that its type allows.
+
+    field: of a struct of options. n: its place there, which varies the value.
+    """
     if choices(field.type):
         return list(choices(field.type))
     kinds, given = dict(members(field.type)), not field.required
@@ -122,7 +125,7 @@ def options(field: Any, n: int) -> list[Any]:
 
 
 def variants(module: Any) -> Iterator[Any]:
-    """Yield options of a kind: every combination of choices, the other fields varied together.
+    """Yield options of a kind: each combination of choices, with the other options varied jointly.
 
     Those that the kind's class refuses are left out. There are none where options name files, which
     only a study has.
@@ -147,7 +150,10 @@ def variants(module: Any) -> Iterator[Any]:
 
 
 def with_schedules(sampler: Any, step: Schedule = CONSTANT, others: Schedule = CONSTANT) -> Any:
-    """Return a sampler with a schedule as ``step_size``, or its first, and another elsewhere."""
+    """Return a sampler whose step size is one schedule, and whose other schedules are another.
+
+    The step size is the option ``step_size``, or the first option that takes a schedule.
+    """
     names = [f.name for f in fields_of(type(sampler))]
     names = [name for name in names if isinstance(getattr(sampler, name), Schedule)]
     names.sort(key=lambda name: name != "step_size")
@@ -155,20 +161,20 @@ def with_schedules(sampler: Any, step: Schedule = CONSTANT, others: Schedule = C
 
 
 class Case(NamedTuple):
-    """A sampler on a network and a problem."""
+    """A sampler with the network and problem on which a check runs it."""
 
     sampler: Any
     network: Network
     problem: Any
 
     def __str__(self) -> str:
-        """Say which case it is."""
+        """Return the case as text for errors."""
         size = f"{self.problem.agents} agents in {self.problem.dim} dimensions"
         return f"on {self.network.name} of {size}, with {self.sampler}"
 
     @property
     def allowed(self) -> bool:
-        """Whether the sampler accepts it."""
+        """Return whether the sampler accepts the problem and the network."""
         try:
             self.sampler.check(self.problem, self.network)
         except ConcordError:
@@ -176,12 +182,12 @@ class Case(NamedTuple):
         return True
 
     def draw(self, chains: int, *labels: str | int) -> np.ndarray:
-        """Return positions to start from, (chains, agents, dim)."""
+        """Draw initial positions, (chains, agents, dim); labels name the stream."""
         shape = chains, self.problem.agents, self.problem.dim
         return stream("start", *labels).standard_normal(shape)
 
     def begin(self, x0: np.ndarray, rng: Any, later: Any = None) -> tuple[Any, Step]:
-        """Return the state at x0, and what makes the next state of state, iteration and generator.
+        """Return the state at x0, and the function of state, iteration and generator that steps it.
 
         later: the problem after the start; None: the same.
         """
@@ -190,6 +196,7 @@ class Case(NamedTuple):
         state = self.sampler.init(x0, CountedProblem(self.problem, len(x0)), network, rng)
 
         def step(state: Any, k: int, rng: Any) -> Any:
+            """Return the state after iteration k; agents that sleep keep theirs."""
             network.begin(k)
             with np.errstate(all="ignore"):
                 after = self.sampler.step(state, k, counted, network, rng)
@@ -200,27 +207,30 @@ class Case(NamedTuple):
         return state, step
 
     def run(self, x0: np.ndarray, steps: int, rng: Any) -> Any:
-        """Return the state after so many steps from x0."""
+        """Return the state after a number of steps from x0."""
         return walk(*self.begin(x0, rng), rng, range(steps))
 
     def answer(self, state: Any) -> np.ndarray:
-        """Return the agents' answers: what is read out of the state, or its positions."""
+        """Return the sampler's read-out of a state, or its positions, (chains, agents, dim)."""
         read = getattr(self.sampler, "read_out", None)
         answer: np.ndarray = state.x if read is None else read(state)
         return answer
 
 
 def walk(state: Any, step: Step, rng: Any, iterations: Iterable[int]) -> Any:
-    """Return the state after a step in each of these iterations."""
+    """Return the state after stepping through given iterations.
+
+    step: a function of state, iteration and generator.
+    """
     for k in iterations:
         state = step(state, k, rng)
     return state
 
 
 def cases(module: Any, constant: bool = False, dim: int = 2) -> list[Case]:
-    """Return a case of each variant of a sampler, and of the first one on all networks it accepts.
+    """Return a case for each variant of a sampler; the first variant on all networks it accepts.
 
-    constant: without those whose schedules change.
+    constant: use schedules that do not change. dim: the dimension of the problems.
     """
     graphs, seen = [draw_tree(7), *GRAPHS], []
     found: list[Case] = []

@@ -26,10 +26,10 @@ from concord.samplers.extra_sgld import EXTRASGLD
 
 
 class TwoSteps(EXTRASGLD):
-    """Two steps of DE-SGLD with step size eta, by W~ and by W, one agent after another."""
+    """A sampler that takes two steps of DE-SGLD, by W~ and by W, for one agent after another."""
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse what EXTRA-SGLD does, and a network on which not every vector arrives."""
+        """Raise a ConcordError where EXTRA-SGLD does, and where vectors may not arrive."""
         super().check(problem, network)
         check_neighbors(network, "two_steps")
         check_lossless(network, "two_steps moves one agent after another, and all must be heard")
@@ -37,13 +37,13 @@ class TwoSteps(EXTRASGLD):
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return the state at x0."""
+        """Return the state with positions x0, (chains, agents, dim)."""
         return Positions(x0)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
-        """Return the positions after two steps of each agent in its turn."""
+        """Return the positions after two steps of each agent in turn, (chains, agents, dim)."""
         x, eta, h = state.x, self.step_size(k), self.h
         weights = as_dense(network.matrix(self.weights))
         gradient = problem.gradient(x)

@@ -16,7 +16,7 @@ NAME = "ring"
 
 
 class Params(Options):
-    """It has no options."""
+    """The topology has no options."""
 
 
 def graph(params: Params, agents: int) -> Any:
@@ -27,7 +27,7 @@ def graph(params: Params, agents: int) -> Any:
 
 
 def weights(params: Params, agents: int) -> np.ndarray:
-    """Return W, a third for an agent itself and the next two."""
+    """Return W, with 1/3 for an agent itself and for the next two agents, (agents, agents)."""
     shifted = [np.roll(np.eye(agents), step, axis=1) for step in range(3)]
     total: np.ndarray = np.sum(shifted, axis=0) / 3
     return total

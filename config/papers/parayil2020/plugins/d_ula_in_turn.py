@@ -22,12 +22,12 @@ from concord.samplers.d_ula import DULA
 
 
 class DULAInTurn(DULA):
-    """D-ULA whose agents average with their neighbors in turn."""
+    """D-ULA in which an agent moves towards its neighbors one after another."""
 
     takes_order: ClassVar[bool] = False
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse what D-ULA does, and a network on which not every vector arrives."""
+        """Raise a ConcordError where D-ULA does, and where vectors may not arrive."""
         super().check(problem, network)
         check_neighbors(network, "d_ula_in_turn")
         check_lossless(
@@ -35,14 +35,20 @@ class DULAInTurn(DULA):
         )
 
     def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
-        """Return the matrix of the moves towards all neighbors, of one beta or several."""
+        """Return the matrix by which moves towards all neighbors act, (agents, agents).
+
+        beta: a weight, or an array (steps,) of them, of which the result is (steps, agents,
+        agents).
+        """
         return in_turn_weights(network.graph, beta)
 
 
 def in_turn_weights(graph: Graph, beta: Any) -> np.ndarray:
-    """Return the matrix of neighbors in turn, whose rows sum to one; of several beta a stack.
+    """Return the weights of moves towards neighbors in turn, (agents, agents); rows sum to one.
 
-    An agent's weight shrinks by 1 - beta with each neighbor that it moves towards afterwards.
+    An agent's weight shrinks by the factor 1 - beta with each neighbor that it moves towards
+    afterwards. beta: a weight, or an array (steps,), of which the result is (steps, agents,
+    agents).
     """
     once, later = _moves(graph)
     beta = np.asarray(beta)[..., None, None]
@@ -51,7 +57,10 @@ def in_turn_weights(graph: Graph, beta: Any) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _moves(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """Return who hears whom, and how many neighbors each agent moves towards after each."""
+    """Return the adjacency, and how many neighbors an agent moves towards after each neighbor.
+
+    Both are (agents, agents). The diagonal of the second has the number of neighbors.
+    """
     once = as_dense(graph.adjacency())
     later = np.cumsum(once[:, ::-1], axis=1)[:, ::-1] - once
     np.fill_diagonal(later, graph.in_degrees)

@@ -26,10 +26,10 @@ from concord.samplers.checks import check_lossless, check_neighbors
 
 
 class ADMMInPlace(ADMM):
-    """D-ADMMS with a penalty rho, C-ADMM without noise, whose agents move one after another."""
+    """ADMM samplers (D-ADMMS, and C-ADMM without noise) whose agents move one after another."""
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse what ADMM does, and a network on which not every vector arrives."""
+        """Raise a ConcordError where ADMM does, and where vectors may not arrive."""
         super().check(problem, network)
         check_neighbors(network, "admm_in_place")
         check_lossless(
@@ -39,7 +39,7 @@ class ADMMInPlace(ADMM):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the minimizers of the primal steps in turn, and dual variables after theirs."""
+        """Return the state after primal steps of the agents in turn, and then all dual steps."""
         (x, u), rho, degrees = state, self.penalty, network.graph.degrees
         push = rho * (degrees[:, None] * x - u)
         if self.noise:

@@ -1,1 +1,1 @@
-"""Kinds of problems, a module each, found by its file name (``concord.problems``)."""
+"""Kinds of problems, one module each; the module's name is the kind's."""

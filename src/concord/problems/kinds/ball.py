@@ -35,7 +35,7 @@ CELLS = 800
 
 
 class Params(Options):
-    """The ball, and the regression in it."""
+    """Options of a regression whose prior is uniform on a ball."""
 
     radius: Annotated[Positive, "radius s of the ball"]
     model: Annotated[Literal["linear_regression", "logistic_regression"], "kind of regression"]
@@ -50,6 +50,7 @@ class Params(Options):
 
 
 def _model(params: Params) -> tuple[Any, Any]:
+    """Return the module of the chosen regression, and its options with a flat prior."""
     given = {"points": 100} if params.options is None else params.options
     for name in given:
         if name.startswith("prior"):
@@ -60,7 +61,7 @@ def _model(params: Params) -> tuple[Any, Any]:
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse what the regression refuses, and another prior."""
+    """Raise a ConcordError if the regression does, or if it is given another prior."""
     kind, own = _model(params)
     kind.check(own, agents)
 
@@ -75,7 +76,7 @@ def needs(params: Params) -> tuple[str, ...]:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> InBall:
-    """Return the regression without its prior, in the ball."""
+    """Build the regression without its prior, restricted to the ball."""
     kind, own = _model(params)
     plain = kind.build(own, agents, partition, stream, resources)
     cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
@@ -86,7 +87,7 @@ def build(
 
 
 class InBall:
-    """What regressions in a ball have in common."""
+    """A mixin of regressions with a prior that is uniform on a ball."""
 
     radius: float
     starts: str
@@ -94,7 +95,7 @@ class InBall:
     log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
+        """Draw initial positions in the ball, (chains, agents, dim)."""
         points = self.dim if self.starts == "coordinates" else 1
         x = rng.standard_normal((points, *shape))
         x *= self.radius / np.linalg.norm(x, axis=-1, keepdims=True)
@@ -103,7 +104,7 @@ class InBall:
 
     @cached_property
     def reference(self) -> Grid:
-        """The posterior on a dense grid; a ConcordError unless there are two parameters."""
+        """Return the posterior on a dense grid; a ConcordError unless dim is 2."""
         if self.dim != 2:
             raise ConcordError(
                 f"the posterior in a ball of {self.dim} parameters is not known; use 2"
@@ -112,26 +113,26 @@ class InBall:
         return from_log_density(self.log_posterior, ((-self.radius, self.radius),) * 2, CELLS)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density of two parameters, up to a constant."""
+        """Return the log density at two parameters, up to a constant; arrays broadcast."""
         inside = first**2 + second**2 <= self.radius**2
         return np.where(inside, self.log_likelihood(first, second), -np.inf)
 
 
 class LogisticInBall(InBall, logistic_regression.LogisticRegression):
-    """Logistic regression in a ball."""
+    """Logistic regression with a prior that is uniform on a ball."""
 
     def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return it for two parameters."""
+        """Return the log likelihood at two parameters; arrays broadcast."""
         prior = (first**2 + second**2) / (2 * self.prior_scale)
         whole = logistic_regression.LogisticRegression.log_posterior(self, first, second)
         return whole + prior
 
 
 class LinearInBall(InBall, linear_regression.LinearRegression):
-    """Linear regression in a ball."""
+    """Linear regression with a prior that is uniform on a ball."""
 
     def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return it for two parameters, up to a constant."""
+        """Return the log likelihood at two parameters, up to a constant; arrays broadcast."""
         x = np.stack(np.broadcast_arrays(first, second), axis=-1)
         gram, shift = self.gram.sum(axis=0), self.shift.sum(axis=0)
         return x @ shift - 0.5 * ((x @ gram) * x).sum(axis=-1)

@@ -25,7 +25,7 @@ from concord.sampling.partition import Partition
 
 
 class Params(Dial):
-    """The banana, and how agents differ."""
+    """Options of the banana, and of the heterogeneity of agents."""
 
     sd: Annotated[Positive, "standard deviation s of x_1"] = 1.0
     bend: Annotated[NonNegative, "b; without it the banana is a Gaussian"] = 1.0
@@ -37,7 +37,7 @@ check = check_dial
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Banana:
-    """Draw how agents differ; the posterior is given."""
+    """Build the banana with randomly drawn tilts of the agents."""
     return Banana(params, agents, stream("heterogeneity"))
 
 
@@ -49,7 +49,7 @@ def _draw(sd: float, bend: float, count: int, rng: np.random.Generator) -> np.nd
 
 
 class Banana(Dialed):
-    """The banana split over agents; ``reference`` is the posterior."""
+    """The banana split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
         s, b = params.sd, params.bend
@@ -66,13 +66,13 @@ class Banana(Dialed):
         super().__init__(law, agents, params, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
-        """Return f(x), shape (...)."""
+        """Return f(x) of the module text, (...), for x (..., 2)."""
         first, second = x[..., 0], x[..., 1]
         off = second - self._bend * (first**2 - self._square)
         return 0.5 * (self._precision * first**2 + off**2)
 
     def force(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradient of f, (..., 2)."""
+        """Return the gradient of f at x, (..., 2)."""
         first, second = x[..., 0], x[..., 1]
         off = second - self._bend * (first**2 - self._square)
         return np.stack([first * (self._precision - 2 * self._bend * off), off], axis=-1)

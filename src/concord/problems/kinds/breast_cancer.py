@@ -30,29 +30,29 @@ DRAWS = "breast_cancer_posterior/draws.npy"
 
 
 class Params(Options):
-    """It has no options: the reference is that of one posterior."""
+    """The problem has no options: its reference is that of one posterior."""
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points."""
+    """Raise a ConcordError if there are more agents than points."""
     logistic_regression.check(MODEL, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Name the reference's draws, which are made like data that are fetched."""
+    """Return the name of the data set with the reference draws, as a tuple."""
     return (DRAWS.partition("/")[0],)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> BreastCancer:
-    """Standardize the rows and split them over the agents."""
+    """Standardize the data set, and split its rows over the agents."""
     plain = logistic_regression.build(MODEL, agents, partition, stream, resources)
     return BreastCancer(plain.data, resources / DRAWS)
 
 
 class BreastCancer(LogisticRegression):
-    """The regression, and where its reference lies."""
+    """Logistic regression on Breast Cancer with reference draws in a file."""
 
     def __init__(self, data: AgentData, draws: Path) -> None:
         super().__init__(data, MODEL)
@@ -60,7 +60,7 @@ class BreastCancer(LogisticRegression):
 
     @cached_property
     def reference(self) -> Draws:
-        """The posterior's draws; a ConcordError if the file is missing or another one."""
+        """Return the posterior's draws; a ConcordError if their file is missing or has changed."""
         if not self._draws.exists():
             raise ConcordError(
                 f"{self._draws}: the reference's draws are not made yet; make them with `concord "

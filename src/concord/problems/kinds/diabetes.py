@@ -24,7 +24,7 @@ ROWS = 442
 
 
 class Params(Options):
-    """The model, and the rows kept from the agents."""
+    """Options of the regression, and the number of test rows."""
 
     noise_sd: Annotated[
         Positive, "standard deviation sigma of the standardized target; least squares leave 0.70"
@@ -36,14 +36,14 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than rows."""
+    """Raise a ConcordError if there are more agents than rows."""
     enough(ROWS - round(params.test_fraction * ROWS), agents)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> LinearRegression:
-    """Standardize the rows and split them over the agents."""
+    """Standardize the data set, and split its training rows over the agents."""
     features, targets = readers.diabetes()
     count = round(params.test_fraction * ROWS)
     training, testing = kept_apart(ROWS, count, stream)

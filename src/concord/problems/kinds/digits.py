@@ -30,7 +30,7 @@ PIXELS, CLASSES = 64, 10
 
 
 class Params(Options):
-    """The network, its prior, and the images it is trained on."""
+    """Options of the network, its prior, and its training images."""
 
     hidden: Annotated[Count, "hidden units"] = 10
     prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
@@ -45,7 +45,7 @@ check = check_agents
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Digits:
-    """Take images for testing, and split others over the agents; labels can divide them."""
+    """Choose test images, and split training images over the agents, perhaps by label."""
     images, labels = readers.digits()
     rows = stream("test").permutation(len(labels))
     training, testing = np.sort(rows[TEST:][: params.points]), np.sort(rows[:TEST])
@@ -55,7 +55,7 @@ def build(
 
 
 class Digits(OneDataSet):
-    """The network's potential, training images split over agents."""
+    """The potential of the network's weights, with training images split over agents."""
 
     posterior = None
     examples: Mapping[str, Mapping[str, int]] = {}
@@ -72,7 +72,7 @@ class Digits(OneDataSet):
         self._wanted = np.eye(CLASSES)[data.targets.astype(int)] * data.mask[..., None]
 
     def _parts(self, w: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return views of U^T, a, V^T and b, (..., rows, columns)."""
+        """Return views of U^T, a, V^T and b in the weights w, (..., rows, columns)."""
         shapes = (PIXELS, self.hidden), (1, self.hidden), (self.hidden, CLASSES), (1, CLASSES)
         ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
         pieces = np.split(w, ends, axis=-1)
@@ -93,7 +93,10 @@ class Digits(OneDataSet):
     def _slopes(
         self, w: np.ndarray, images: np.ndarray, wanted: np.ndarray, scale: Any = 1.0
     ) -> np.ndarray:
-        """Return gradients over images (..., n, pixels); ``wanted``: labels as unit vectors."""
+        """Return the gradients of the loss at w over images (..., n, pixels), times ``scale``.
+
+        wanted: labels as unit vectors, (..., n, classes).
+        """
         units, log = self._forward(w, images)
         error = np.exp(log) * wanted.sum(axis=-1, keepdims=True) - wanted
         back = (error @ self._parts(w)[2].swapaxes(-1, -2)) * (1 - units**2)
@@ -111,11 +114,17 @@ class Digits(OneDataSet):
         return self._slopes(x, self.data.features, self._wanted)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
         return self._slopes(x, self.data.features[agents], self._wanted[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         images, labels = self.data.points_at(rows)
         scale = (self.counts / rows.shape[2])[:, None]
         return self._slopes(x, images, np.eye(CLASSES)[labels.astype(int)], scale)

@@ -39,11 +39,11 @@ CELLS = 800
 
 
 class Params(Options):
-    """It has no options."""
+    """The problem has no options."""
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse another number of agents than of schools."""
+    """Raise a ConcordError unless there are eight agents, one for each school."""
     if agents != len(EFFECTS):
         raise ConcordError(f"eight schools are 8 agents, not {agents}; set agents to 8")
 
@@ -51,12 +51,12 @@ def check(params: Params, agents: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Schools:
-    """Return the schools; nothing is drawn and nothing divided."""
+    """Return the problem on the published data of eight schools."""
     return Schools(np.array(EFFECTS), np.array(ERRORS))
 
 
 def from_arrays(effects: Any, errors: Any) -> Schools:
-    """Return the same model of one's own studies; ``concord.problems.eight_schools``.
+    """Return the eight-schools model of a caller's own studies, one study for each agent.
 
     Parameters
     ----------
@@ -90,18 +90,20 @@ def from_arrays(effects: Any, errors: Any) -> Schools:
     return Schools(y, sigma)
 
 
-def _misfit(mu: np.ndarray, variance: np.ndarray, effect: np.ndarray) -> np.ndarray:
-    """Return minus the log likelihood of a study."""
+def _negative_log_likelihood(
+    mu: np.ndarray, variance: np.ndarray, effect: np.ndarray
+) -> np.ndarray:
+    """Return minus the log likelihood of a study's effect at mu, with variance sigma^2 + tau^2."""
     return 0.5 * (np.log(variance) + (effect - mu) ** 2 / variance)
 
 
-def _prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
-    """Return minus the log density of the prior."""
+def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
+    """Return minus the log density of the prior at (mu, log tau)."""
     return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
 
 
 class Schools(Tabled):
-    """Studies of one effect, one an agent."""
+    """The hierarchical model of several studies of one effect, one study for each agent."""
 
     dim = 2
 
@@ -110,13 +112,16 @@ class Schools(Tabled):
         self.tables = effects, errors**2
 
     def values(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the potentials."""
+        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
-        return _misfit(mu, variance, effects) + _prior(mu, log_tau) / self.agents
+        return (
+            _negative_log_likelihood(mu, variance, effects)
+            + _negative_log_prior(mu, log_tau) / self.agents
+        )
 
     def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the gradients."""
+        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         mu, log_tau = x[..., 0], x[..., 1]
         between = np.exp(2 * log_tau)
         variance = squares + between
@@ -128,14 +133,14 @@ class Schools(Tabled):
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at (mu, log tau), up to a constant."""
-        between, prior = np.exp(2 * second), _prior(first, second) / self.agents
+        between, prior = np.exp(2 * second), _negative_log_prior(first, second) / self.agents
         log = np.zeros(prior.shape)
         for effect, square in zip(*self.tables, strict=True):  # one by one, for the grid is large
-            log -= _misfit(first, square + between, effect) + prior
+            log -= _negative_log_likelihood(first, square + between, effect) + prior
         return log
 
     @cached_property
     def reference(self) -> Grid:
-        """The posterior on a dense grid."""
+        """Return the posterior on a dense grid of (mu, log tau)."""
         reach = 9 * SPREAD + np.abs(self.tables[0]).max()
         return from_log_density(self.log_posterior, ((-reach, reach), (-40.0, 20.0)), CELLS)

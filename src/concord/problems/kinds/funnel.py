@@ -26,7 +26,7 @@ from concord.sampling.partition import Partition
 
 
 class Params(Dial):
-    """The funnel, and how agents differ."""
+    """Options of the funnel, and of the heterogeneity of agents."""
 
     dim: Annotated[int, Meta(ge=2), "dimension d, that of v included"] = 2
     sd: Annotated[Positive, "standard deviation s of v, the logarithm of the others' variance"] = (
@@ -40,7 +40,7 @@ check = check_dial
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Funnel:
-    """Draw how agents differ; the posterior is given."""
+    """Build the funnel with randomly drawn tilts of the agents."""
     return Funnel(params, agents, stream("heterogeneity"))
 
 
@@ -53,7 +53,7 @@ def _draw(sd: float, dim: int, count: int, rng: np.random.Generator) -> np.ndarr
 
 
 class Funnel(Dialed):
-    """The funnel split over agents; ``reference`` is the posterior."""
+    """The funnel split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
         s, width = params.sd, params.dim - 1
@@ -69,13 +69,13 @@ class Funnel(Dialed):
         super().__init__(law, agents, params, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
-        """Return f(x), shape (...)."""
+        """Return f of the module text at x = (v, x_2, ..., x_d), (...)."""
         v = x[..., 0]
         squares = (x[..., 1:] ** 2).sum(axis=-1)
         return 0.5 * (self._precision * v**2 + np.exp(-v) * squares) + self._half * v
 
     def force(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradient of f, (..., dim)."""
+        """Return the gradient of f at x, (..., dim)."""
         v, rest = x[..., :1], x[..., 1:]
         slopes = rest * np.exp(-v)
         first = self._precision * v + self._half - (rest * slopes).sum(axis=-1, keepdims=True) / 2

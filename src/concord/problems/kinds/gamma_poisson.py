@@ -33,7 +33,7 @@ NAME = "gamma-Poisson"
 
 
 class Params(Options):
-    """The data, and the prior."""
+    """Options of the counts, and the parameters of the prior."""
 
     points: Annotated[Count, "number of points, over all agents, each a count of every rate"] = 100
     dim: Annotated[Count, "number of rates"] = 2
@@ -47,7 +47,7 @@ check = check_agents
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> GammaPoisson:
-    """Draw rates from the prior, and counts of exposure 1."""
+    """Draw rates from the prior and counts of exposure 1, and split the counts over agents."""
     rng = stream("data")
     rates = rng.standard_gamma(params.shape, params.dim) / params.rate
     counts = rng.poisson(rates, (params.points, params.dim)).astype(float)
@@ -65,7 +65,7 @@ def from_arrays(
     partition: Any = "equal",
     seed: int | None = 1,
 ) -> GammaPoisson:
-    """Return it on one's own counts; ``concord.problems.gamma_poisson``.
+    """Return the gamma-Poisson problem on a caller's own counts.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def from_arrays(
 
 
 class GammaPoisson(Tabled):
-    """The rates' logarithms, counts split over agents."""
+    """The posterior of the logarithms of Poisson rates, with counts split over agents."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts = data.counts
@@ -120,16 +120,16 @@ class GammaPoisson(Tabled):
         self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents
 
     def values(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the potentials."""
+        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         return (exposures * np.exp(x) - counts * x).sum(axis=-1)
 
     def slopes(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the gradients."""
+        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         return exposures * np.exp(x) - counts
 
     @cached_property
     def reference(self) -> Known:
-        """The posterior: logarithms of independent gamma numbers."""
+        """Return the posterior: logarithms of independent gamma variables."""
         exposure, shapes = (table.sum(axis=0) for table in self.tables)
         variance = special().polygamma(1, shapes)
         return Known(

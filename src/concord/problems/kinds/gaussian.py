@@ -33,7 +33,7 @@ NAME = "Gaussian"
 
 
 class Params(Dial):
-    """The posterior, and how agents differ."""
+    """Options of the Gaussian posterior, and of the heterogeneity of agents."""
 
     condition: Annotated[
         float, Meta(ge=1, le=1e8), "condition number kappa of the posterior covariance"
@@ -47,7 +47,7 @@ check = check_dial
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> DividedGaussian:
-    """Draw mean and rotation, then how agents differ.
+    """Draw the posterior's mean and rotation, then the tilts of the agents.
 
     The posterior depends on ``stream("data")`` alone: neither on the number of agents nor the dial.
     """

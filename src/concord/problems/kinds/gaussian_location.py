@@ -30,7 +30,7 @@ Covariance = Positive | Some[Some[float]]
 
 
 class Params(Options):
-    """The data, their covariance, and the prior."""
+    """Options of the points, their covariance, and the prior."""
 
     table: Table = None
     points: Annotated[Count, "number of points that are drawn, over all agents"] = 100
@@ -45,7 +45,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and covariances that are none."""
+    """Raise a ConcordError for more agents than points, or for an invalid covariance."""
     if params.table is None:
         check_agents(params, agents)
     for name, given in (("noise", params.noise), ("prior", params.prior)):
@@ -64,7 +64,7 @@ needs = table_read
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> GaussianLocation:
-    """Read the points, which the table gives to the agents, or draw them."""
+    """Read points from a table, which says who holds them, or draw them for each agent."""
     if params.table is None:
         rng, shape = stream("data"), (params.points, params.dim)
         root = np.linalg.cholesky(np.linalg.inv(_precision(params.noise, params.dim)))
@@ -80,7 +80,7 @@ def build(
 
 
 class GaussianLocation(QuadraticProblem):
-    """Quadratic potentials of points, ``data``."""
+    """The posterior of a normal law's mean, with points ``data`` split over agents."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.data, self.counts = data, data.counts
@@ -92,18 +92,21 @@ class GaussianLocation(QuadraticProblem):
         super().__init__(gram, data.features.sum(axis=1) @ self.precision)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return n_i Sigma^-1 (x - mean of the rows), and the prior's part."""
+        """Return n_i Sigma^-1 (x - mean of the mini-batch) + V^-1 x / N, (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         points, _ = self.data.points_at(rows)
         away = self.counts[:, None] * (x - points.mean(axis=2))
         return away @ self.precision + self.prior_gradient(x)
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the prior's part of the gradients at x."""
+        """Return the prior's gradient V^-1 x / N, (chains, agents, dim)."""
         return x @ self.prior
 
 
 def _precision(covariance: Covariance, dim: int) -> np.ndarray:
-    """Return the inverse of a covariance of this dimension; a ConcordError if it has another."""
+    """Return the inverse of a covariance, (dim, dim); a ConcordError for another dimension."""
     rows = np.array(covariance, dtype=float)
     matrix = np.eye(dim) * rows if rows.ndim == 0 else rows
     if matrix.shape != (dim, dim):

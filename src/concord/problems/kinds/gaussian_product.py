@@ -24,7 +24,7 @@ NAME = "product of Gaussians"
 
 
 class Params(Options):
-    """The laws, and how far apart they are."""
+    """Options of the agents' normal laws: their table, and the distance between them."""
 
     table: Annotated[
         str | None,
@@ -40,15 +40,15 @@ class Params(Options):
 
 
 class Product(QuadraticProblem):
-    """Quadratic potentials, and a start at the mean of their product."""
+    """A problem with normal laws as potentials, whose agents may start at the product's mean."""
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
+        """Return the mean of the product as initial positions, (chains, agents, dim)."""
         return np.broadcast_to(self.posterior.mean, shape)
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse to be without a table."""
+    """Raise a ConcordError if no table is named."""
     if params.table is None:
         raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
@@ -59,7 +59,7 @@ needs = table_read
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Product:
-    """Read the laws; a ConcordError if they are those of another number of agents."""
+    """Read the agents' laws from the table; a ConcordError if it has another number of them."""
     check(params, agents)
     table = tabled(str(params.table), resources)
     who, row, column = (table[name].astype(int) for name in ("agent", "row", "column"))

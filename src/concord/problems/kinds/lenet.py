@@ -53,7 +53,7 @@ Pooling = Annotated[
 
 
 class Params(Options):
-    """The network, the box of its first weights, the test sets, and what is shown of them."""
+    """Options of the network, the box of its initial weights, the test sets and examples."""
 
     activation: Activation = "tanh"
     pooling: Pooling = "max"
@@ -82,22 +82,22 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than images."""
+    """Raise a ConcordError if there are more agents than images."""
     enough(min(TRAIN, params.training_images or TRAIN), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Name the data sets without which there is nothing to compute."""
+    """Return the names of the data sets that must be downloaded."""
     return ("mnist",)
 
 
 def takes(params: Params) -> tuple[str, ...]:
-    """Name the data sets that are used where they are at hand."""
+    """Return the names of the data sets that are used if they are downloaded."""
     return ("svhn",) if "svhn" in params.out_of_distribution else ()
 
 
 def unavailable() -> str | None:
-    """Say what to install where the problem cannot be computed; None where it can."""
+    """Return how to install PyTorch if it is missing; None if the problem can be computed."""
     if find_spec("torch") is None:
         return (
             "LeNet needs PyTorch, which is not installed; install the extra with "
@@ -107,6 +107,7 @@ def unavailable() -> str | None:
 
 
 def _torch() -> Any:
+    """Import torch with one thread and reproducible kernels; a ConcordError if it is missing."""
     reason = unavailable()
     if reason:
         raise ConcordError(reason)
@@ -120,7 +121,7 @@ def _torch() -> Any:
 
 
 class Network(NamedTuple):
-    """A network as a function of its weights.
+    """A neural network as a function of its weights.
 
     shapes
         Of the weights, each followed by that of its bias, in the order of the flat vector.
@@ -136,12 +137,12 @@ class Network(NamedTuple):
 
     @property
     def sizes(self) -> list[int]:
-        """Return the number of entries of each weight."""
+        """Return the number of entries of each weight and bias, in the order of the vector."""
         return [int(np.prod(shape)) for shape in self.shapes]
 
     @property
     def bounds(self) -> np.ndarray:
-        r"""Return each entry's half width of the box of the first draw, (dim,).
+        r"""Return the half width of the box of initial weights, for each entry, (dim,).
 
         box / sqrt(fan-in) for a weight and its bias: Kaiming-uniform with gain box/sqrt(3).
         """
@@ -151,7 +152,7 @@ class Network(NamedTuple):
 
 @cache
 def _largest_of_four() -> Any:
-    """Return the function (n, 4 c, ...) -> (n, c, ...), the largest of the four quarters.
+    """Return a torch function that takes the maximum over four quarters of the maps.
 
     Where several are the largest, the first has the gradient.
     """
@@ -159,8 +160,11 @@ def _largest_of_four() -> Any:
     function: Any = torch.autograd.Function
 
     class LargestOfFour(function):
+        """The maximum over four quarters of the maps, with its gradient."""
+
         @staticmethod
         def forward(ctx: Any, four: Any) -> Any:
+            """Return the maximum over the four quarters of the maps (n, 4 c, ...), (n, c, ...)."""
             a, b, c, d = four.chunk(4, 1)
             upper, lower = torch.maximum(a, b), torch.maximum(c, d)
             ctx.save_for_backward(a >= b, c >= d, upper >= lower)
@@ -168,6 +172,7 @@ def _largest_of_four() -> Any:
 
         @staticmethod
         def backward(ctx: Any, gradient: Any) -> Any:
+            """Return the gradient by the quarters, (n, 4 c, ...)."""
             first, third, above = ctx.saved_tensors
             upper = gradient * above
             lower = gradient - upper
@@ -178,7 +183,7 @@ def _largest_of_four() -> Any:
 
 
 def convolved_and_pooled(weight: Any, bias: Any, images: Any) -> Any:
-    """Return the largest of each 2 x 2 block of a convolution, with the bias added.
+    """Return the maximum over 2 x 2 blocks of a convolution with a bias.
 
     The four members of a block are a convolution of stride 2 with four shifted kernels, so that
     pooling compares whole arrays: on images of one channel half the work of ``max_pool2d``.
@@ -190,9 +195,13 @@ def convolved_and_pooled(weight: Any, bias: Any, images: Any) -> Any:
 
 
 def lenet5(activation: Activation = "tanh", pooling: Pooling = "max", box: float = 1.0) -> Network:
-    """Return LeNet-5, with 6 and 16 maps of 5 x 5 and layers of 120, 84 and 10."""
+    """Return LeNet-5: 6 and 16 maps with 5 x 5 kernels, then layers of 120, 84 and 10 units.
+
+    activation: of the units. pooling: of 2 x 2 blocks. box: as for ``Network``.
+    """
 
     def forward(weights: Sequence[Any], images: Any) -> Any:
+        """Return the scores (n, 10) of images (n, 1, side, side)."""
         functional = _torch().nn.functional
         act = getattr(_torch(), activation)
         if pooling == "max":
@@ -215,7 +224,7 @@ def lenet5(activation: Activation = "tanh", pooling: Pooling = "max", box: float
 
 @dataclass(eq=False)
 class Images:
-    """Labels (n,), and images that are loaded when they are needed.
+    """Labels (n,), and a function that loads their images when they are needed.
 
     ``load()`` returns (n, rows, columns) in [0, 1], or uint8 for [0, 255]. Images of another size
     are resized bilinearly, or smaller ones ``padded`` with zeros on all sides.
@@ -227,7 +236,7 @@ class Images:
     _ready: dict[tuple[int, str], Any] = field(default_factory=dict, repr=False)
 
     def tensor(self, side: int, dtype: str) -> Any:
-        """Return images (n, 1, side, side); kept for the next call."""
+        """Return the images as a torch tensor (n, 1, side, side), cached for the next call."""
         torch = _torch()
         functional = torch.nn.functional
         key = side, dtype
@@ -249,6 +258,7 @@ class Images:
 
 
 def _device() -> str:
+    """Return the name of the device of torch: a GPU where there is one, else the CPU."""
     return "cuda" if _torch().cuda.is_available() else "cpu"
 
 
@@ -259,6 +269,7 @@ def build(
     mnist = resources / "mnist"
 
     def digits(part: str, count: int, used: int | None = None) -> Images:
+        """Return the images and labels of one part of MNIST."""
         labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
         images = mnist / f"{part}-images-idx3-ubyte.gz"
         padded = params.images == "padded"
@@ -280,13 +291,13 @@ def build(
     examples = {}
     for name, chosen in (params.examples or {}).items():
         if name in tests:
-            examples[name] = _rows(chosen, tests[name].labels, f"examples.{name}")
+            examples[name] = _example_rows(chosen, tests[name].labels, f"examples.{name}")
     network = lenet5(params.activation, params.pooling, params.box)
     return Classifier(network, train, parts, tests, examples)
 
 
-def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
-    """Return the row of each image that is reported by itself."""
+def _example_rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
+    """Return the row of each example image, by name, that reports show one by one."""
     rows = {}
     for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:
         first = re.fullmatch("first_([0-9])", str(image))
@@ -301,12 +312,15 @@ def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
 
 
 class Classifier(OneDataSet):
-    """Potential of a network's weights, training images split over agents.
+    """The potential of a network's weights, with training images split over agents.
 
     train: training images; ``parts`` are the rows of each agent.
-    tests: test sets by name; the first is that of the training images' own kind.
-    examples: for test sets, the rows of images that are reported one by one, by name.
-    dtype, side: of the arrays, and of the images (float64 where a test needs the digits).
+
+    tests: test sets by name; the first is of the same kind as the training images.
+
+    examples: for each test set, the rows of images that are reported one by one, by name.
+
+    dtype: of the arrays. side: of the images, in pixels.
     """
 
     posterior = None
@@ -334,15 +348,18 @@ class Classifier(OneDataSet):
 
     @cached_property
     def _train(self) -> tuple[Any, Any]:
+        """Return the training images and labels as torch tensors."""
         images = self.train.tensor(self.side, self.dtype.name)
         return images, _torch().from_numpy(self.train.labels).to(images.device)
 
     def _scores(self, weights: Any, images: Any) -> Any:
+        """Return the network's scores (n, classes) of images for a flat vector of weights."""
         parts = weights.split(self.network.sizes)
         shaped = [part.view(shape) for part, shape in zip(parts, self.network.shapes, strict=True)]
         return self.network.forward(shaped, images)
 
     def _loss(self, weights: Any, rows: np.ndarray) -> Any:
+        """Return the cross-entropy summed over some rows of the training images."""
         torch = _torch()
         images, labels = self._train
         chosen = torch.from_numpy(rows).to(images.device)
@@ -351,7 +368,7 @@ class Classifier(OneDataSet):
         )
 
     def _slope(self, x: np.ndarray, rows: np.ndarray, scale: float = 1.0) -> Any:
-        """Return ``scale`` times the gradient of the loss on some rows at x, (dim,)."""
+        """Return ``scale`` times the gradient at x (dim,) of the loss on given rows."""
         torch = _torch()
         weights = torch.from_numpy(x).to(_device()).requires_grad_()
         (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)
@@ -366,9 +383,10 @@ class Classifier(OneDataSet):
         return slopes
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch).
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
 
-        A plain loop over agents: measured, it takes less time than grouped convolutions or vmap.
+        rows: images of the mini-batches, (chains, agents, batch), numbered within each agent. A
+        loop over agents takes less time than grouped convolutions or vmap.
         """
         slopes, scale = np.empty_like(x), (self.counts / rows.shape[2]).tolist()
         for chain, agent in np.ndindex(x.shape[:2]):
@@ -405,6 +423,7 @@ class Classifier(OneDataSet):
         return right.mean(axis=-1)
 
     def _predict(self, x: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """Return class probabilities of the images of some test sets, by their names."""
         torch = _torch()
         chunks = [
             chunk
@@ -420,4 +439,5 @@ class Classifier(OneDataSet):
 
 
 def _chunks(rows: np.ndarray) -> list[np.ndarray]:
+    """Return rows in pieces that are computed one at a time."""
     return np.split(rows, range(CHUNK, len(rows), CHUNK))

@@ -38,7 +38,7 @@ from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
-    """Size and distribution of the data, and the prior."""
+    """Options of the number and distribution of the points, and of the prior."""
 
     points: Annotated[Count | None, "number of data points, over all agents"] = None
     points_per_agent: Annotated[
@@ -57,7 +57,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and two ways to say how many points there are."""
+    """Raise a ConcordError for more agents than points, or contradicting numbers of points."""
     if params.table is None:
         enough(total_points(params, agents), agents)
     elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
@@ -68,7 +68,10 @@ needs = table_read
 
 
 def total_points(params: Any, agents: int) -> int:
-    """Return the number of points over all agents."""
+    """Return the number of points over all agents.
+
+    params: options with ``points``, or ``points_per_agent``.
+    """
     if (params.points is None) == (params.points_per_agent is None):
         raise ConcordError(
             f"points is {params.points} and points_per_agent {params.points_per_agent}; "
@@ -122,7 +125,7 @@ def from_arrays(
     partition: Any = "equal",
     seed: int | None = 1,
 ) -> LinearRegression:
-    """Return linear regression on one's own data; ``concord.problems.linear_regression``.
+    """Return Bayesian linear regression on a caller's own features and targets.
 
     Parameters
     ----------
@@ -165,10 +168,11 @@ def from_arrays(
 
 
 class LinearRegression(QuadraticProblem):
-    """Linear regression split over agents; costs per step do not grow with the number of points.
+    """Linear regression split over agents; a step's cost does not grow with the number of points.
 
-    ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``; ``test`` are features
-    and targets that no agent has, if any. ``beyond`` are such of which the posterior is, too.
+    ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``. test: features and
+    targets that no agent has, or None. beyond: further points of which the posterior is, too,
+    though no agent has them.
     """
 
     test: tuple[np.ndarray, np.ndarray] | None = None
@@ -198,7 +202,7 @@ class LinearRegression(QuadraticProblem):
 
     @property
     def sampled(self) -> Gaussian:
-        """The law proportional to exp(-sum_i f_i): the posterior if the prior's shares make one.
+        """Return the law proportional to exp(-sum_i f_i), which prior shares may set apart from pi.
 
         A ConcordError if it is not a proper distribution, for want of points and of a prior.
         """
@@ -213,6 +217,7 @@ class LinearRegression(QuadraticProblem):
     def _law(
         self, prior_precision: float, beyond: tuple[np.ndarray, np.ndarray] | None = None
     ) -> Gaussian:
+        """Return the posterior under a prior of given precision, with further points, if any."""
         information, shift = self._information, self.shift.sum(axis=0)
         if beyond is not None:
             features, targets = beyond
@@ -222,37 +227,49 @@ class LinearRegression(QuadraticProblem):
         return Gaussian(cov @ shift, cov)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         return self.batch_gradient_of(slice(None), x, rows)
 
     def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates of these agents, (chains, few), at x, from their rows."""
+        """Return mini-batch gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim). rows: points
+        of the mini-batches, (chains, few, batch), numbered within each agent.
+        """
         slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
         return slopes + self.prior_gradient(x)
 
     def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return log N(y; m^T X, sigma^2 + X^T C X), the log of the mean over N(m, C)."""
+        """Return log N(y; m^T X, sigma^2 + X^T C X) of each test point (X, y).
+
+        That is the log density averaged over parameters x ~ N(m, C). mean, cov: m and C.
+        """
         features, targets = cast("tuple[np.ndarray, np.ndarray]", self.test)
         variance = 1 / self._precision + (features @ cov * features).sum(axis=-1)
         square = (mean @ features.T - targets) ** 2 / variance
         return -0.5 * (square + np.log(2 * np.pi * variance))
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the prior's part of the gradients at x."""
+        """Return the prior's gradient s x / v, (chains, agents, dim)."""
         return x * self.prior_precision
 
     def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return gram (agents, dim, dim) and shift (agents, dim) of the mini-batches' mean.
+        """Return gram (agents, dim, dim) and shift (agents, dim) of the mean mini-batch gradient.
 
-        With m_i points in the pool and s_i = n_i, or b or 1 where they are not scaled up, s_i/m_i
-        times the sums over the pool.
+        The gradient is gram_i x - shift_i. scale: what a mini-batch stands for: the agent's n_i
+        points (``data``), its own b points or one point. pool: the points of which it is drawn.
+        With m_i points in the pool and s_i = n_i, b or 1 the likelihood's part is s_i/m_i times its
+        sum over the pool.
         """
-        _, _, factor, gram, shift = self._drawn(batch_size, scale, pool)
+        _, _, factor, gram, shift = self._pool_sums(batch_size, scale, pool)
         gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)
         return gram, factor[:, None] * shift
 
-    def _drawn(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
-        """Return features and targets of the pool, s_i/m_i, and the sums' gram and shift."""
+    def _pool_sums(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
+        """Return features and targets of the pool, s_i/m_i, and gram and shift of the pool."""
         features, targets, counts = self.data.features, self.data.targets, self.counts
         gram, shift = self.gram - self.prior_precision * np.eye(self.dim), self.shift
         if pool == "all_but_last":
@@ -274,7 +291,7 @@ class LinearRegression(QuadraticProblem):
         scale: str = "data",
         pool: str = "all",
     ) -> np.ndarray:
-        r"""Return E[xi_i xi_i^T] of the mini-batch gradient's error, shape (agents, dim, dim).
+        r"""Return E[xi_i xi_i^T] of the mini-batch gradient's error xi_i, (agents, dim, dim).
 
         With g_j(x) the gradient of point j and x ~ (mean_i, cov_i), b points with replacement give
 
@@ -284,7 +301,7 @@ class LinearRegression(QuadraticProblem):
         for the m_i points of the pool, of which a mini-batch stands for s_i (``batch_mean``).
         """
         second = cov + mean[:, :, None] * mean[:, None, :]
-        features, targets, factor, likelihood, shift = self._drawn(batch_size, scale, pool)
+        features, targets, factor, likelihood, shift = self._pool_sums(batch_size, scale, pool)
         counts = self.counts - (pool == "all_but_last")
         square = (
             np.einsum("and,ade,ane->an", features, second, features)

@@ -49,7 +49,7 @@ DRAWN, KEPT = 40_000, 0.05  # draws of a reference in more dimensions, and the l
 
 
 class Params(Options):
-    """The data (drawn, or a data set), and the prior."""
+    """Options of the points (drawn, or of a data set), and of the prior."""
 
     dataset: Annotated[
         Literal["synthetic", "breast_cancer", "magic"],
@@ -99,7 +99,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and options that contradict each other."""
+    """Raise a ConcordError for more agents than points, or for contradicting options."""
     if params.prior_gradient_at == "truth" and (
         params.dataset != "synthetic" or params.prior != "gaussian"
     ):
@@ -119,24 +119,25 @@ def check(params: Params, agents: int) -> None:
                 f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
                 "it, or name a dataset"
             )
-    points = ROWS.get(params.dataset, _points(params, agents))
-    enough(points - _test_rows(params, points), agents)
+    points = ROWS.get(params.dataset, _count_points(params, agents))
+    enough(points - _count_test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Return the names of the downloaded data sets that are read."""
+    """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
     return dataset + table_read(params)
 
 
-def _test_rows(params: Params, rows: int) -> int:
+def _count_test_rows(params: Params, rows: int) -> int:
+    """Return how many of a data set's rows are for testing."""
     return round(params.test_fraction * rows)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> LogisticRegression:
-    """Draw or load the points and split them over the agents.
+    """Draw or load the points, and split them over the agents.
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
     standardized over all rows that are not for testing, and get an intercept column of ones, unless
@@ -151,7 +152,7 @@ def build(
         # The law of tzikas2024, section 6.3, eq. (29).
         truth, features, labels = legacy_data(
             params.legacy_seed,
-            _points(params, agents),
+            _count_points(params, agents),
             agents,
             (params.truth_variance, params.feature_variance),
             params.dim,
@@ -173,7 +174,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # features, labels
 def _load(
     params: Params, stream: Stream, resources: Path, parts: Parts | None
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
-    """Return training features and labels, and the test rows if there are any.
+    """Load training features and labels, and the test rows if there are any, of a data set.
 
     Where a table says who holds which row, the others are the test rows, and all rows are returned.
     """
@@ -182,7 +183,7 @@ def _load(
     else:
         features, labels = readers.breast_cancer()
     if parts is None:
-        training, testing = kept_apart(len(labels), _test_rows(params, len(labels)), stream)
+        training, testing = kept_apart(len(labels), _count_test_rows(params, len(labels)), stream)
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
@@ -202,15 +203,16 @@ def _load(
     return features[training], labels[training], test
 
 
-def _points(params: Params, agents: int) -> int:
+def _count_points(params: Params, agents: int) -> int:
+    """Return the number of points over all agents."""
     return params.points if params.points_per_agent is None else agents * params.points_per_agent
 
 
 def _synthetic(
     params: Params, agents: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw features, labels and parameter."""
-    points = _points(params, agents)
+    """Draw features (points, dim), labels (points,) and the parameter (dim,)."""
+    points = _count_points(params, agents)
     truth = np.sqrt(params.truth_variance) * rng.standard_normal(params.dim)
     features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
     logit = features @ truth + params.logit_noise_sd * rng.standard_normal(points)
@@ -229,7 +231,7 @@ def from_arrays(
     partition: Any = "equal",
     seed: int | None = 1,
 ) -> LogisticRegression:
-    """Return logistic regression on one's own data; ``concord.problems.logistic_regression``.
+    """Return Bayesian logistic regression on a caller's own features and labels.
 
     Parameters
     ----------
@@ -297,15 +299,19 @@ class LogisticRegression(OneDataSet):
 
     @cached_property
     def _transposed(self) -> np.ndarray:
+        """Return the features of all agents, transposed: (agents, dim, points)."""
         return np.ascontiguousarray(self.data.features.swapaxes(1, 2))
 
     @cached_property
     def _signed(self) -> np.ndarray:
-        """Features whose labels are folded in, transposed: losses are log(1 + exp(x^T signed))."""
+        """Return the transposed features times 1 - 2 y: losses are log(1 + exp(x^T signed))."""
         return self._transposed * (1 - 2 * self.data.targets)[:, None]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Return sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i), (chains, agents, dim)."""
+        """Return sum_j (h(z_j) - y_j) X_j - s grad log p(x_i), (chains, agents, dim).
+
+        h is the logistic function.
+        """
         residual = sigmoid(x.swapaxes(0, 1) @ self._transposed)  # (agents, chains, points)
         residual -= self.data.targets[:, None]
         # Padded rows have zero features, so their residual does not count.
@@ -313,14 +319,21 @@ class LogisticRegression(OneDataSet):
         return slopes + self.prior_gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
         features = self.data.features.take(agents, axis=0)
         residual = sigmoid((features @ x[..., None])[..., 0])
         residual -= self.data.targets.take(agents, axis=0)
         return (residual[..., None, :] @ features)[..., 0, :] + self.prior_gradient(x)
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        r"""Return sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b, (chains, agents, dim)."""
+        """Return the products of the Hessians at x with v, (chains, agents, dim).
+
+        They are sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b, with h the logistic function
+        and b the variance of the Gaussian prior.
+        """
         if self.prior != "gaussian" or self.prior_gradient_at is not None:
             raise ConcordError(
                 "the potentials have Hessians with a Gaussian prior alone, whose gradient is taken "
@@ -334,9 +347,10 @@ class LogisticRegression(OneDataSet):
         return product + v * (self.share / self.prior_scale)
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the prior's Hessian, and that at x = 0, where points weigh a fourth, the most.
+        """Return bounds of each agent's Hessian from below and above, both (agents, dim, dim).
 
-        Both (agents, dim, dim); the gradient of Laplace priors jumps, and its most is infinite.
+        The least is the prior's. The most is that at x = 0, where each point weighs 1/4; it is
+        infinite with Laplace priors, whose gradient jumps.
         """
         least = np.zeros((self.agents, self.dim, self.dim))
         if self.prior != "gaussian":
@@ -349,7 +363,7 @@ class LogisticRegression(OneDataSet):
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the minimizers by Newton's method, and the gradients it has taken (``Proximal``).
+        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
 
         The gradient there is at most 1e-10.
         """
@@ -370,10 +384,11 @@ class LogisticRegression(OneDataSet):
 
     @cached_property
     def _solver(self) -> _newton.Data:
+        """Return the data of the Newton solver."""
         return _newton.Data.of(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
-        """Return c_i and the prior's curvature; a ConcordError if there is no minimizer."""
+        """Return c_i plus the prior's curvature, (agents,); a ConcordError without a minimizer."""
         if self.prior != "gaussian":
             raise ConcordError(
                 f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"
@@ -387,15 +402,22 @@ class LogisticRegression(OneDataSet):
         return total
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         return self.batch_gradient_of(slice(None), x, rows)
 
     def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates of these agents, (chains, few), at x, from their rows."""
+        """Return mini-batch gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim). rows: points
+        of the mini-batches, (chains, few, batch), numbered within each agent.
+        """
         return batch_slopes(self.data, x, rows, sigmoid, agents) + self.prior_gradient(x)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density of two parameters, up to a constant."""
+        """Return the log density at two parameters, up to a constant; arrays broadcast."""
         features, labels = self.data.pooled()
         size = np.square if self.prior == "gaussian" else np.abs
         width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
@@ -407,14 +429,14 @@ class LogisticRegression(OneDataSet):
 
     @cached_property
     def reference(self) -> Grid | Draws:
-        """The posterior on a dense grid of two parameters, else draws of it by rejection.
+        """Return the posterior on a dense grid if dim is 2, else draws of it by rejection.
 
         A ConcordError for more parameters whose prior is so wide that rejection keeps too few.
         """
         if self.dim == 2:
             wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
             return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
-        draws = self._drawn() if self.prior == "gaussian" else None
+        draws = self._draw_by_rejection() if self.prior == "gaussian" else None
         if draws is None:
             raise ConcordError(
                 f"the posterior of logistic regression of {self.dim} parameters is not known; use "
@@ -422,8 +444,8 @@ class LogisticRegression(OneDataSet):
             )
         return Draws(draws)
 
-    def _drawn(self) -> np.ndarray | None:
-        """Return independent draws of the posterior; None if too few of the first are kept.
+    def _draw_by_rejection(self) -> np.ndarray | None:
+        """Draw independently from the posterior by rejection; None if too few draws are kept.
 
         About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the
         likelihood is log-concave: a draw of N(m, v I) is kept with the probability that is left.
@@ -446,7 +468,7 @@ class LogisticRegression(OneDataSet):
         return kept[:DRAWN]
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the prior's part of the gradients at x."""
+        """Return the prior's gradient -s grad log p(x_i), (chains, agents, dim)."""
         if self.prior != "gaussian":
             return np.sign(x) * (self.share / self.prior_scale)
         point = x if self.prior_gradient_at is None else self.prior_gradient_at
@@ -465,7 +487,7 @@ class LogisticRegression(OneDataSet):
         return losses + self.share * prior
 
     def misclassified(self, x: np.ndarray) -> np.ndarray:
-        """Return how many points of all agents each x_i classifies wrongly, (chains, agents).
+        """Return the number of points of all agents that each x_i misclassifies, (chains, agents).
 
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
         not finite gets those points wrong whose probability is not a number.

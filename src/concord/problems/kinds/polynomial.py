@@ -37,7 +37,7 @@ ERRORS = 1000  # values of an error, which are as likely: the normal law's quant
 
 
 class Params(Options):
-    """The potential, the interval, and what agents hold."""
+    """Options of the potential, the interval, and the agents' shares of the potential."""
 
     coefficients: Annotated[tuple[float, ...], "c_1, c_2, ... of the potential"] = SOURCE
     interval: Annotated[tuple[float, float], "[a, b]"] = (-1.0, 1.0)
@@ -48,7 +48,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse an empty interval."""
+    """Raise a ConcordError for an empty interval."""
     a, b = params.interval
     if not a < b:
         raise ConcordError(f"interval: nothing lies between {a:g} and {b:g}; swap them")
@@ -57,35 +57,38 @@ def check(params: Params, agents: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Polynomial:
-    """Return the problem; nothing is drawn."""
+    """Build the problem of the options; nothing is drawn."""
     return Polynomial(params, agents)
 
 
 def _inverse(below: np.ndarray, edges: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the quantiles at these levels of a law with so much mass below each edge."""
+    """Return the quantiles of a law at given levels, by interpolation.
+
+    below: the probability below each edge of its cells, (edges,). levels: any shape in [0, 1].
+    """
     return np.interp(levels, below, edges)
 
 
 def _draw(
     inverse: Callable[[np.ndarray], np.ndarray], count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return independent draws of the law whose quantiles ``inverse`` gives, (count, 1)."""
+    """Return independent draws, (count, 1), of the law whose quantile function is ``inverse``."""
     return inverse(rng.random(count))[:, None]
 
 
 @dataclass(frozen=True, repr=False)
 class OnLine(Known):
-    """A law of one parameter, with its quantiles."""
+    """A law of one parameter with a quantile function."""
 
     inverse: Callable[[np.ndarray], np.ndarray]
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Return the quantiles at these levels, (levels, 1)."""
+        """Return the quantiles at given levels in [0, 1], (levels, 1)."""
         return self.inverse(levels)[:, None]
 
 
 class Polynomial(Tabled):
-    """The density split over agents; ``reference`` is the posterior."""
+    """The density with a polynomial potential, split over agents; ``reference`` is exact."""
 
     dim = 1
 
@@ -101,17 +104,18 @@ class Polynomial(Tabled):
         self.reference = self.softened(0.0)
 
     def values(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return the potentials."""
+        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         return share * np.polyval(self._powers, x[..., 0])
 
     def slopes(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return the gradients."""
+        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         return share[..., None] * np.polyval(self._slopes, x)
 
     def softened(self, smoothing: float) -> OnLine:
-        """Return the law whose density off the interval is f's times exp(-d^2 / 2 smoothing).
+        """Return the law with density exp(-f(x) - d(x)^2 / (2 smoothing)).
 
-        d is the distance from the interval; without smoothing there is nothing off it.
+        d(x) is the distance of x from the interval. With smoothing 0 the law is on the interval
+        alone.
         """
         a, b = self._ends
         beyond = REACH * np.sqrt(smoothing)
@@ -134,5 +138,8 @@ class Polynomial(Tabled):
         )
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the gradients, each with the mean error of its mini-batch."""
+        """Return the gradients plus the mean of the errors of a mini-batch, (chains, agents, 1).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         return self.gradient(x) + self._errors[rows].mean(axis=2, keepdims=True)

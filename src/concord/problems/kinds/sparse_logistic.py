@@ -35,7 +35,7 @@ ROWS = {"a9a": 32561}
 
 
 class Params(Options):
-    """The data set, its splits, and the prior."""
+    """Options of the data set, its split into training and test rows, and the prior."""
 
     train_rows: Annotated[int, "rows of each chain's training part; the rest is its test part"]
     dataset: Annotated[Literal["a9a"], "name of the data set"] = "a9a"
@@ -51,12 +51,12 @@ class Params(Options):
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Return the data sets that the problem reads."""
+    """Return the name of the data set that the problem reads, as a tuple."""
     return (params.dataset,)
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than training rows, and a training part that leaves nothing to test."""
+    """Raise a ConcordError for more agents than training rows, or if no row is left to test."""
     rows = ROWS[params.dataset]
     if not agents <= params.train_rows < rows:
         raise ConcordError(
@@ -68,7 +68,7 @@ def check(params: Params, agents: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> SparseLogistic:
-    """Load the data set, with an intercept column of ones as the last column unless none."""
+    """Load the data set, and append an intercept column of ones unless the options leave it out."""
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
     if params.intercept == "ones":
         features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
@@ -76,7 +76,7 @@ def build(
 
 
 class SparseLogistic:
-    """Logistic regression on the rows of a table that chains split in their own ways.
+    """Logistic regression on a sparse table that each chain splits into test rows and agents.
 
     features, labels: a sparse table (rows, dim) of zeros and ones; labels 0 or 1, shape (rows,).
     params, agents, partition, stream: as for ``build``. Every chain must give an agent as many rows
@@ -107,13 +107,13 @@ class SparseLogistic:
         self.counts = np.array([len(part) for part in self._draw(1)[0][1]])
 
     def from_chain(self, first: int) -> SparseLogistic:
-        """Return the same problem with the chains counted from number ``first``."""
+        """Return the problem whose chain 0 has the splits of chain ``first`` of the options."""
         later = copy.copy(self)
         later._first, later._splits, later._test_features = self._first + first, {}, {}
         return later
 
     def _draw(self, chains: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
-        """Return each chain's test rows and parts, which depend on the chain's number alone."""
+        """Draw each chain's test rows and agents' rows, from streams of the chain's number."""
         split, divide = self._stream("split"), self._stream("partition")
         found = []
         tied = self.params.splits == "tied"
@@ -125,7 +125,7 @@ class SparseLogistic:
         return found * chains if tied else found[self._first :]
 
     def splits(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the data set that agents hold, and those kept for testing.
+        """Return the rows of the data set that agents hold, and the test rows, of each chain.
 
         Shapes (chains, agents, n_max), zero-padded, and (chains, rows).
         """
@@ -144,23 +144,27 @@ class SparseLogistic:
         return self._splits[chains]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the full gradients, chain by chain: all rows of all chains are many."""
+        """Return the full gradients, (chains, agents, dim), computed one chain at a time."""
         parts, _ = self.splits(len(x))
         held = np.arange(parts.shape[2]) < self.counts[:, None]
         slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], held) for c in range(len(x))]
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         chosen = np.take_along_axis(self.splits(len(x))[0], rows, axis=2)
         scale = (self.counts / rows.shape[2])[:, None]
         return self._slopes(x, chosen, scale) + self.prior_gradient(x)
 
     def _slopes(self, x: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the likelihood's part at x of rows of the table, (chains, agents, rows), weighted.
+        """Return the likelihood's gradients over weighted rows of the table, (chains, agents, dim).
 
-        Non-zero columns are places in the flat x of all chains and agents, each of which has one
-        coordinate more, for the padding of short rows.
+        rows, weight: row numbers and weights, both (chains, agents, rows). Non-zero columns become
+        places in the flat x of all chains and agents, each with one coordinate more for the padding
+        of short rows.
         """
         wide = np.zeros((*x.shape[:2], self.dim + 1))
         wide[..., : self.dim] = x
@@ -173,7 +177,7 @@ class SparseLogistic:
         return slopes[..., : self.dim]
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the prior's part of the gradients, s sign(x) / (N b)."""
+        """Return the prior's gradient s sign(x) / (N b), (chains, agents, dim)."""
         return np.sign(x) * self._prior_slope
 
     def potential(self, x: np.ndarray) -> np.ndarray:
@@ -206,7 +210,7 @@ class SparseLogistic:
 
 
 def _columns(features: Any) -> np.ndarray:
-    """Return the non-zero columns of each row, padded with the number of columns: (rows, most)."""
+    """Return the non-zero columns of each row, (rows, most), padded with the number of columns."""
     if not np.all(features.data == 1):
         raise ConcordError("sparse_logistic takes features that are 0 or 1; recode the others")
     counts = np.diff(features.indptr)

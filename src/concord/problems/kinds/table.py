@@ -25,7 +25,7 @@ FILES = ("data",)
 
 
 class Params(Options):
-    """The model, its data and its options."""
+    """Options of a built-in problem on a study's own table: the model, the file, model options."""
 
     model: Annotated[
         Literal["linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"],
@@ -39,7 +39,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse a file that does not exist, or lies elsewhere, and options that the model lacks."""
+    """Raise a ConcordError for a missing file, or options that the model does not have."""
     plugins.within(Path(params.data), "data")
     kind, taken = _kind(params), {"agents", "partition", "seed"}
     known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
@@ -52,13 +52,14 @@ def check(params: Params, agents: int) -> None:
 
 
 def _kind(params: Params) -> Any:
+    """Return the module of the chosen model."""
     return plugins.plugin("problems", params.model, "problem.model")
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Problem:
-    """Read the table, and split its rows over the agents."""
+    """Read the table, and build the model with its rows split over the agents."""
     path = plugins.within(Path(params.data), "data")
     columns = readers.table(path)
     if params.target not in columns:

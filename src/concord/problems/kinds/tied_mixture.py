@@ -40,7 +40,7 @@ MEANS = choices(SecondMean)
 
 
 class Params(Options):
-    """The model, its prior, and the points drawn from it."""
+    """Options of the mixture model, its prior, and the points drawn from it."""
 
     points: Annotated[Count, "number of points, over all agents"] = 100
     second_mean: SecondMean = "theta_1 + theta_2"
@@ -64,14 +64,14 @@ check = check_agents
 
 
 def shares(params: Params) -> bool:
-    """Tell whether runs have exact samples in common: those of several sets are the same."""
+    """Return whether runs of these options share exact samples, as several data sets do."""
     return params.data_sets > 1
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> TiedMixture | TiedMixtures:
-    """Draw the points from the mixture at ``truth`` and split them over the agents.
+    """Draw points from the mixture at ``truth``, and split them over the agents.
 
     The points depend on ``stream("data")`` alone, so every number of agents sees the same ones, and
     the first sets are the same however many there are. A ConcordError if ``modes: two`` is required
@@ -80,11 +80,13 @@ def build(
     rng, divide = stream("data"), stream("partition")
 
     def draw() -> TiedMixture:
+        """Draw the points of one data set."""
         points = draw_points(params, rng)
         parts = partition.split(params.points, agents, divide)
         return mixture(params, points, parts)
 
     def draw_with_modes() -> TiedMixture:
+        """Draw a data set; if the options ask for two modes, draw again until it has them."""
         attempts = max(ATTEMPTS, POINTS // params.points)
         for _ in range(attempts):
             problem = draw()
@@ -108,7 +110,10 @@ def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
 
 
 def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> TiedMixture:
-    """Return the mixture of given points; ``parts`` are the rows of each agent."""
+    """Return the mixture of given points, (points,).
+
+    parts: the rows of each agent, an array for each.
+    """
     return TiedMixture(AgentData.from_parts(np.empty((len(points), 0)), points, parts), params)
 
 
@@ -123,7 +128,7 @@ def from_arrays(
     partition: Any = "equal",
     seed: int | None = 1,
 ) -> TiedMixture:
-    """Return the mixture of one's own points; ``concord.problems.tied_mixture``.
+    """Return the mixture of two Gaussians on a caller's own points.
 
     Parameters
     ----------
@@ -172,7 +177,7 @@ def from_arrays(
 
 
 class TiedMixture(OneDataSet):
-    r"""The mixture split over agents.
+    r"""The posterior of two tied means, with points split over agents.
 
     With :math:`t_j = \tanh(w (x_j - q) / 2)`, where :math:`w = (m - \theta_1) / s` and :math:`q =
     (\theta_1 + m) / 2`, point j is of the second component with the probability :math:`(1 + t_j) /
@@ -194,12 +199,12 @@ class TiedMixture(OneDataSet):
 
     @cached_property
     def _table(self) -> np.ndarray:
-        """One and x_j of every point, (agents, n_max, 2); zero where there is none."""
+        """Return 1 and x_j of every point, (agents, n_max, 2); zero on padding."""
         return np.stack([self._mask, self.points], axis=-1)
 
     @cached_property
     def _totals(self) -> np.ndarray:
-        """Number and sum of the agents' points, (agents, 2)."""
+        """Return number and sum of each agent's points, (agents, 2)."""
         return self._table.sum(axis=1)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -209,13 +214,19 @@ class TiedMixture(OneDataSet):
         return self._slopes(x, sums, self._totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of these agents, (chains, few), at x, (chains, few, 2)."""
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
         tilts = _tilts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return estimates from rows of each agent, (chains, agents, batch)."""
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+
+        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         _, points = self._data.points_at(rows)
         tilts, count = _tilts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
@@ -224,20 +235,23 @@ class TiedMixture(OneDataSet):
         return self._slopes(x, scale * sums, scale * totals)
 
     def _slopes(self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """Return gradients from sums over t_j and t_j x_j, and over 1 and x_j, (..., agents, 2)."""
+        """Return gradients at x from sums over points, (..., agents, 2).
+
+        sums: of t_j and t_j x_j, (..., agents, 2). totals: of 1 and x_j, (agents, 2).
+        """
         first, mean = _means(self.params, x)
         scale = 0.5 / self.params.variance
         ones, moments = scale * (totals - sums), scale * (totals + sums)
         # sum_j (1 - r_j) (theta_1 - x_j) / s and sum_j r_j (m - x_j) / s
         pull = first * ones[..., 0] - ones[..., 1]
         second_pull = mean * moments[..., 0] - moments[..., 1]
-        if _tied(self.params):
+        if _has_tied_means(self.params):
             pull = pull + second_pull
         prior = _prior_precision(self.params) / self.agents
         return np.stack([pull, second_pull], axis=-1) + prior * x
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return no bounds, (agents, 2, 2): there are none.
+        """Return infinite bounds of the Hessians, both (agents, 2, 2), since they are unbounded.
 
         Where a point is halfway between the components its second derivative in theta_2 contains
         -(theta_2 / 4 s)^2 (with tied means), however large theta_2 is: gradients are not Lipschitz.
@@ -264,11 +278,15 @@ class TiedMixture(OneDataSet):
 
     @property
     def _all_points(self) -> np.ndarray:
+        """Return the points of all agents, (points,)."""
         return self.points[self._mask.astype(bool)]
 
     @property
     def two_modes(self) -> bool:
-        """Whether the marginal density of theta_2 falls by a tenth, or more, between two modes."""
+        """Return whether the marginal density of theta_2 has two modes.
+
+        Between them it must fall by a tenth or more.
+        """
         first = self._all_points.mean() + np.linspace(-4, 4, 161)
         second = np.linspace(-6, 6, 121) * np.sqrt(self.params.prior_variances[1])
         log = self.log_posterior(first[:, None], second[None, :])
@@ -278,12 +296,12 @@ class TiedMixture(OneDataSet):
 
     @cached_property
     def reference(self) -> Grid:
-        """The posterior on a dense grid; it costs a second or so, and is kept."""
+        """Return the posterior on a dense grid, which takes a second or so and is cached."""
         return _reference(self._all_points.tobytes(), self.params)
 
 
 class TiedMixtures:
-    """Several data sets of the mixture at once: chain c belongs to ``sets[c % len(sets)]``.
+    """A problem with several data sets of the mixture: chain c has ``sets[c % len(sets)]``.
 
     Replicates of an experiment then advance together like chains of one. All sets divide their
     points in the same numbers over the agents. They are sampled with full gradients.
@@ -303,7 +321,7 @@ class TiedMixtures:
             )
 
     def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Return two independent exact samples, (2, counts[d], 2), of each data set d requested.
+        """Draw counts[d] pairs of independent exact samples of each data set d, (2, counts[d], 2).
 
         The same at every call, and for every number of agents.
         """
@@ -320,14 +338,14 @@ class TiedMixtures:
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        points, totals = self._points(len(x))
+        points, totals = self._points_of_chains(len(x))
         one = self.sets[0]
         tilts = _tilts(one.params, x, points)
         sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
         return one._slopes(x, sums, totals)
 
-    def _points(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return points and totals of so many chains, which are kept for the next call."""
+    def _points_of_chains(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and totals of a number of chains, cached for the next call."""
         if len(self._kept[0]) != chains:
             sets = [self.sets[chain % len(self.sets)] for chain in range(chains)]
             self._kept = np.stack([s.points for s in sets]), np.stack([s._totals for s in sets])
@@ -344,14 +362,14 @@ class TiedMixtures:
 def _log_posterior(
     points: np.ndarray, params: Params, first: np.ndarray, second: np.ndarray
 ) -> np.ndarray:
-    r"""Log density of the posterior at (theta_1, theta_2), up to a constant; arrays broadcast.
+    r"""Return the log density at (theta_1, theta_2), up to a constant; arrays broadcast.
 
     With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
     likelihood of the point is that of the first component times :math:`1 + e^{z_j}`.
     """
     u, v = _prior_precision(params)
     variance = params.variance
-    mean = first + second if _tied(params) else second
+    mean = first + second if _has_tied_means(params) else second
     weight, middle = (mean - first) / variance, (first + mean) / 2
     alone = len(points) * first**2 - 2 * points.sum() * first
     log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
@@ -362,28 +380,34 @@ def _log_posterior(
 
 @lru_cache(maxsize=32)  # for runs that one process measures, of the same points
 def _reference(points: bytes, params: Params) -> Grid:
+    """Return the posterior on a dense grid; points are bytes, so that results can be cached."""
     reach = [9 * np.sqrt(variance) for variance in params.prior_variances]
     box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
     density = partial(_log_posterior, np.frombuffer(points), params)
     return from_log_density(density, box, params.grid)
 
 
-def _tied(params: Params) -> bool:
+def _has_tied_means(params: Params) -> bool:
+    """Return whether the second component's mean is theta_1 + theta_2."""
     return params.second_mean == MEANS[0]
 
 
 def _prior_precision(params: Params) -> np.ndarray:
+    """Return the precisions of the priors of theta_1 and theta_2, (2,)."""
     return 1 / np.array(params.prior_variances)
 
 
 def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the components' means, theta_1 and m, at x (..., 2)."""
     first, second = x[..., 0], x[..., 1]
-    return first, first + second if _tied(params) else second
+    return first, first + second if _has_tied_means(params) else second
 
 
 def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return t_j of points (..., n) at x (..., 2), by which the components' shares differ."""
+    """Return t_j = tanh(w (x_j - q) / 2) of points (..., n) at x (..., 2).
+
+    Point j is of the second component with probability (1 + t_j) / 2.
+    """
     first, mean = _means(params, x)
     half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2
     tilts: np.ndarray = points - middle[..., None]

@@ -36,7 +36,7 @@ from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
-    """The data, and the prior."""
+    """Options of the points, and of the normal-inverse-gamma prior."""
 
     points: Annotated[Count, "number of points, over all agents"] = 100
     dim: Annotated[Count, "number d of coefficients; the parameter has one number more"] = 2
@@ -47,12 +47,13 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and too few points for moments."""
+    """Raise a ConcordError for more agents than points, or too few points for moments."""
     enough(params.points, agents)
     _check_moments(params, params.points)
 
 
 def _check_moments(params: Params, points: int) -> None:
+    """Raise a ConcordError if the coefficients have no fourth moment."""
     if params.shape + points / 2 <= 2:
         raise ConcordError(
             f"shape {params.shape:g} and {points} points leave coefficients without a fourth "
@@ -63,7 +64,7 @@ def _check_moments(params: Params, points: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> UnknownNoise:
-    """Draw coefficients from N(0, v I), standard normal features, and observations."""
+    """Draw coefficients from N(0, v I), features and observations, and split the points."""
     rng = stream("data")
     truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
     features = rng.standard_normal((params.points, params.dim))
@@ -83,7 +84,7 @@ def from_arrays(
     partition: Any = "equal",
     seed: int | None = 1,
 ) -> UnknownNoise:
-    """Return it on one's own data; ``concord.problems.unknown_noise``.
+    """Return linear regression with unknown noise on a caller's own features and targets.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def from_arrays(
 
 
 class UnknownNoise(Tabled):
-    """The regression split over agents; costs per step do not grow with the number of points."""
+    """The regression split over agents; a step's cost does not grow with the number of points."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts, self.params = data.counts, params
@@ -134,14 +135,14 @@ class UnknownNoise(Tabled):
         )
 
     def values(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
-        """Return the potentials."""
+        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         gram, cross, square, weight = tables
         beta, eta = x[..., :-1], x[..., -1]
         fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
         return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
 
     def slopes(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
-        """Return the gradients."""
+        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         gram, cross, square, weight = tables
         beta, precision = x[..., :-1], np.exp(-x[..., -1:])
         slopes = (gram @ beta[..., None])[..., 0] - cross
@@ -151,7 +152,7 @@ class UnknownNoise(Tabled):
 
     @cached_property
     def reference(self) -> Known:
-        """The posterior: normal-inverse-gamma, in (beta, log sigma^2)."""
+        """Return the posterior of (beta, log sigma^2), which is normal-inverse-gamma."""
         gram, cross, square, _ = (table.sum(axis=0) for table in self.tables)
         spread = np.linalg.inv(gram)
         center = spread @ cross
