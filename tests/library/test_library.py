@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import arviz_stats
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 import xarray
 
@@ -885,3 +887,42 @@ def test_no_seed_of_a_problem_splits_its_rows_anew():
     made = [concord.problems.gaussian(agents=4, seed=s) for s in (None, None, 1, 1)]
     means = [str(problem.posterior.mean) for problem in made]
     assert means[0] != means[1] and means[2] == means[3]
+
+
+def test_rng_takes_the_place_of_a_seed():
+    np.testing.assert_array_equal(call(rng=5)["x"], call(seed=5)["x"])
+    rngs = np.random.default_rng(7), np.random.default_rng(7)
+    one, other = (call(rng=rng) for rng in rngs)
+    np.testing.assert_array_equal(one["x"], other["x"])
+    np.testing.assert_array_equal(call(seed=int(one.attributes["seed"]))["x"], one["x"])
+    assert (call(rng=rngs[0])["x"] != one["x"]).any()
+    np.testing.assert_array_equal(call(rng=None)["x"], call()["x"])
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    made = [
+        concord.problems.linear_regression(X, X[:, 0], 4, **how)
+        for how in ({"rng": 3}, {"seed": 3})
+    ]
+    np.testing.assert_array_equal(made[0].gram, made[1].gram)
+    assert concord.problems.gaussian(agents=4, rng=rngs[0]).agents == 4
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
+    assert concord.recommend(quadratic(), "ring", **how).best["seed"] == 9
+
+
+@pytest.mark.parametrize("seed", [1, 2, None])
+def test_rng_and_seed_at_once_are_refused(seed):
+    with pytest.raises(ConcordError, match=f"^rng: seed is {seed} besides; give one of the two$"):
+        call(seed=seed, rng=2)
+    with pytest.raises(ConcordError, match=r"^rng: 'x' is not an integer$"):
+        call(rng="x")
+
+
+def test_an_option_beside_a_sampler_that_has_it_is_refused():
+    sentence = r"^sampler.step_size: DESGLD\(step_size=.* has its own; leave it out of the call$"
+    with pytest.raises(ConcordError, match=sentence):
+        call(DESGLD(0.01), step_size=0.5)
+
+
+def test_a_message_about_a_table_is_one_line():
+    frame = pandas.DataFrame({"a": ["x", "y"], "b": [1, 2]})
+    with pytest.raises(ConcordError, match=r"^X: a b 0 x 1 1 y 2 is no array of numbers"):
+        concord.problems.linear_regression(frame, [1, 2], 2)

@@ -142,3 +142,35 @@ def test_it_can_be_interrupted(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130 and said.split() == ["concord:", "interrupted"]
+
+
+SAMPLER = """from concord import Sampler
+class First(Sampler):
+    def step(self, state, k, problem, network, rng):
+        return state.x
+"""
+
+
+def test_a_file_is_one_sampler(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("plugins").mkdir()
+    two = SAMPLER + SAMPLER.replace("First", "Second")
+    none = SAMPLER.replace("(Sampler)", "")
+    for text, what in ((two, "First and Second"), (none, "no class of concord.Sampler")):
+        Path("plugins", "mine.py").write_text(text)
+        plugins.use()
+        assert main(["test", "plugins/mine.py"]) != 0
+        sentence = f"plugins/mine.py: it defines {what}; make it one sampler a file\n"
+        assert capsys.readouterr().err.endswith(sentence)
+    plugins.use()
+
+
+def test_a_step_that_returns_no_state_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("plugins").mkdir()
+    Path("plugins", "mine.py").write_text(SAMPLER)
+    plugins.use()
+    assert main(["test", "plugins/mine.py"]) != 0
+    sentence = "a step is local: First.step returned ndarray, but must return Positions"
+    assert sentence in capsys.readouterr().out
+    plugins.use()

@@ -27,7 +27,7 @@ from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
-from concord.sampler import ReadOut
+from concord.sampler import ReadOut, check_state
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
@@ -153,6 +153,7 @@ class StepReader:
         x = script.take("state", self._size).reshape(-1, self._problem.agents, self._problem.dim)
         self._started = self.network.listen(script, x)
         state = self._sampler.init(x, self._counted(script, None), self._started, script)
+        check_state(state, self._sampler, x.shape)
         self._lanes = len(self._started.vectors())
         return state
 
@@ -162,9 +163,10 @@ class StepReader:
         self._started = network = self.network.listen(script, state.x, self._lanes)
         network.begin(k)
         network.hear()
-        state = self._sampler.step(state, k, self._counted(script, state.x), network, script)
+        after = self._sampler.step(state, k, self._counted(script, state.x), network, script)
+        check_state(after, self._sampler, state.x.shape, state)
         network.check_sent()
-        return state
+        return after
 
     def _counted(self, script: Script, x: np.ndarray | None) -> CountedProblem:
         """Return the problem, whose gradients at positions x have errors if they are to be read."""

@@ -95,8 +95,15 @@ def split(partition: Partition, stream: Stream) -> dict[str, Any]:
 def from_options(kind: Any) -> Callable[..., Any]:
     """Return what makes a problem of a kind of its options and ``agents``."""
 
-    def made(agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any) -> Any:
-        split, master = parted(partition), streams.seed_of(seed)
+    def made(
+        agents: int,
+        *,
+        partition: Any = "equal",
+        seed: int | None = streams.SEED,
+        rng: streams.Rng = None,
+        **options: Any,
+    ) -> Any:
+        split, master = parted(partition), streams.seed_of(seed, rng)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
 

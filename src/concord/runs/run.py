@@ -62,6 +62,11 @@ class ChosenSampler(Chosen):
         made = cls.__new__(cls)
         if isinstance(sampler, Sampler):
             made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
+            for key in options:
+                if key in sampler.__struct_fields__:
+                    raise ConcordError(
+                        f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
+                    )
             made._choose_gradients(dict(options), "sampler", arguments)
         else:
             made._choose(sampler, dict(options), "sampler", arguments)
