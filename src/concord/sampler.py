@@ -112,7 +112,7 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
 
     before: the state that the step was given; None: the state is the init's.
     """
-    x = getattr(state, "x", None)
+    x: Any = getattr(state, "x", None)
     fits = isinstance(x, np.ndarray) and x.shape == shape and x.dtype.kind == "f"
     if fits and type(state) is type(before):
         return

@@ -914,6 +914,17 @@ def test_rng_and_seed_at_once_are_refused(seed):
         call(rng="x")
 
 
+class Stray:
+    def step(self, state, k, problem, network, rng):
+        return state
+
+
+@pytest.mark.parametrize("sampler", [Stray, Stray()])
+def test_a_class_of_no_sampler_is_refused(sampler):
+    with pytest.raises(ConcordError, match=r"^sampler: .*Stray.* is none; give its name, or a"):
+        call(sampler)
+
+
 def test_an_option_beside_a_sampler_that_has_it_is_refused():
     sentence = r"^sampler.step_size: DESGLD\(step_size=.* has its own; leave it out of the call$"
     with pytest.raises(ConcordError, match=sentence):

@@ -68,8 +68,14 @@ class ChosenSampler(Chosen):
                         f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
                     )
             made._choose_gradients(dict(options), "sampler", arguments)
-        else:
+        elif isinstance(sampler, str) or (
+            isinstance(sampler, type) and issubclass(sampler, Sampler)
+        ):
             made._choose(sampler, dict(options), "sampler", arguments)
+        else:
+            raise ConcordError(
+                f"sampler: {short(sampler)} is none; give its name, or a class of concord.Sampler"
+            )
         return made
 
     def _choose(
