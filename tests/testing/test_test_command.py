@@ -181,4 +181,5 @@ def test_a_step_that_returns_no_state_is_named(said_of):
 
 
 def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
-    assert "it has no from_chain(first); return itself" in said_of(BOWL.replace("from_chain", "other"))
+    said = said_of(BOWL.replace("from_chain", "other"))
+    assert "it has no from_chain(first); return itself" in said
