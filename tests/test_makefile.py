@@ -37,7 +37,8 @@ def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 def test_reproduce_says_at_its_end_what_makes_verdicts():
-    done = subprocess.run(["make", "-n", "reproduce"], cwd=ROOT, capture_output=True, text=True)
+    command = ["make", "-n", "--no-print-directory", "reproduce"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "ledger' makes the verdicts" in done.stdout.splitlines()[-1]
 

@@ -1,18 +1,21 @@
 """A run's chains: the loop that all advance in, blocks, spans, and the streams they draw from."""
 
 import itertools
-from typing import ClassVar
+import re
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
+from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.own import network
 from concord.problem import CountedProblem
 from concord.record import Record
+from concord.sampler import Sampler
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.gossip_ula import GossipULA
@@ -178,12 +181,48 @@ def test_seeds_are_numbers_or_fresh():
     assert streams.seed_of(5) == 5 and streams.seed_of(None) != streams.seed_of(None)
 
 
-class Forgetful(DESGLD):
-    def step(self, *given):
-        super().step(*given)
+class Wrong(Sampler):
+    """Its step, or its init, returns what a function makes of a state."""
+
+    make: Any
+    starts: bool = False
+
+    def init(self, x0, problem, network, rng):
+        state = super().init(x0, problem, network, rng)
+        return self.make(state) if self.starts else state
+
+    def step(self, state, k, problem, network, rng):
+        return self.make(state)
 
 
-def test_a_step_that_returns_no_state_is_refused():
-    message = r"Forgetful\.step returned NoneType, but must return Positions"
-    with pytest.raises(ConcordError, match=message):
-        sample(Forgetful(0.02))
+NO_STATES = [
+    (lambda state: None, "NoneType, but must return"),
+    (lambda state: state.x, "ndarray, but must return"),
+    (lambda state: state._replace(x=state.x.tolist()), "Positions, but must return a NamedTuple"),
+    (lambda state: state._replace(x=state.x[:, 0]), "x of shape (7, 2) and type float64, but must"),
+    (lambda state: state._replace(x=state.x[:1]), "x of shape (1, 4, 2) and type float64, but"),
+    (lambda state: state._replace(x=state.x.astype(int)), "x of shape (7, 4, 2) and type int64"),
+    (lambda state: state._replace(x=state.x * 1j), "x of shape (7, 4, 2) and type complex128"),
+]
+
+
+@pytest.mark.parametrize("starts", [False, True], ids=["step", "init"])
+@pytest.mark.parametrize(("make", "sentence"), NO_STATES)
+def test_what_is_no_state_is_refused(make, sentence, starts):
+    method = "init" if starts else "step"
+    with pytest.raises(ConcordError, match=re.escape(f"Wrong.{method} returned {sentence}")):
+        sample(Wrong(make, starts))
+    with pytest.raises(ConcordError, match=f"^Wrong.{method} returned "):
+        StepReader(Wrong(make, starts), Regression(4, 2), RING)
+
+
+def test_a_sampler_without_step_or_init_is_told_what_it_lacks():
+    with pytest.raises(ConcordError, match=r"^Sampler has no step; write one$"):
+        sample(Sampler())
+    with pytest.raises(AttributeError, match="no 'v'; write an init that returns one with it"):
+        sample(Wrong(lambda state: state.v))
+
+
+def test_weights_that_do_not_exist_are_refused():
+    with pytest.raises(ConcordError, match="none called 'metro'; did you mean 'metropolis'"):
+        sample(Wrong(lambda state: RING.mix("metro", state.x)))

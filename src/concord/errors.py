@@ -43,8 +43,8 @@ def nearest(word: object, options: Iterable[str]) -> str:
 
 
 def short(value: object) -> str:
-    """Return the repr of a value, cut so that a message stays one sentence."""
-    text = repr(value)
+    """Return the repr of a value, cut and on one line, so that a message stays one sentence."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.problem import CountedProblem
+from concord.sampler import check_state
 
 Callback = Callable[[int, Any], object]
 
@@ -33,6 +33,7 @@ def run(
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
     state = sampler.init(x0, counted, network, rng)
+    check_state(state, sampler, x0.shape)
     counted.take()  # starts are not charged
     for callback in callbacks:
         callback(0, state)
@@ -46,11 +47,7 @@ def run(
             if not taken:
                 network.begin(k)
                 after = sampler.step(state, k, counted, network, rng)
-                if not isinstance(after, type(state)):
-                    raise ConcordError(
-                        f"{type(sampler).__name__}.step returned {type(after).__name__}, "
-                        f"but must return {type(state).__name__}, as its init does"
-                    )
+                check_state(after, sampler, x0.shape, state)
                 state = keep_asleep(network, state, after)
                 network.end(k, counted.settle(network.awake))
             k += taken or 1

@@ -123,12 +123,16 @@ def _kind_of(package: str, module: Any) -> Any:
     """Return what a module is a kind by: itself, or of a sampler its class."""
     if package != "samplers":
         return module
-    own = (c for c in vars(module).values() if isinstance(c, type) and _is_sampler(c, module))
-    return next(own)
+    own = [c for c in vars(module).values() if isinstance(c, type) and _is_sampler(c, module)]
+    if len(own) != 1:
+        names = " and ".join(one.__name__ for one in own) or "no class of concord.Sampler"
+        raise ConcordError(f"{module.__file__}: it defines {names}; make it one sampler a file")
+    return own[0]
 
 
 def _is_sampler(kind: type, module: Any) -> bool:
-    return kind.__module__ == module.__name__ and hasattr(kind, "step")
+    # By its options, which a class of Sampler has: that is not imported here.
+    return kind.__module__ == module.__name__ and hasattr(kind, "step") and hasattr(kind, "options")
 
 
 def options_of(module: Any) -> Any:

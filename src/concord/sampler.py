@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.networks.network import Network, Ordered
 from concord.options import Options
@@ -30,6 +31,10 @@ class Positions(NamedTuple):
     """The state of a sampler that keeps positions x alone, (chains, agents, dim)."""
 
     x: np.ndarray
+
+    def __getattr__(self, name: str) -> Any:
+        """Say where the state of a sampler that keeps more is made."""
+        raise AttributeError(f"the state has no {name!r}; write an init that returns one with it")
 
 
 class Sampler(Options):
@@ -84,7 +89,7 @@ class Sampler(Options):
 
         All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost.
         """
-        raise NotImplementedError
+        raise ConcordError(f"{type(self).__name__} has no step; write one")
 
     def amplifies(self, agents: int, iterations: int) -> bool:
         """Return whether rounding errors grow until chains differ between processors.
@@ -116,6 +121,30 @@ class Sampler(Options):
         None: the sampler sends plain vectors, and the network knows their size.
         """
         return None
+
+
+def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:
+    """Refuse what is no state of positions of this shape, from a sampler's step or its init.
+
+    before: the state that the step was given; None: the state is the init's.
+    """
+    x: Any = getattr(state, "x", None)
+    fits = isinstance(x, np.ndarray) and x.shape == shape and x.dtype.kind == "f"
+    if fits and type(state) is type(before):
+        return
+    method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
+    wanted = ""
+    if before is not None and not isinstance(state, type(before)):
+        wanted = f"{type(before).__name__}, as its init does"
+    elif not hasattr(state, "_fields") or not all(isinstance(part, np.ndarray) for part in state):
+        wanted = "a NamedTuple of arrays, x first"
+    if wanted:
+        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {wanted}")
+    if not fits:
+        raise ConcordError(
+            f"{method} returned x of shape {np.shape(x)} and type {np.asarray(x).dtype}, but must "
+            f"return real numbers of shape {shape}, that is (chains, agents, dim)"
+        )
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import __main__, integrity, results
+from concord import __main__, integrity, plugins, results
 from concord.arena import cells, tuning
 from concord.errors import ConcordError
 from concord.io import load_yaml
@@ -223,6 +223,16 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     said = capsys.readouterr().out
     assert "DE-SGLD, average last against DE-SGLD" in said
     assert "\nring " in said and "de_sgld" not in said
+
+
+def test_a_comparison_calls_a_plug_in_by_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert __main__.main(["init", "my-study"]) == 0
+    monkeypatch.chdir(tmp_path / "my-study")
+    plugins.use()
+    assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
+    assert "DE-SGLD, average last against DE-SGLD" in capsys.readouterr().out
+    plugins.use()
 
 
 def test_every_cell_has_its_state_and_its_cost(study):

@@ -614,38 +614,23 @@ class Near:
         return x - self._centers[agents]
 
 
-# Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
-# of the code is counted once, products in blocks of the cache are not. A tick of gossip moves two.
 LARGE = {"ring": (100_000, 1_000_000), "torus": (100_000,), "exponential": (100_000,)}
-MOVED = {"de_sgld": 16, "diging_sgld": 26, "gossip_ula": None}
-NUMBERS = 1 << 23  # of the arrays that the memory's bandwidth is measured with: 64 MB each
+LARGE_KINDS = ("de_sgld", "diging_sgld", "gossip_ula")
 
 
 @entry
 def large_networks(tiny: bool) -> Iterator[Case]:
-    """Time steps of large networks per agent, in 10 dimensions with ten chains, and their bytes.
-
-    First against 1,000 agents; then against the memory: the time in which it would move as many
-    bytes, in the sum of two arrays, measured in turns.
-    """
+    """Time steps of large networks per agent, in 10 dimensions with ten chains."""
     few, chains = (12, 2) if tiny else (1000, 10)
-    arrays = np.ones((3, 1000 if tiny else NUMBERS))
     for name, sizes in LARGE.items():
         tried = (36,) if tiny else sizes
         graphs = {agents: network_of(name, agents) for agents in (few, *tried)}
-        for agents, kind in itertools.product(tried, MOVED):
+        for agents, kind in itertools.product(tried, LARGE_KINDS):
             work, small = (
                 Sampling(kind, graphs[size], chains, Near(size)) for size in (agents, few)
             )
             title = f"{kind} per agent, {agents} / {few} agents, {name}, dim 10, {chains} chains"
             yield Case(title, work, small, per=agents / few, aim=1.5)
-            if passes := MOVED[kind]:
-                yield Case(
-                    f"{kind} step / its bytes at the memory's bandwidth, {agents} agents, {name}",
-                    work,
-                    lambda: np.add(arrays[0], arrays[1], out=arrays[2]),
-                    per=passes * work.positions / arrays.nbytes,
-                )
             del work, small
 
 

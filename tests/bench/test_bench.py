@@ -223,7 +223,7 @@ def test_large_networks_hold_at_most_ten_times_their_positions():
 
     DE-SGLD holds 6, DIGing-SGLD, whose state is three arrays, 9.
     """
-    for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):
+    for name, kind in itertools.product(("ring", "exponential"), bench.LARGE_KINDS):
         work = bench.Sampling(kind, network_of(name, 20_000), 10, bench.Near(20_000))
         assert work.memory < 10 * work.positions, (name, kind)
 

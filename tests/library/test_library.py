@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import arviz_stats
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 import xarray
 
@@ -714,7 +716,7 @@ WRONG = {
     ),
     "array for a gradient": (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),
-        "gradient: array([[1., 0.],\n       [0., 1.]]) is no function; give one of x",
+        "gradient: array([[1., 0.], [0., 1.]]) is no function; give one of x",
     ),
     "number for a potential": (
         lambda: concord.Problem(np.sinh, agents=2, dim=2, potential=3),
@@ -885,3 +887,51 @@ def test_no_seed_of_a_problem_splits_its_rows_anew():
     made = [concord.problems.gaussian(agents=4, seed=s) for s in (None, None, 1, 1)]
     means = [str(problem.posterior.mean) for problem in made]
     assert means[0] != means[1] and means[2] == means[3]
+
+
+def test_rng_takes_the_place_of_a_seed():
+    np.testing.assert_array_equal(call(rng=5)["x"], call(seed=5)["x"])
+    rngs = np.random.default_rng(7), np.random.default_rng(7)
+    one, other = (call(rng=rng) for rng in rngs)
+    np.testing.assert_array_equal(one["x"], other["x"])
+    np.testing.assert_array_equal(call(seed=int(one.attributes["seed"]))["x"], one["x"])
+    assert (call(rng=rngs[0])["x"] != one["x"]).any()
+    np.testing.assert_array_equal(call(rng=None)["x"], call()["x"])
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    split = partial(concord.problems.linear_regression, X, X[:, 0], 4)
+    made = [split(rng=3), split(seed=3)]
+    np.testing.assert_array_equal(made[0].gram, made[1].gram)
+    assert concord.problems.gaussian(agents=4, rng=rngs[0]).agents == 4
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
+    assert concord.recommend(quadratic(), "ring", **how).best["seed"] == 9
+
+
+@pytest.mark.parametrize("seed", [1, 2, None])
+def test_rng_and_seed_at_once_are_refused(seed):
+    with pytest.raises(ConcordError, match=f"^rng: seed is {seed} besides; give one of the two$"):
+        call(seed=seed, rng=2)
+    with pytest.raises(ConcordError, match=r"^rng: 'x' is not an integer$"):
+        call(rng="x")
+
+
+class Stray:
+    def step(self, state, k, problem, network, rng):
+        return state
+
+
+@pytest.mark.parametrize("sampler", [Stray, Stray()])
+def test_a_class_of_no_sampler_is_refused(sampler):
+    with pytest.raises(ConcordError, match=r"^sampler: .*Stray.* is none; give its name, or a"):
+        call(sampler)
+
+
+def test_an_option_beside_a_sampler_that_has_it_is_refused():
+    sentence = r"^sampler.step_size: DESGLD\(step_size=.* has its own; leave it out of the call$"
+    with pytest.raises(ConcordError, match=sentence):
+        call(DESGLD(0.01), step_size=0.5)
+
+
+def test_a_message_about_a_table_is_one_line():
+    frame = pandas.DataFrame({"a": ["x", "y"], "b": [1, 2]})
+    with pytest.raises(ConcordError, match=r"^X: a b 0 x 1 1 y 2 is no array of numbers"):
+        concord.problems.linear_regression(frame, [1, 2], 2)

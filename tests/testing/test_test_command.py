@@ -13,7 +13,7 @@ import pytest
 from concord import plugins
 from concord.__main__ import main
 from concord.provenance import SOURCE
-from studies.test_plugin_study import COSINE, LADDER
+from studies.test_plugin_study import BOWL, COSINE, LADDER
 
 LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) not applicable")
 
@@ -142,3 +142,44 @@ def test_it_can_be_interrupted(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130 and said.split() == ["concord:", "interrupted"]
+
+
+SAMPLER = """from concord import Sampler
+class First(Sampler):
+    def step(self, state, k, problem, network, rng):
+        return state.x
+"""
+
+
+@pytest.fixture
+def said_of(tmp_path, monkeypatch, capsys):
+    """A function that tests a plug-in with a mistake, and returns all that is said."""
+    monkeypatch.chdir(tmp_path)
+    Path("plugins").mkdir()
+
+    def test(text: str) -> str:
+        Path("plugins", "mine.py").write_text(text)
+        plugins.use()
+        assert main(["test", "plugins/mine.py"]) != 0
+        return "".join(capsys.readouterr())
+
+    yield test
+    plugins.use()
+
+
+def test_a_file_is_one_sampler(said_of):
+    two = SAMPLER + SAMPLER.replace("First", "Second")
+    none = SAMPLER.replace("(Sampler)", "")
+    for text, what in ((two, "First and Second"), (none, "no class of concord.Sampler")):
+        sentence = f"plugins/mine.py: it defines {what}; make it one sampler a file\n"
+        assert said_of(text).endswith(sentence)
+
+
+def test_a_step_that_returns_no_state_is_named(said_of):
+    sentence = "a step is local: First.step returned ndarray, but must return Positions"
+    assert sentence in said_of(SAMPLER)
+
+
+def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
+    said = said_of(BOWL.replace("from_chain", "other"))
+    assert "it has no from_chain(first); return itself" in said

@@ -28,7 +28,7 @@ from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
-from concord.sampler import ReadOut
+from concord.sampler import ReadOut, check_state
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
@@ -168,6 +168,7 @@ class StepReader:
         state = self._sampler.init(
             x, self._scripted_problem(script, None), self._running_network, script
         )
+        check_state(state, self._sampler, x.shape)
         self._lanes = len(self._running_network.vectors())
         return state
 
@@ -180,11 +181,12 @@ class StepReader:
         self._running_network = network = self.network.listen(script, state.x, self._lanes)
         network.begin(k)
         network.hear()
-        state = self._sampler.step(
+        after = self._sampler.step(
             state, k, self._scripted_problem(script, state.x), network, script
         )
+        check_state(after, self._sampler, state.x.shape, state)
         network.check_sent()
-        return state
+        return after
 
     def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
         """Return the problem that a step sees, whose gradients have scripted mini-batch errors.

@@ -168,7 +168,8 @@ def recommend(
     batch_size: int | None = None,
     chains: int = 0,
     verify: bool = False,
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> Answer:
     r"""Recommend a sampler and its options, and predict the squared bias of its draws.
 
@@ -208,6 +209,8 @@ def recommend(
     seed
         Of what chance enters: chains, and what happens on a network whose price is not known; None
         draws a fresh one, ``answer.best["seed"]``.
+    rng
+        In place of ``seed``, as of ``concord.sample``.
 
     Returns
     -------
@@ -247,7 +250,7 @@ def recommend(
         )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
-    agents, master = network_of(network, problem.agents), streams.seed_of(seed)
+    agents, master = network_of(network, problem.agents), streams.seed_of(seed, rng)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
     positions = law.moments(problem.dim)

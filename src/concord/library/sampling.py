@@ -44,7 +44,8 @@ def sample(
     *,
     iterations: int,
     chains: int = 100,
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
@@ -77,6 +78,9 @@ def sample(
     seed
         Of all random numbers; None draws a fresh one, which ``trace.attributes["seed"]`` records.
         All samplers of a seed start from the same positions; the noise is each sampler's own.
+    rng
+        In place of ``seed``: an integer, which is the seed, or a ``numpy.random.Generator``, from
+        which one is drawn, so that the next call gets another; none: ``seed`` counts.
     initial
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md.
@@ -112,7 +116,7 @@ def sample(
     (100, 201, 3, 1)
     """
     own = _prepare(sampler, problem, network, iterations, chains, initial, record, options)
-    seed = streams.seed_of(seed)
+    seed = streams.seed_of(seed, rng)
     trace = sample_chains(
         own.sampler.params,
         problem,

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from msgspec import Meta
 
+from concord.errors import ConcordError, nearest
 from concord.networks.graph import Graph, Matrix
 
+Name = Literal[
+    "metropolis",
+    "lazy_metropolis",
+    "max_degree",
+    "best_constant",
+    "row_stochastic",
+    "column_stochastic",
+    "pairwise",
+]
 Weights = Annotated[
-    Literal[
-        "metropolis",
-        "lazy_metropolis",
-        "max_degree",
-        "best_constant",
-        "row_stochastic",
-        "column_stochastic",
-        "pairwise",
-    ]
-    | Annotated[float, Meta(gt=0, lt=1)],
+    Name | Annotated[float, Meta(gt=0, lt=1)],
     "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
     "edges, 1/(1 + the largest degree) or the one that agrees fastest; equal weights for all that "
     "an agent hears and itself; or for all that hear an agent and itself; half for the one "
@@ -61,6 +62,9 @@ def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
         "column_stochastic": 1 / (1 + graph.degrees[graph.senders]),
         "pairwise": np.full(len(graph.senders), 0.5),
     }
+    if weights not in values:
+        near = nearest(weights, get_args(Name))
+        raise ConcordError(f"weights: there are none called {weights!r}; {near}")
     summed = graph.senders if weights == "column_stochastic" else graph.receivers
     own = 1 - np.bincount(summed, values[weights], graph.agents)
     return graph.matrix(values[weights], own)

@@ -13,6 +13,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.problems._jax import Compiled, over_rows
 from concord.problems._models import Latent, Split, discrete, lacking, need
+from concord.sampling import streams
 
 if lacking("NumPyro") is None:  # else ``need`` says what to install
     import jax
@@ -31,7 +32,8 @@ def from_numpyro(
     agents: int | None = None,
     shards: Any = None,
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
     coordinates: Any = "unconstrained",
     reference: Any = None,
     **kwargs: Any,
@@ -52,7 +54,7 @@ def from_numpyro(
         are data of rows; give others of that length another axis, (1, n).
     over
         The name of the plate whose entries are rows.
-    agents, shards, partition, seed, coordinates, reference
+    agents, shards, partition, seed, rng, coordinates, reference
         As of ``concord.from_pymc``.
 
     Returns
@@ -78,7 +80,7 @@ def from_numpyro(
     1
     """
     need("NumPyro")
-    how = agents, shards, partition, seed
+    how = agents, shards, partition, streams.seed_of(seed, rng)
     return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 
 

@@ -105,9 +105,14 @@ def from_options(kind: Any) -> Callable[..., Any]:
     """
 
     def build_problem(
-        agents: int, *, partition: Any = "equal", seed: int | None = 1, **options: Any
+        agents: int,
+        *,
+        partition: Any = "equal",
+        seed: int | None = streams.SEED,
+        rng: streams.Rng = None,
+        **options: Any,
     ) -> Any:
-        split, master = parted(partition), streams.seed_of(seed)
+        split, master = parted(partition), streams.seed_of(seed, rng)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
 

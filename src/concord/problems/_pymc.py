@@ -12,6 +12,7 @@ import numpy as np
 from concord.errors import ConcordError, short
 from concord.problems._jax import Compiled, over_rows
 from concord.problems._models import Latent, Split, discrete, lacking, need
+from concord.sampling import streams
 
 if lacking("PyMC") is None:  # else ``need`` says what to install
     import jax.numpy as jnp
@@ -30,7 +31,8 @@ def from_pymc(
     *,
     shards: Any = None,
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
     coordinates: Any = "unconstrained",
     reference: Any = None,
 ) -> Compiled:
@@ -49,7 +51,7 @@ def from_pymc(
         need, ``pymc.Data("X", X, dims=("row", "feature"))``.
     over
         The dimension whose entries are rows.
-    agents, partition, seed
+    agents, partition, seed, rng
         Their number, and how rows go to them, as of ``concord.problems.linear_regression``.
     shards
         Instead: the row numbers of each agent, every row once.
@@ -84,7 +86,7 @@ def from_pymc(
     (100, 101, 3)
     """
     need("PyMC")
-    how = agents, shards, partition, seed
+    how = agents, shards, partition, streams.seed_of(seed, rng)
     return Compiled(_PyMC(model, over), how, coordinates, reference)
 
 

@@ -62,9 +62,20 @@ class ChosenSampler(Chosen):
         made = cls.__new__(cls)
         if isinstance(sampler, Sampler):
             made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
+            for key in options:
+                if key in sampler.__struct_fields__:
+                    raise ConcordError(
+                        f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
+                    )
             made._choose_gradients(dict(options), "sampler", arguments)
-        else:
+        elif isinstance(sampler, str) or (
+            isinstance(sampler, type) and issubclass(sampler, Sampler)
+        ):
             made._choose(sampler, dict(options), "sampler", arguments)
+        else:
+            raise ConcordError(
+                f"sampler: {short(sampler)} is none; give its name, or a class of concord.Sampler"
+            )
         return made
 
     def _choose(

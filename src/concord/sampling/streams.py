@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.errors import ConcordError, short
 from concord.options import Index, build
 
 # Chains draw their noise, and advance together, in blocks of so many: a block's draws do not depend
@@ -14,10 +15,27 @@ from concord.options import Index, build
 CHAINS_PER_BLOCK = 50
 
 
-def seed_of(value: Any) -> int:
-    """Return the seed that a caller gives; of None a fresh one from the operating system."""
+class _Default(int):
+    """The seed of a caller who gives none."""
+
+
+SEED = _Default(1)
+Rng = int | np.random.Generator | None
+
+
+def seed_of(seed: Any, rng: Any = None) -> int:
+    """Return the seed that a caller gives; of None a fresh one from the operating system.
+
+    rng: in its place a seed, or a generator, which draws one; None: not given.
+    """
+    if rng is not None and seed is not SEED:
+        raise ConcordError(f"rng: seed is {short(seed)} besides; give one of the two")
     # 53 bits: JSON and YAML readers that take numbers for doubles hold it exactly.
-    return secrets.randbits(53) if value is None else build(Index, value, "seed")
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**53))
+    if rng is not None:
+        return build(Index, rng, "rng")
+    return secrets.randbits(53) if seed is None else build(Index, seed, "seed")
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:

@@ -54,13 +54,13 @@ def compare(
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
-    # What has no name is called as it is typed.
-    shown = {name: words.called(name, study.sections.names) or name for name in names}
 
     def task(run: Run) -> str:
         return called(run.document, study.sections.names)
 
     lawless = _lawless(study, names)
+    # What has no name is called as it is typed; that of a plug-in is known once it is executed.
+    shown = {name: words.called(name, study.sections.names) or name for name in names}
     experiment = experiment or ("sampled" if lawless else "tasks")
     if lawless and experiment == "sampled":
         stated = words.either(shown[name] for name in lawless)

@@ -74,6 +74,8 @@ def says_what_it_is(module: Any) -> None:
         expect(problem.agents == AGENTS, f"agents is {problem.agents!r}, not {AGENTS}")
         expect(isinstance(problem.dim, int) and problem.dim > 0, f"dim is {problem.dim!r}")
         expect("posterior" in dir(problem), "it has no posterior; set None where it is unknown")
+        why = "it has no from_chain(first); return itself where chains have the same data"
+        expect(hasattr(problem, "from_chain"), why)
         found = list(inspect.signature(problem.from_chain).parameters)
         expect(found == ["first"], f"from_chain takes {found}, not first")
 

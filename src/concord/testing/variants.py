@@ -24,9 +24,10 @@ from concord.options import choices, members
 from concord.options import kinds as kinds_of
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression
+from concord.sampler import check_state
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
-from concord.testing._outcome import expect
+from concord.testing._outcome import Broken, expect
 
 GRAPHS = [
     build_graph("ring", 5),
@@ -194,12 +195,14 @@ class Case(NamedTuple):
         network = self.network.start(x0, stream("network"), stream("clock"))
         counted = CountedProblem(later or self.problem, len(x0))
         state = self.sampler.init(x0, CountedProblem(self.problem, len(x0)), network, rng)
+        _check(state, self.sampler, x0.shape)
 
         def step(state: Any, k: int, rng: Any) -> Any:
             """Return the state after iteration k; agents that sleep keep theirs."""
             network.begin(k)
             with np.errstate(all="ignore"):
                 after = self.sampler.step(state, k, counted, network, rng)
+            _check(after, self.sampler, x0.shape, state)
             after = keep_asleep(network, state, after)
             network.end(k, counted.settle(network.awake))
             return after
@@ -248,3 +251,11 @@ def cases(module: Any, constant: bool = False, dim: int = 2) -> list[Case]:
         found += list(accepted) if not found else list(itertools.islice(accepted, 1))
     expect(bool(found), "it accepts none of the networks and options tried on linear regression")
     return found
+
+
+def _check(*given: Any) -> None:
+    """Fail where a step or an init returns no state."""
+    try:
+        check_state(*given)
+    except ConcordError as error:
+        raise Broken(str(error)) from None

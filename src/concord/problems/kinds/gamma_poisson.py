@@ -27,6 +27,7 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import check_agents
 from concord.problems._own import numbers, own_data
 from concord.problems._tabled import Tabled
+from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
 NAME = "gamma-Poisson"
@@ -63,7 +64,8 @@ def from_arrays(
     shape: float = 2.0,
     rate: float = 1.0,
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> GammaPoisson:
     """Return the gamma-Poisson problem on a caller's own counts.
 
@@ -73,7 +75,7 @@ def from_arrays(
         Shape (rows, rates).
     exposures
         e_j, (rows,); none: 1 each.
-    agents, partition, seed
+    agents, partition, seed, rng
         As of ``concord.problems.linear_regression``.
     shape, rate
         a and b of the prior Gamma(a, b).
@@ -102,7 +104,7 @@ def from_arrays(
     if exposures is None:
         ones = [np.ones(len(part)) for part in tables]
         exposures = ones[0] if agents is not None else ones
-    data = own_data(counts, exposures, agents, partition, seed)
+    data = own_data(counts, exposures, agents, partition, streams.seed_of(seed, rng))
     held = data.mask.astype(bool)
     if data.features.min() < 0 or data.targets[held].min() <= 0:
         raise ConcordError("counts or exposures: some are negative; give counts, and time observed")

@@ -34,6 +34,7 @@ from concord.problems._data import (
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, enough
 
 
@@ -123,7 +124,8 @@ def from_arrays(
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> LinearRegression:
     """Return Bayesian linear regression on a caller's own features and targets.
 
@@ -141,8 +143,9 @@ def from_arrays(
         prior once), ``omitted``, ``whole`` or ``twice``.
     partition
         How rows are split: ``"equal"`` (at random), ``"consecutive"``, or a mapping with a kind and
-        options, as in a study's files; ``seed`` is that of the random split;
-        None draws a fresh one.
+        options, as in a study's files.
+    seed, rng
+        Of the random split, as of ``concord.sample``.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def from_arrays(
     >>> problem.posterior.mean.round(2)
     array([ 1., -2.])
     """
-    data = own_data(X, y, agents, partition, seed)
+    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
     return LinearRegression(data, params)
 

@@ -39,6 +39,7 @@ from concord.problems._data import (
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -229,7 +230,8 @@ def from_arrays(
     prior_scale: float = 1.0,
     prior_share: PriorShare = "split",
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> LogisticRegression:
     """Return Bayesian logistic regression on a caller's own features and labels.
 
@@ -242,7 +244,7 @@ def from_arrays(
         Number of agents that the rows are split over.
     prior, prior_scale
         ``gaussian`` with this variance, or ``laplace`` with this scale.
-    prior_share, partition, seed
+    prior_share, partition, seed, rng
         As of ``concord.problems.linear_regression``; labels may be split by
         ``{"kind": "dirichlet", "concentration": 0.3}``.
 
@@ -265,7 +267,7 @@ def from_arrays(
     >>> problem.counts
     array([20, 20, 20, 20, 20])
     """
-    data = own_data(X, y, agents, partition, seed, classes=True)
+    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng), classes=True)
     odd = data.targets[(data.targets != 0) & (data.targets != 1)]
     if odd.size:
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")

@@ -29,6 +29,7 @@ from concord.options import Count, Options, Positive, choices
 from concord.problems._arithmetic import sum_softplus
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data
+from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -126,7 +127,8 @@ def from_arrays(
     second_mean: SecondMean = "theta_1 + theta_2",
     grid: int = 640,
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> TiedMixture:
     """Return the mixture of two Gaussians on a caller's own points.
 
@@ -142,7 +144,7 @@ def from_arrays(
         ``theta_1 + theta_2`` or ``theta_2``.
     grid
         Cells along each axis of the reference posterior.
-    partition, seed
+    partition, seed, rng
         As of ``concord.problems.linear_regression``.
 
     Returns
@@ -169,7 +171,7 @@ def from_arrays(
             raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
     ones = [np.ones((len(part), 1)) for part in parts]
     X, y = (ones[0], parts[0]) if together else (ones, parts)
-    data = own_data(X, y, agents, partition, seed)
+    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )

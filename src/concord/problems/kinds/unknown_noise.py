@@ -32,6 +32,7 @@ from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._own import own_data
 from concord.problems._tabled import Tabled
+from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, enough
 
 
@@ -82,13 +83,14 @@ def from_arrays(
     shape: float = 3.0,
     scale: float = 2.0,
     partition: Any = "equal",
-    seed: int | None = 1,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
 ) -> UnknownNoise:
     """Return linear regression with unknown noise on a caller's own features and targets.
 
     Parameters
     ----------
-    X, y, agents, partition, seed
+    X, y, agents, partition, seed, rng
         As of ``concord.problems.linear_regression``.
     prior_variance, shape, scale
         v, a and b of the prior.
@@ -111,7 +113,7 @@ def from_arrays(
     >>> problem.reference.mean.round(1)
     array([ 1. , -2. , -3.1])
     """
-    data = own_data(X, y, agents, partition, seed)
+    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(prior_variance=prior_variance, shape=shape, scale=scale)
     _check_moments(params, int(data.counts.sum()))
     return UnknownNoise(data, params)
