@@ -110,9 +110,9 @@ class Path:
         return Law(np.array(recorded, dtype=int), *self.at(recorded).only(np.s_[:, 0]))
 
     def averaged(self, iterations: int) -> Seen | None:
-        """Return the laws of the time average of a run over its second half, (versions, ...).
+        """Return the laws of the average of x over the second half of a run's iterations.
 
-        iterations: the run's length. None where the moments of a sum are not computed.
+        One for each version of the sampler, on the first axis. iterations: the run's length. None where the moments of a sum are not computed.
         """
         first = iterations // 2
         with np.errstate(all="ignore"):

@@ -246,9 +246,10 @@ class StepReader:
         return np.concatenate([*parts, *self._running_network.vectors()], axis=1)
 
     def _step(self, k: int, script: Script) -> np.ndarray:
-        """Return blocks and sent vectors after iteration k, from the script's state before it.
+        """Take step k from a script's state; return the next state's arrays and the sent vectors.
 
-        The result has shape (chains, entries), as of ``_pack``.
+        script: the source of the state and of random numbers. The result has shape (chains,
+        entries): arrays and vectors one after the other, as ``_pack`` orders them.
         """
         blocks = script.take("state", self._size * len(self._blocks)).reshape(
             script.chains, len(self._blocks), self._problem.agents, self._problem.dim

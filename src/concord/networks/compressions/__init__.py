@@ -18,7 +18,7 @@ class CompressionKind(Protocol):
     Params: type
 
     def compress(self, params: Any, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what stands for vectors x, (..., dim)."""
+        """Return the vectors (..., dim) that receivers decode from the compressed x."""
 
     def bits(self, params: Any, dim: int, itemsize: int) -> int:
         """Return the bits of a compressed vector of dim numbers of itemsize bytes."""
@@ -30,7 +30,7 @@ class Compression(Chosen):
     package = "compressions"
 
     def compress(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what stands for vectors x, (..., dim)."""
+        """Return the vectors (..., dim) that receivers decode from the compressed x."""
         code: np.ndarray = self.module.compress(self.params, x, rng)
         return code
 

@@ -47,6 +47,6 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
-    """Return the bits of a vector."""
+    """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
     each = params.bits or 1 + math.ceil(math.log2(levels_of(params) + 1))
     return 8 * itemsize + each * dim
