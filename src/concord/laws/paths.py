@@ -112,7 +112,8 @@ class Path:
     def averaged(self, iterations: int) -> Seen | None:
         """Return the laws of the average of x over the second half of a run's iterations.
 
-        One for each version of the sampler, on the first axis. iterations: the run's length. None where the moments of a sum are not computed.
+        One for each version of the sampler, on the first axis; None where the moments of a sum
+        are not computed. iterations: the run's length.
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
