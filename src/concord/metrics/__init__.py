@@ -228,6 +228,7 @@ def exact(family: str, metric: str) -> bool:
     return any(alike(metric, name) for name in declared(module, "EXACT"))
 
 
+@cache  # planning asks for every run of a figure
 def alike(metric: str, name: str) -> bool:
     """Whether a metric has a name, where both may be patterns."""
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
