@@ -190,4 +190,5 @@ def as_text(about: dict[str, Any]) -> str:
 
 
 def _default(value: Any) -> str:
+    """Return a default value as text, "none" for None."""
     return "none" if value is None else str(value)

@@ -103,6 +103,7 @@ def at(run: Run, results: Path) -> Place:
 
 
 def _first(path: Path) -> int:
+    """Return the number of the first chain in a piece's file, from the file's name."""
     return int(path.stem.split("_")[1])
 
 
@@ -121,6 +122,7 @@ def _arena() -> ModuleType:
 
 
 def _lacks(path: Path, wanted: Made) -> str:
+    """Return the reason why a file must be made again with the wanted digests; "" if it stands."""
     if not path.is_file():
         return "missing"
     there = integrity.intact(path)
@@ -201,6 +203,7 @@ def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None
     """Return what the file of a batch holds: the digest of each run's result."""
 
     def result(place: Place) -> Path:
+        """Return the file of a run's result: its metrics, its trace, or a piece of the trace."""
         if chains is not None:
             return place.piece(chains)
         return place.trace if sampled else place.table
@@ -213,6 +216,7 @@ def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None
 
 
 def _why(error: Exception) -> str:
+    """Return the sentence of an error; a traceback is printed for one that is no ConcordError."""
     if isinstance(error, ConcordError):
         return str(error)
     print_exception(error)
@@ -220,6 +224,7 @@ def _why(error: Exception) -> str:
 
 
 def _make_metrics(place: Place) -> None:
+    """Make the metrics of a run: score a cell, vary a universe's run, or sample and measure."""
     if place.run.arena is not None:
         _score(place)
     elif place.variant:
@@ -231,6 +236,7 @@ def _make_metrics(place: Place) -> None:
 
 
 def _make_trace(place: Place, progress: bool = False) -> None:
+    """Sample a run, or join its pieces, unless its trace stands."""
     if not place.lacks_trace():
         return
     pieces = place.pieces()
@@ -245,6 +251,7 @@ def _make_trace(place: Place, progress: bool = False) -> None:
 
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
+    """Sample some chains of a run into a piece, unless the piece stands."""
     if place.lacks_piece(chains):
         piece = place.piece(chains)
         trace = _drawn(place.run, place.resources, progress, chains)
@@ -254,6 +261,7 @@ def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
 def _drawn(
     run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
 ) -> Trace:
+    """Build a run's problem and return the trace of all, or some, of its chains."""
     return sampling.sample(run, run.build_problem(resources), progress, chains)
 
 
@@ -319,6 +327,7 @@ def sample(
 def _joined(
     run: Run, pieces: Sequence[Path], run_path: Path, output: Path, resources: Path
 ) -> Trace:
+    """Return the trace joined from checked pieces, which must hold all of the run's chains."""
     traces, begin = [], 0
     for path in pieces:
         integrity.check(path)
@@ -345,6 +354,7 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
 
 
 def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
+    """Measure a run's checked trace, and write the table of metrics, sealed."""
     integrity.check(trace_path, sampling.made(run, resources))
     problem = run.build_problem(resources)
     text = measuring.measured(run, problem, read_trace(trace_path), resources)
@@ -376,11 +386,13 @@ def _write_trace(
 def _write_table(
     run: Run, text: str, output: Path, source: Made, *others: Path, **more: Any
 ) -> None:
+    """Write a run's table of metrics, and seal it and other files with what made it."""
     write_whole(output, text)
     used = _plugins([*run.kinds, *(("metrics", name) for name in run.metrics)])
     integrity.seal([output, *others], source, **more, **used)
 
 
 def _plugins(kinds: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return ``{"plugins": ...}`` for the plug-ins among kinds; an empty mapping if none."""
     used = provided(kinds)
     return {"plugins": used} if used else {}

@@ -73,6 +73,7 @@ class _Checked(msgspec.StructMeta):
     if not TYPE_CHECKING:
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
+            """Build the class from values by position and by name, checked as those of a file."""
             given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
             if len(given) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
@@ -144,6 +145,7 @@ def check_masks(values: Any, where: str) -> None:
 
 
 def _masked(values: Any) -> int:
+    """Return the number of masked entries in an array, or in nested lists of arrays."""
     if isinstance(values, (list, tuple)):
         return sum(map(_masked, values))
     return int(np.ma.getmaskarray(values).sum()) if np.ma.is_masked(values) else 0
@@ -163,10 +165,12 @@ def plain(value: Any) -> Any:
 
 
 def _builtins(value: Any) -> Any:
+    """Return an object as plain data of dictionaries, lists, numbers and texts."""
     return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
 
 
 def _lists(value: Any) -> Any:
+    """Return plain data with every tuple as a list."""
     if isinstance(value, dict):
         return {k: v if type(v) in _PLAIN else _lists(v) for k, v in value.items()}
     return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -198,6 +202,7 @@ def choices(hint: Any) -> tuple[Any, ...]:
 
 
 def _parse(kind: Any, value: Any) -> Any:
+    """Return a value parsed by a class that reads itself; a ValueError if it does not fit."""
     if isinstance(value, kind):
         return value
     try:
@@ -207,6 +212,7 @@ def _parse(kind: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, value: Any) -> bool:
+    """Return whether a value converts to a type."""
     try:
         msgspec.convert(value, hint, dec_hook=_parse)
     except msgspec.ValidationError:
@@ -244,15 +250,18 @@ def _alike(option: Any, value: Any) -> bool:
 
 
 def _is_a(option: Any, kind: type) -> bool:
+    """Return whether an option's type is a subclass of a class."""
     return isinstance(option, type) and issubclass(option, kind)
 
 
 def _at(where: str, key: Any) -> str:
+    """Return the place of a key below a place, as messages name it."""
     name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
     return f"{where}.{name}" if where else f"{name}"
 
 
 def _said(where: str, text: str) -> str:
+    """Return a sentence that begins with its place, if there is one."""
     return f"{where}: {text}" if where else text
 
 
@@ -343,6 +352,7 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
 
 
 def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
+    """Return the sentence about a value that breaks bounds; "" if it keeps all."""
     match rules:
         case {"gt": 0} if not value > 0:
             return f"{value!r} is not positive; give a positive number"

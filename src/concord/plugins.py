@@ -131,6 +131,7 @@ def _kind_of(package: str, module: Any) -> Any:
 
 
 def _is_sampler(kind: type, module: Any) -> bool:
+    """Return whether a class is a sampler that the module itself defines."""
     # By its options, which a class of Sampler has: that is not imported here.
     return kind.__module__ == module.__name__ and hasattr(kind, "step") and hasattr(kind, "options")
 
@@ -304,6 +305,7 @@ def _lacking(names: set[str]) -> str:
     """Say what a module lacks of the kind that it has most of."""
 
     def share(package: Package) -> float:
+        """Return the share of a package's required names that the module defines."""
         return len(names & {*package.defines} - {"Params"}) / len(package.defines)
 
     best = max(PACKAGES.values(), key=share)
@@ -339,6 +341,7 @@ def _execute(path: Path) -> ModuleType:
 
 @cache
 def _load(package: str, kind: str) -> Any:
+    """Import the module of an installed plug-in, or raise with the distribution's name."""
     entries, one = installed(package)[kind], PACKAGES[package].one
     entry = entries[0]
     whose = f"{one} {entry.name!r} of {_distribution(entry)}"
@@ -364,6 +367,7 @@ def _importing(path: Path) -> Iterator[None]:
     """Tell of an import that lasts, and refuse one that fails, or needs code of no distribution."""
 
     def tell() -> None:
+        """Print that an import still lasts."""
         print(f"concord: still importing {path} after {PATIENCE:g} s", file=sys.stderr, flush=True)
 
     provenance.listen()
@@ -386,10 +390,12 @@ PATIENCE = 5.0  # seconds
 
 @cache
 def _source(entry: EntryPoint) -> Path:
+    """Return the file of an entry point's module, without importing it."""
     return distributions.find(entry.module)
 
 
 def _distribution(entry: EntryPoint) -> str:
+    """Return name and version of the distribution of an entry point."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
@@ -410,9 +416,11 @@ class Chosen:
     __slots__ = ("kind", "module", "params")
 
     def __init__(self, kind: str, **options: Any) -> None:
+        """Choose a kind of the class's package with options given by name."""
         self._choose(kind, options, "")
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        """Set module, kind and typed options; ``where`` is the place for messages."""
         self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
         self.kind: str = kind
         self.params = build(options_of(self.module), options, where)

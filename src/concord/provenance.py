@@ -72,6 +72,7 @@ def commit() -> Mapping[str, Any]:
     parts = [str(path) for path in (SOURCE, *(SOURCE.parent / name for name in _TOGETHER))]
 
     def matters(change: str) -> bool:
+        """Return whether a line of ``git status`` is about the package's own files."""
         path = os.path.join(os.path.realpath(top), change[3:])
         return not change.startswith("??") or any(path.startswith(part) for part in parts)
 
@@ -82,6 +83,7 @@ _TOGETHER = ("config", "workflow", "Snakefile", "profiles")  # what makes result
 
 
 def _git(*arguments: str) -> str:
+    """Return the output of a git command, run in the folder of the source."""
     # GIT_DIR and the like may name another repository.
     plain = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
@@ -162,6 +164,7 @@ _PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins
 
 @cache
 def _code_of(path: Path) -> Code:
+    """Return the code of a plug-in's file, with the libraries that count as part of it."""
     return code_of(path, LIBRARIES)
 
 
@@ -187,6 +190,7 @@ def listen() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    """Record, as an audit hook, the files that the code of plug-ins opens for reading."""
     if event != "open" or isinstance(arguments[0], int) or _writes(*arguments[1:]):
         return
     frame: FrameType | None = sys._getframe(1)
@@ -215,6 +219,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _writes(mode: str | None, flags: int) -> bool:
+    """Return whether a mode, or flags of ``os.open``, open a file for writing."""
     return bool(set(mode or "") & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR))
 
 
@@ -255,6 +260,7 @@ def excuse(error: BaseException) -> str | None:
 
 @cache
 def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
+    """Return a digest of the labels and contents of files, and of further pairs of texts."""
     plugged = Counter(_label(path) for path in files if not path.startswith(_PLACE))
     return digest({_label(path): _content(path) for path in files} | plugged | dict(others))
 
@@ -268,11 +274,13 @@ def _label(path: str) -> str:
 
 @cache
 def _content(path: str) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(_bytes(path)).hexdigest()
 
 
 @cache
 def _bytes(path: str) -> bytes:
+    """Return the bytes of a regular file."""
     with open(path, "rb", opener=regular) as file:
         return file.read()
 
@@ -329,5 +337,6 @@ def _imports(name: str | Path) -> tuple[str, ...]:
 
 @cache
 def _is_module(name: str) -> bool:
+    """Return whether a dotted name is that of a module below the source folder."""
     place = os.path.join(SOURCE, *name.split("."))
     return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))

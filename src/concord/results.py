@@ -110,6 +110,7 @@ def of_text(run: Mapping[str, Any], text: str) -> Measured:
 
 
 def _table(source: Path | io.StringIO) -> pandas.DataFrame:
+    """Return the table of metrics read from CSV, with typed columns."""
     import pandas  # a quarter of a second
 
     return pandas.read_csv(source, dtype=COLUMNS)

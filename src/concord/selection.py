@@ -141,6 +141,7 @@ _MISSING = object()
 
 
 def _find(run: Run, name: str) -> Any:
+    """Return the value of a label or dotted key in a run, ``_MISSING`` if there is none."""
     labels = run.get("labels") or {}
     if name in labels:
         label = labels[name]

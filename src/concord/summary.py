@@ -14,6 +14,7 @@ class Summarized:
         return {}
 
     def _shown(self) -> dict[str, str]:
+        """Return the summary's entries as texts, without those that are None."""
         return {name: str(value) for name, value in self.summary().items() if value is not None}
 
     def __repr__(self) -> str:

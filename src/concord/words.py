@@ -51,6 +51,7 @@ def metric(key: str, scale: float = 1.0) -> str:
 
 
 def _metric(key: str) -> str:
+    """Return a metric's description in words, composed from its family's labels."""
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
     of, (part, says) = next(
@@ -234,6 +235,7 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
 
 
 def _exact(value: float) -> str:
+    """Return a number as text with four significant digits; whole and large ones in full."""
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
     if abs(value) < 1e-12:

@@ -70,6 +70,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def telling(*arguments: P.args, **options: P.kwargs) -> T:
+        """Call the function, and exit with one sentence for an error that has one."""
         try:
             return function(*arguments, **options)
         except BaseException as error:
@@ -94,6 +95,7 @@ class Workflow:
 
     @told
     def __init__(self, changes: Mapping[str, Any], local: Callable[[str], str] = str) -> None:
+        """Load the configuration in ``config`` with changes; ``local`` names files kept locally."""
         # What a job reads has been checked where it was planned.
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
@@ -142,6 +144,7 @@ class Workflow:
         plugged = plugin_folders()
 
         def path(chosen: Iterable[str]) -> str:
+            """Return the package's source and some folders as a quoted Python path."""
             unique = dict.fromkeys([source, *chosen])
             return shlex.quote(os.pathsep.join(unique))
 
@@ -220,6 +223,7 @@ class Workflow:
 
         @cache
         def files() -> list[str]:
+            """Return the files that can be made here, and print which are left out and why."""
             found, left_out = [], dict[str, list[str]]()
             for file, runs in self.outputs(keys).items():
                 missing = next(filter(None, map(self._missing, runs)), None)
@@ -264,6 +268,7 @@ class Workflow:
 
     @cache  # noqa: B019  # there is one workflow in a process
     def _measured(self, key: str) -> dict[str, Batch]:
+        """Return the batches of a study's own runs, by the batch's name."""
         found = batches.batches(self.studies[key], self.config["chains_per_job"])
         return {batch.name: batch for batch in found}
 
@@ -278,6 +283,7 @@ class Workflow:
         return Multiverse(self.studies[key])
 
     def _long(self, run: Run) -> bool:
+        """Return whether a run is sampled by a job of its own, as configured."""
         return batches.long(run, self.config["chains_per_job"])
 
     @told
@@ -287,6 +293,7 @@ class Workflow:
 
     @cache  # noqa: B019
     def _batch(self, key: str, name: str) -> Batch:
+        """Return a study's batch by its name; a run's name stands for the run alone."""
         if name.startswith("multiverse/"):
             _, universe, batch = name.split("/", 2)
             return self.universes(key).batch(universe, batch)
@@ -296,6 +303,7 @@ class Workflow:
         return Batch(name, key, (self._run(key, *name.split("/", 1)),))
 
     def _run(self, key: str, experiment: str, name: str = "") -> Run:
+        """Return a study's run by experiment and name."""
         paper = self.studies[key]
         return paper.runs.get((experiment, name)) or paper.run(experiment, name)
 
@@ -427,6 +435,7 @@ class Workflow:
         """Return resources: amounts, or those of a job, and as much again with every attempt."""
 
         def growing(key: str) -> Callable[..., int]:
+            """Return the function by which a resource grows with every attempt of a job."""
             return told(
                 lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
             )
@@ -474,6 +483,7 @@ class Workflow:
         study = self.study(wildcards)
 
         def wanted(run: Run) -> bool:
+            """Return whether a run's metrics are to be made, or read, for the verdicts."""
             own = not study.printed and not self._missing(run)
             return own or measured.at_hand(run, self.place) or self._here(run)
 
@@ -508,6 +518,7 @@ class Workflow:
 
     @cached_property
     def _reasons(self) -> Callable[[str], Path]:
+        """Return a function from a reason to a temporary file that is called like the reason."""
         stack = ExitStack()
         atexit.register(stack.close)
         return cache(lambda why: stack.enter_context(temporary(Path(".snakemake", why))))
@@ -540,6 +551,7 @@ class Workflow:
         places = [batch.place(run, self.place) for run in batch.runs]
 
         def why() -> str:
+            """Return the reason why the batch's metrics must be made again; "" if they stand."""
             reasons = (place.lacks_metrics() for place in places)
             return next(filter(None, reasons), "") or self._listed(file, listed(places))
 
@@ -565,6 +577,7 @@ class Workflow:
 
     @staticmethod
     def _listed(file: Path, text: str) -> str:
+        """Return "damaged" where a file's text is not the expected one, else ""."""
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
     def stale(self, rule: str) -> Inputs:
@@ -573,9 +586,11 @@ class Workflow:
 
         @told
         def inputs(wildcards: Wildcards) -> list[str]:
+            """Return a reason's file if the sealed result must be made again, else nothing."""
             path = Path(file.format(**wildcards))
 
             def why() -> str:
+                """Return the reason why the sealed result is out of date; "" if it stands."""
                 made = integrity.intact(path)
                 wants = wanted(wildcards)
                 changed = [key for key in wants if made.get(key) != wants[key]]
@@ -592,15 +607,19 @@ class Workflow:
         output = f"{self.results}/{{paper}}/{{section}}/{{name}}"
 
         def drawn(w: Wildcards) -> Made:
+            """Return the digests of everything from which a figure or table is made."""
             return draw.made(self.study(w), w.section, w.name, self.place)
 
         def judged(w: Wildcards) -> Made:
+            """Return the digests of everything from which a study's verdicts are made."""
             return judge.made(self.study(w), self.place)
 
         def surveyed(w: Wildcards) -> Made:
+            """Return the digests of everything from which verdicts over universes are made."""
             return survey.made(self.study(w), self.place, self.universes(w.paper))
 
         def scored(w: Wildcards) -> Made:
+            """Return the digests of everything from which an arena's scores are made."""
             return compete.board_made(self.study(w), self.place)
 
         return {
@@ -630,6 +649,7 @@ def sampled(chains: Chains | None = None) -> str:
 
 
 def _check_place(folder: str) -> None:
+    """Refuse a working folder, or a source folder, whose name Snakemake or Python cannot take."""
     if set("{}") & set(folder):
         raise ConcordError(
             f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"

@@ -139,6 +139,7 @@ class Search:
         wish: Wish,
         masks: Callable[[], np.random.Generator],
     ) -> None:
+        """Set problem, network, starts, quadratic fit and wish; ``masks`` returns a generator."""
         self.problem, self.network, self.fit, self.wish = problem, network, found, wish
         self.positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
@@ -277,6 +278,7 @@ class Search:
                 continue
 
             def sampler_of(step: float, own: Any = own) -> Sampler:
+                """Return the entry's sampler with a step and a value of its second option."""
                 return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
 
             limit = np.inf
@@ -318,6 +320,7 @@ class Search:
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
     def _octaves(self, lattice: Lattice) -> list[int]:
+        """Return the places j of a lattice that are scored first, one in each octave."""
         if not np.isfinite(lattice.limit):
             return [4 * i for i in range(19)]
         count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
@@ -435,6 +438,7 @@ class Search:
         return Found(lattice, j, read, count, paid, b2, within, how, score)
 
     def _price(self, sampler: Sampler) -> dict[str, float]:
+        """Return the expected price of an iteration of a sampler, by currency."""
         return prices.price_per_iteration(sampler, self.problem, self.network, self._masks())
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
@@ -489,4 +493,5 @@ def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[floa
 
 
 def _powers(most: int) -> list[int]:
+    """Return the powers of two from 1 to at most ``most``."""
     return [2**i for i in range(int(np.log2(most)) + 1)]

@@ -115,6 +115,7 @@ def task_of(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
+        """Return the generator of the network's random events, the same for every entry."""
         return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
     own = run.problem_name
@@ -154,6 +155,7 @@ def score(run: Run, task: Task) -> Scored:
         network: Network,
         share: int = 1,
     ) -> Laws | Chains | None:
+        """Return the laws of versions, or their chains where no law is known; None if neither."""
         try:
             return laws_of_versions(samplers, problems, network, positions, mix)
         except NoLaw:
@@ -164,6 +166,7 @@ def score(run: Run, task: Task) -> Scored:
         return Chains(samplers, named, network, fewer, run.initial, mix, task.kept)
 
     def tries(group: list[Setting]) -> Tried | None:
+        """Return settings with the path of their laws and their price; None without any law."""
         own, size = [setting.sampler for setting in group], len(group)
         price = prices.price_per_iteration(own[0], first, task.network, task.masks())
         price["bytes"] += bytes_of(vectors, first)
@@ -249,6 +252,7 @@ def score(run: Run, task: Task) -> Scored:
 
 
 def _network(k: int, metric: str, value: float) -> Row:
+    """Return the row of a number of the network that no chance enters."""
     return Row(k, "network", metric, value, chance=False)
 
 
@@ -354,6 +358,7 @@ def _bias(
 
 
 def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
+    """Return b² of laws by level, (iterations, versions), each against its problem's posterior."""
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
     each = [
@@ -364,6 +369,7 @@ def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
 
 
 def _posterior(problem: Problem) -> Gaussian:
+    """Return a problem's Gaussian posterior, which must exist."""
     assert problem.posterior is not None  # laws are of Gaussian problems
     return problem.posterior
 
@@ -422,6 +428,7 @@ def _judged(
 
 
 def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the last values along the first axis, by level."""
     return {level: of[-1] for level, of in values.items()}
 
 
@@ -437,6 +444,7 @@ def _parts(
     """Yield what else a law says at the end of the budget; infinite where b² is."""
 
     def lost(values: Sequence[Any], level: str) -> dict[str, np.ndarray]:
+        """Return values by level, infinite where the final b² is infinite."""
         numbers = np.array(values, dtype=float)
         return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
 

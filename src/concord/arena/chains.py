@@ -60,6 +60,7 @@ class Chains:
         mix: np.ndarray | None = None,
         kept: dict[Any, Any] | None = None,
     ) -> None:
+        """Pair samplers with named problems on a network; ``kept`` shares draws among entries."""
         self._kept = {} if kept is None else kept
         self._versions = list(zip(named, samplers, strict=True))
         self._network, self._run, self._law = network, run, law
@@ -107,6 +108,7 @@ class Chains:
         }
 
     def _floor(self, name: str, problem: Problem, chains: int) -> dict[str, np.ndarray]:
+        """Return b² of exact draws by level, as many as there are chains."""
         found: dict[str, np.ndarray] = self._of_all(_floors, chains, problem, "floors", name)
         return found
 
@@ -133,6 +135,7 @@ class Chains:
     def _one(
         self, named: tuple[str, Problem], sampler: Sampler, iterations: Sequence[int]
     ) -> dict[str, np.ndarray]:
+        """Return the score of one version by level, (iterations,); infinite if a chain diverges."""
         try:
             trace = self._sampled(*named, sampler, iterations, strict=True)
         except Diverged:  # the score is infinite, whatever comes
@@ -147,6 +150,7 @@ class Chains:
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
+        """Return the trace of a sampler on a problem; ``strict`` raises ``Diverged``."""
         run = self._run
         options = f"{sampler}" if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
@@ -170,6 +174,7 @@ class Chains:
         return trace
 
     def _bias(self, trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+        """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
         lost = (trace["diverged_at"] >= 0).any()
         with np.errstate(all="ignore"):
             found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
@@ -182,6 +187,7 @@ class Chains:
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
+            """Return a generator of random numbers for resampling, by label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         if not families:
@@ -229,6 +235,7 @@ def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
 
 
 def _both(x: np.ndarray) -> np.ndarray:
+    """Return coordinates and their squares side by side, (..., 2 dim)."""
     return np.concatenate([x, x**2], axis=-1)
 
 
@@ -241,6 +248,7 @@ def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
 
 
 def _yardstick(count: int, problem: Problem, rng: np.random.Generator) -> scores.Yardstick:
+    """Return the exact draws and floors with which ``count`` draws are compared."""
     return scores.yardstick(count, reference_of(problem), rng)
 
 
@@ -282,6 +290,7 @@ def _ergodic(trace: Trace, exact: Reference) -> dict[str, np.ndarray]:
     wanted, variance = (part[:dim] for part in exact.monomials())
 
     def of(x: np.ndarray) -> np.ndarray:
+        """Return the worst coordinate's ergodic b² from positions (chains, draws, ..., dim)."""
         square = ((x.mean(axis=1) - wanted) ** 2).mean(axis=0) / variance
         return np.nan_to_num(square.max(axis=-1), nan=np.inf, posinf=np.inf)
 

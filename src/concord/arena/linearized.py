@@ -51,6 +51,7 @@ class Linearized(Path):
         mix: np.ndarray | None = None,
         errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
+        """Set up the laws of samplers on a problem; ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
         check(samplers)
@@ -64,6 +65,7 @@ class Linearized(Path):
         self._parts: list[tuple[list[Update], Path, Moments]] = []
 
     def _step_of(self, k: int) -> Any:
+        """Refuse to give a single step: a linearized law is computed part by part."""
         raise NotImplementedError("a linearized law goes by parts")
 
     def _go(
@@ -73,6 +75,7 @@ class Linearized(Path):
         end: int,
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
+        """Return the moments at iteration ``end``, linearizing further parts where needed."""
         while not self._begins or _next(self._begins[-1]) <= end:
             self._begin()
         place = bisect_right(self._begins, end) - 1
@@ -140,6 +143,7 @@ class Linearized(Path):
         ]
 
     def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
+        """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
         if self._errors is None:
             return update_of(sampler, problem, self._network)
         batches, errors = self._errors

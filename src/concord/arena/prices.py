@@ -76,6 +76,7 @@ def _count(
     rng: np.random.Generator,
     most: int = MOST_STEPS,
 ) -> _Counts:
+    """Return a sampler's mean counts of gradients, messages and seconds of an iteration."""
     masks, times = rng.spawn(2)
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim

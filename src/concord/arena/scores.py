@@ -47,6 +47,7 @@ def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
     """Return the ergodic b² of x, of the worst agent and of the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the worst coordinate's ergodic b² from moments; infinite if it diverged."""
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
         b2 = (spread / np.diag(target.cov)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)
@@ -67,6 +68,7 @@ def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
     dim = len(target.mean)
 
     def parts(mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+        """Return w2, mean_error and covariance_error of moments from the target."""
         apart = np.matvec(root, mean - target.mean)
         other = root @ cov @ root.T - np.eye(dim)
         found = {

@@ -53,6 +53,7 @@ class Coordinates:
         positions: Moments,
         mean: bool = False,
     ) -> None:
+        """Compute a law of dimension one for each eigenvector of the fitted curvature."""
         self._basis, problems, (starts, spreads) = along(found, positions)
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
@@ -80,9 +81,11 @@ class Coordinates:
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
+            """Return a field of means of all coordinates in the original basis, (..., dim)."""
             return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
 
         def cov(name: str) -> np.ndarray:
+            """Return a field of variances of all coordinates as covariances, (..., dim, dim)."""
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
@@ -95,6 +98,7 @@ class _Modes(Determined):
     vectors: np.ndarray
 
     def _seen(self, moments: Moments) -> Seen:
+        """Return the laws of agents and of their average from the moments of modes."""
         lead = self.vectors if self._mix is None else self._mix @ self.vectors
         mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
         whole = lead.mean(axis=0)
@@ -119,6 +123,7 @@ def _spectrum(
     agents = problem.agents
 
     def none(why: str) -> NoLaw:
+        """Return the error that says why the network's spectrum gives no law."""
         return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
@@ -146,9 +151,11 @@ def _spectrum(
         return np.moveaxis(found, 2, 0)
 
     def turned(mean: np.ndarray) -> np.ndarray:
+        """Return a stacked mean of agents in the network's eigenvectors."""
         return (mean.reshape(-1, agents) @ vectors).T
 
     def modes(step: Affine) -> Affine:
+        """Return an affine step of the agents' state in the network's eigenvectors."""
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
     steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]

@@ -104,6 +104,7 @@ def settings(
         own = {} if name is None else {name: value}
 
         def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
+            """Return the sampler with a step and a value of the second option."""
             return changed(sampler, {**own, tune: step}, f"{where}.second")
 
         limit = stable(sampler_of, begin, problem, bare)

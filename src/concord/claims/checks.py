@@ -231,6 +231,7 @@ class Order(_Rule):
     def _of_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
+        """Return the verdict on paired numbers, compared data set by data set."""
         source.unit, source.trials, source.what = "data sets", [], ""
         found = []
         for i, j in pairs:
@@ -299,6 +300,7 @@ class Trend(_Rule):
         return Judgement(decide(sure, refuted), text, self._least(*steps))
 
     def _least(self, *steps: np.ndarray) -> Margin:
+        """Return the margin of the least step along the axis, with its interval's ends."""
         return Margin.of(
             (step.min() for step in steps), low=-self.slack, what=f"least step, {self.direction}"
         )
@@ -306,6 +308,7 @@ class Trend(_Rule):
     def _of_pairs(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
+        """Return the verdict on steps between neighbors, paired by data set."""
         found, texts = [], []
         source.unit = "data sets"
         for i, j in itertools.pairwise(order):

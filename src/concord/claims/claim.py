@@ -51,6 +51,7 @@ class Case(Options):
         """Return the verdict on metrics that ``find`` returns, or says are missing."""
 
         def measured(quantity: Quantity) -> Sequence[Measured]:
+            """Return the measured runs of a quantity of the case."""
             return [find(run) for run in next(runs for of, runs in self.reads if of == quantity)]
 
         return verdicts.judge(self.check, measured)

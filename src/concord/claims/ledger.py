@@ -51,6 +51,7 @@ class Entry:
 
     @property
     def _deciding(self) -> list[Row]:
+        """Return the rows of the cases that have the claim's verdict."""
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
@@ -171,6 +172,7 @@ def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
 
 
 def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
+    """Return the items of a mapping, or refuse what is no mapping; ``what`` names its values."""
     if not isinstance(mapping, dict):
         raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
     return mapping.items()
@@ -296,10 +298,12 @@ def expected_universes(path: Path) -> dict[Place, str]:
 
 
 def _place(row: Row) -> Place:
+    """Return the columns that identify a claim in a reading: paper, claim and reading."""
     return row["paper"], row["claim"], row["reading"]
 
 
 def _key(row: Row) -> tuple[str, ...]:
+    """Return the columns that identify a verdict: paper, claim, case and reading."""
     return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
 
 

@@ -41,6 +41,7 @@ class Diverged(Exception):
     """Quantities of a claim are undefined because a run diverged."""
 
     def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
+        """Name the run that diverged, and the quantities that are undefined for it."""
         super().__init__(f"{run} diverged: its {quantities[0].metric} is not a number")
         self.quantities = quantities
 
@@ -321,6 +322,7 @@ def _numbers(
     source: Source,
     axes: tuple[str, ...],
 ) -> Numbers:
+    """Return the numbers of a table's rows, with intervals widened for ``count`` of them."""
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
     factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))

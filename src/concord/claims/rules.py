@@ -43,6 +43,7 @@ def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
 
 
 def _join(rule: Mapping[str, Any], own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return a rule's mapping joined with a check's own; refuse a key set twice differently."""
     joined = {**rule, **own}
     for key in rule.keys() & own.keys():
         place = f"{where}.{key}"

@@ -299,9 +299,11 @@ def stretch(axes: Axes, knee: float, low: float, high: float) -> None:
     ends, half = (low, knee, high), (0.0, 0.5, 1.0)
 
     def forward(values: np.ndarray) -> np.ndarray:
+        """Map values of the axis to places on its stretched scale."""
         return np.interp(values, ends, half, left=-1.0, right=2.0)
 
     def inverse(places: np.ndarray) -> np.ndarray:
+        """Map places on the stretched scale back to values of the axis."""
         return np.interp(places, half, ends)
 
     axes.set_yscale("function", functions=(forward, inverse))

@@ -86,6 +86,7 @@ class Panels:
     def __init__(
         self, cells: Sequence[Cell], height: float, share: str = "all", width: str = "auto"
     ) -> None:
+        """Lay out an axes for each cell, ``height`` inches a row; ``share``: y axes in common."""
         self.cells, self.share = cells, share
         self.rows = 1 + max(cell.row for cell in cells)
         self.columns = 1 + max(cell.column for cell in cells)
@@ -102,6 +103,7 @@ class Panels:
             axes.set_title(style.panel_title(index, cell.title, len(cells)))
 
     def __iter__(self) -> Iterator[tuple[Cell, Axes]]:
+        """Yield each cell with its axes."""
         return zip(self.cells, self.axes, strict=True)
 
     def label(self, x: str, y: str) -> None:

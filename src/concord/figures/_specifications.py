@@ -127,6 +127,7 @@ _RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "marke
 
 
 def _value(row: Row) -> float:
+    """Return a row's number, infinity where it has none."""
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
 

@@ -162,6 +162,7 @@ _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0
 
 
 def _handles(params: Params, outside: bool) -> list[Artist]:
+    """Return the legend's entries of medians, boxes and, if drawn, extremes."""
     text = f"median, {words.agent(params.agent)}"
     handles: list[Artist] = [style.entry(text, color=style.BLACK, linewidth=1.2)]
     box: dict[str, Any] = {"facecolor": "#e6e6e6", "edgecolor": style.GRAY, "linewidth": 0.7}

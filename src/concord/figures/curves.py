@@ -265,6 +265,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
+    """Return the figure's panels with everything that they show; refuse mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
@@ -384,6 +385,7 @@ def _curve(
     first: bool,
     params: Params,
 ) -> Curve:
+    """Return the curve of an agent's metric in a run, with intervals and exact law."""
     diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
     whole = results.series(run, params.metric, agent)
@@ -426,6 +428,7 @@ def _beside(
 
 
 def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -> Series:
+    """Return a series with other ends of its intervals."""
     none = np.zeros(len(series.value))
     return Series(series.iteration, series.value, none + lo, none + hi)
 

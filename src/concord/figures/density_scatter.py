@@ -83,6 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
+    """Draw the posterior's density and the agents' draws of a run at iteration k."""
     center, width = (
         results.series(run, name, "network").value[0] for name in ("posterior_mean", "posterior_sd")
     )
@@ -130,6 +131,7 @@ _POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}
 
 
 def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
+    """Return the legend's entries of agents, posterior and exact laws."""
     tick: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 6}
     handles: list[Artist] = [
         style.entry(style.name("agent", agent, params.names), color=look.color, **tick)

@@ -77,6 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
+    """Draw a matrix of values as a colored map with a number in each cell."""
     finite = values[np.isfinite(values)]  # none of a run that diverged
     top = float(finite.max()) if counts and finite.size else 1.0
     norm = PowerNorm(0.5 if counts else 1.0, 0, top)

@@ -82,6 +82,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _title(run: Measured, agent: int | str, params: Params) -> str:
+    """Return the title of an agent's map, with its distance and the printed one."""
     if agent == EXACT:
         return "exact posterior"
     text = style.name("agent", agent)

@@ -102,6 +102,7 @@ def _titles(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
 
 
 def _distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
+    """Return the title's line with an agent's last distance; "" without a metric."""
     if metric is None:
         return ""
     return f"\n{symbol} {results.series(run, metric, agent).value[-1]:.3f}"

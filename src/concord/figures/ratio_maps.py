@@ -52,6 +52,7 @@ def reads(params: Params) -> list[Read | str]:
 
 
 def _metrics(params: Params) -> list[str]:
+    """Return the metrics of the options as a list."""
     return [params.metric] if isinstance(params.metric, str) else [*params.metric]
 
 

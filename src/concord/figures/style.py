@@ -94,6 +94,7 @@ styled = matplotlib.style.context(["default", RC])
 @functools.cache
 @styled
 def _parse(text: str) -> None:
+    """Parse the formulas in a text as matplotlib does, or raise its error."""
     MathTextParser("path").parse(text)
 
 
@@ -192,6 +193,7 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure; a refusal begins with the kind's name."""
         with results.naming("figure", draw):
             return draw(params, runs)
 
@@ -207,6 +209,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure, and name the diverged runs on top."""
         figure = drawing(draw)(params, runs)
         name_diverged(figure, params, runs)
         return figure
@@ -283,12 +286,14 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
 
 
 def _agent(agent: Any) -> Look:
+    """Return the color and marker of an agent; the average is black without marker."""
     if not isinstance(agent, int):
         return Look(BLACK, "")
     return Look(PALETTE[agent % len(PALETTE)], MARKERS[agent % len(MARKERS)])
 
 
 def _ordered(values: Sequence[float]) -> list[Look]:
+    """Return looks on an ordered color scale, by the ranks of the values."""
     ranks = sorted(values)
     chosen = []
     for value in values:
@@ -501,6 +506,7 @@ def _short(svg: bytes) -> bytes:
     """
 
     def rounded(tag: re.Match[bytes]) -> bytes:
+        """Return an SVG tag with its numbers rounded to two decimals."""
         return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
 
     tags = re.sub(rb"<[^>]+>", rounded, svg)
@@ -515,6 +521,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def _watermark(figure: Figure) -> Artist:
+    """Write "SMOKE SCALE" across a figure, and return the text."""
     width, height = figure.get_size_inches()
     return figure.text(
         0.5,

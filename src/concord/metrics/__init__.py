@@ -266,11 +266,13 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 
 
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a run's families compute a metric from the exact law alone."""
     modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
+    """Return whether the sampler of a resolved run has an affine step."""
     kind = plugin("samplers", run["sampler"]["kind"], "sampler")
     stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
     return states_law(build(kind, stated), run["agents"])
@@ -343,17 +345,20 @@ def _families() -> tuple[Any, ...]:
 
 @cache
 def _built_in() -> tuple[Any, ...]:
+    """Return the modules of all metric families that are built in."""
     return tuple(plugin("metrics", family, "") for family in built_in("metrics"))
 
 
 @cache
 def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
+    """Return the labels of metrics by name: the common ones and those of families."""
     labels = (declared(family, "LABELS") for family in families)
     return LABELS | {name: label for own in labels for name, label in own.items()}
 
 
 @cache
 def _conditions(families: tuple[Any, ...]) -> list[str]:
+    """Return the names of conditions that families declare."""
     return [name for family in families for name in declared(family, "CONDITIONS")]
 
 

@@ -43,6 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _settled(draws: np.ndarray, curve: np.ndarray) -> float:
+    """Return the first draw from which a curve stays ``WITHIN`` of its end; nan if that is nan."""
     if not np.isfinite(curve[-1]):
         return float("nan")
     outside = np.flatnonzero(np.abs(curve - curve[-1]) > WITHIN)

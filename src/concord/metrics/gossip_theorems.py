@@ -100,6 +100,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
+    """Return the constants of the gossip theorems for a run's network and options."""
     agents, active = m.network.agents, activity(m.network.graph)
     laplacian = np.zeros((agents, agents))
     for i, j in m.network.edges:
@@ -120,7 +121,7 @@ def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
 
 
 def _curvature(problem: Problem) -> tuple[float, float, float, float]:
-    """Return Lipschitz constants of the f_i's and of f's gradient, and bounds of rho.
+    """Return Lipschitz constants of every grad f_i and of grad f, and bounds of log-Sobolev rho.
 
     A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
     most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
@@ -139,6 +140,7 @@ def _curvature(problem: Problem) -> tuple[float, float, float, float]:
 
 
 def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
+    """Yield a run's last communication threshold, and both theoretical ones for a common clock."""
     seldom = m.trace["activations"][:, -1].min(axis=1)
     own = gossip.threshold / (seldom + 1.0) ** gossip.decay
     yield from series([m.last], "network", {"gossip.threshold": mean_interval(own)})
@@ -153,6 +155,7 @@ def _linear(
     gossip: theory.Gossip,
     curvature: tuple[float, float, float, float],
 ) -> Iterator[Row]:
+    """Yield the theorems' quantities on linear regression, from the exact law."""
     problem = m.problem
     assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
     moments = m.initial.moments(m.problem.dim)
@@ -206,7 +209,7 @@ def _linear(
 def _divergence(
     mean: np.ndarray, cov: np.ndarray, posterior: Gaussian, step: float = 1.0
 ) -> tuple[float, float]:
-    """Return what encloses the average's divergence from the posterior (see above)."""
+    """Return bounds of the divergence of the agents' average from the posterior."""
     precision, away = np.linalg.inv(posterior.cov), mean - posterior.mean
     twice = np.trace(precision @ cov) + away @ precision @ away - len(mean)
     twice -= np.linalg.slogdet(precision)[1]
@@ -223,6 +226,7 @@ class _Squares:
     constant: float
 
     def at(self, mean: np.ndarray, cov: np.ndarray) -> float:
+        """Return the expectation for a state of this mean (size,) and covariance (size, size)."""
         inner = np.vdot(self.matrix, cov) + mean @ (self.matrix @ mean) - 2 * self.vector @ mean
         return float(inner + self.constant)
 

@@ -63,6 +63,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
+    """Yield W1 of each agent's draws of all chains together, with a bootstrap interval."""
     # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
     # resampled distances use 200 draws of every chain; what that changes is taken back.
     chains, draws = late.shape[1], late.shape[3]
@@ -83,11 +84,13 @@ def _pool(draws: np.ndarray, exact: Grid) -> float:
 
 
 def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float | None, float | None]:
+    """Return the mean W1 of ``count`` exact draws from the posterior, with its interval."""
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
     return over_chains(np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0))
 
 
 def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
+    """Yield the network's mean W1 of the draws between iterations k/2 and k, for several k."""
     draw = m.trace.draw
     wanted = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
     ends = np.unique(np.searchsorted(draw, wanted - 1e-6).clip(max=len(draw) - 1))

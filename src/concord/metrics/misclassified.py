@@ -50,4 +50,5 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _ends(value: float, resampled: np.ndarray) -> tuple[float, float]:
+    """Return a 95 % percentile interval of resampled values; (value, value) if value is not finite."""
     return percentile_interval(resampled) if np.isfinite(value) else (value, value)

@@ -164,6 +164,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
 def _examples(
     name: str, examples: Mapping[str, int], chances: np.ndarray, sd: np.ndarray, labels: np.ndarray
 ) -> Iterator[tuple[str, float, float | None, float | None, bool]]:
+    """Yield label, prediction and probability of example images, with intervals."""
     average = chances.mean(axis=0)
     for image, row in examples.items():
         label = average[row].argmax()

@@ -62,6 +62,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
 
     def inside(apart: np.ndarray) -> np.ndarray:
+        """Return the share of recorded differences within the intervals of our values."""
         return ((apart >= low) & (apart <= high)).mean(axis=-1)
 
     again, theirs = again[:, have], theirs[:, have]
@@ -104,6 +105,7 @@ def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray,
         mean, *ends = mean_interval(values)
 
         def resampled(count: int) -> np.ndarray:
+            """Return bootstrap means of ``count`` runs drawn from our values."""
             weights = stream.multinomial(count, np.full(len(values), 1 / len(values)), REPLICATES)
             return np.tensordot(weights / count, values, 1)
 

@@ -95,11 +95,13 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
 
 @lru_cache(maxsize=32)  # for runs that share exact draws, and that one process measures
 def _floor(pair: bytes, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Return both distances between two exact samples of this shape, given as bytes."""
     a, b = np.frombuffer(pair).reshape(shape)
     return _both(a, b)
 
 
 def _both(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the Sinkhorn cost and the exact distance between two samples (draws, dim)."""
     cost = costs(a, b)
     return sinkhorn(cost, REGULARIZATION), distances(cost, [1])[0]
 

@@ -49,6 +49,7 @@ def largest(m: Measurement, name: str = "step_size") -> float:
     """Return the largest stable value of a step, as ``rows`` yields it."""
 
     def affine_for(value: float) -> exact.Affine:
+        """Return the affine step at the last iteration with a value of the step."""
         update = update_of(with_step(m, name, value).sampler, m.problem, m.network, m.batches)
         return exact.restrict(update.at(max(m.iterations - 1, 0)))[0]
 
@@ -56,6 +57,7 @@ def largest(m: Measurement, name: str = "step_size") -> float:
 
 
 def _steps(m: Measurement) -> dict[str, Schedule]:
+    """Return the sampler's steps at the last iteration, by option; refuse other samplers."""
     named = {name: getattr(m.sampler, name, None) for name in ("step_size", "fusion")}
     steps = {name: step for name, step in named.items() if isinstance(step, Schedule)}
     try:

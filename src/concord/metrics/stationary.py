@@ -81,6 +81,7 @@ def _limit(m: Measurement) -> tuple[float, Moments | None]:
     noise = batch_noise(m)
 
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of mini-batch gradient errors at a state's moments."""
         assert noise is not None
         return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 

@@ -54,5 +54,6 @@ def of(problem: Quadratic, network: Network) -> tzikas2024.Theorem3:
 
 
 def _graph(network: Network) -> tuple[float, float]:
+    """Return the largest signless Laplacian eigenvalue and the algebraic connectivity."""
     spectrum = network.graph.spectrum()
     return spectrum["signless_max"], spectrum["algebraic_connectivity"]

@@ -48,6 +48,7 @@ def measurement(
     """Return what metrics are computed from."""
 
     def stream(what: str) -> np.random.Generator:
+        """Return the generator of random numbers with this label for the run."""
         labels = run.paper, run.experiment, run.stream_name
         return streams.generator(run.seed, what, *labels)
 

@@ -81,6 +81,7 @@ class ChosenSampler(Chosen):
     def _choose(
         self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
     ) -> None:
+        """Set class, kind and typed options of a sampler, and of its mini-batches."""
         if isinstance(kind, type) and issubclass(kind, Sampler):
             self.module, self.kind = kind, kind_of(kind)
         else:
@@ -125,6 +126,7 @@ def kind_of(sampler: type[Sampler]) -> str:
 
 
 def _key(where: str, key: str) -> str:
+    """Return the dotted place of a key below a place."""
     return f"{where}.{key}" if where else key
 
 
@@ -270,6 +272,7 @@ class Run:
         own = name or self.problem_name
 
         def stream(what: str) -> np.random.Generator:
+            """Return the generator of random numbers with this label for the data set."""
             return streams.generator(self.seed, what, self.paper, own)
 
         kind: ProblemKind = self.problem.module

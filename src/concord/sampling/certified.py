@@ -52,10 +52,12 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     chains, dim = recipe.chains, problem.dim
 
     def force(x: np.ndarray) -> np.ndarray:
+        """Return the gradient of the potential at a point (dim,)."""
         slope: np.ndarray = problem.gradient(x[None, None])
         return slope[0, 0]
 
     def hessian(x: np.ndarray) -> np.ndarray:
+        """Return the symmetric Hessian of the potential at a point, by central differences."""
         columns = [force(x + h) - force(x - h) for h in 1e-4 * np.eye(dim)]
         return (np.array(columns) + np.array(columns).T) / 4e-4
 
@@ -68,6 +70,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the energy (chains,) and the whitened gradient (chains, dim) at points."""
         return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)

@@ -298,6 +298,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def _netcdf() -> Any:
+    """Import h5netcdf, which takes time, only where files are read or written."""
     import h5netcdf  # a tenth of a second
 
     return h5netcdf

@@ -42,6 +42,7 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
     split = Partition.parse({"kind": "equal"}, where)
 
     def stream(what: str) -> np.random.Generator:
+        """Return the generator of random numbers with this label for the recipe."""
         return streams.generator(recipe.seed, what, "reference")
 
     problem = chosen.module.build(chosen.params, 1, split, stream, Path("resources"))

@@ -56,6 +56,7 @@ def compare(
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
 
     def task(run: Run) -> str:
+        """Return the name of a run's task for readers."""
         return called(run.document, study.sections.names)
 
     lawless = _lawless(study, names)
@@ -209,6 +210,7 @@ def _lawless(study: Study, names: Sequence[str]) -> list[str]:
 
 
 def _shown(cell: Measured, metric: str) -> str:
+    """Return the worst agent's score of a cell as text, or why there is none."""
     lacking = missing(cell)
     table = cell.metrics[(cell.metrics["metric"] == metric) & (cell.metrics["agent"] == "worst")]
     if lacking or not len(table):
@@ -240,6 +242,7 @@ def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) ->
 
 
 def _cost(run: Run, results: Path) -> list[Any]:
+    """Return experiment, task, entry and CPU seconds of a cell."""
     seconds = integrity.document(results / run.folder / "metrics.csv")["cpu_seconds"]
     entry = run.labels["entry"]
     return [run.experiment, task_of(run.document), entry, seconds]

@@ -105,6 +105,7 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
 
 
 def _time(seconds: float) -> str:
+    """Return a time stamp in seconds as ISO 8601 text in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
@@ -166,6 +167,7 @@ def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
 
 
 def _stated(found: Any) -> Iterator[Any]:
+    """Add the files that state the project to the crate, and yield their entities."""
     for pattern in (*STATED, *RULES):
         for path in sorted(HOME.glob(pattern)):
             if path.is_file() and path.suffix not in LEFT_OUT:

@@ -58,6 +58,7 @@ def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) ->
 
 
 def _measured(study: Study, section: str, name: str, results: Path) -> list[Measured]:
+    """Return the runs that a figure or table shows, with their checked metrics."""
     return [checked(at(run, results)) for run in study.output_runs(section, name)]
 
 

@@ -34,6 +34,7 @@ def finder(study: Study, results: Path) -> Find:
 
     @cache
     def find(run: Run) -> Measured:
+        """Return the metrics of a run; ``Missing`` if it has not been made."""
         if not at_hand(run, results):
             raise Missing(why_not(run))
         return replace(checked(at(run, results)), names=study.sections.names)

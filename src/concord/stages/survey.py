@@ -69,6 +69,7 @@ class _Universe:
     """Finds the metrics of runs as a universe has them."""
 
     def __init__(self, found: Multiverse, name: str, results: Path, base: Find) -> None:
+        """Set the multiverse, the universe's name, the results, and the study's own finder."""
         self.found, self.name, self.results, self.base = found, name, results, base
 
     def find(self, run: Run) -> Measured:

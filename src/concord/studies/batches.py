@@ -37,6 +37,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     count: dict[str, int] = defaultdict(int)
 
     def add(experiment: str, runs: Sequence[Run]) -> None:
+        """Add runs as the next batch of an experiment."""
         found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
         count[experiment] += 1
 
@@ -72,6 +73,7 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
 
 
 def _shares(run: Run) -> bool:
+    """Return whether a run's problem shares part of its metrics with other runs."""
     kind = run.problem.module
     return offers(kind, Sharing) and kind.shares(run.problem.params)
 

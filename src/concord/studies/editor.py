@@ -103,6 +103,7 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
 
 
 def _params(package: str, execute: bool) -> dict[str, Any]:
+    """Return the classes of options of a package's kinds, by kind."""
     found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
     return {kind: options_of(plugin(package, kind, package)) for kind in found}
 
@@ -152,6 +153,7 @@ def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, An
     """Return what holds of an entry that has, under ``key`` if given, the options of its kind."""
 
     def options(reference: str) -> dict[str, Any]:
+        """Return the schema that refers to a definition, under the key if there is one."""
         return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
 
     return {
@@ -164,6 +166,7 @@ def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, An
 
 
 def _is(key: str, value: str) -> dict[str, Any]:
+    """Return the schema of a mapping whose key has this value."""
     return {"properties": {key: {"const": value}}, "required": [key]}
 
 

@@ -146,6 +146,7 @@ def _check_keys(study: Stated, changes: Mapping[str, Any], where: str) -> None:
 
 
 def _shrink(study: Stated, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's mapping within the smoke limits, with its smoke section merged in."""
     limits = study.config["smoke"]
     most = mapping.get("iterations")
     record = mapping.get("record")
@@ -169,6 +170,7 @@ def _resolve(
     mapping: dict[str, Any],
     changed: bool = False,
 ) -> Run:
+    """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.at(f"experiments.{experiment}")
     keys, mapping = build(Keys, mapping, where), dict(mapping)
     problem = keys.problem

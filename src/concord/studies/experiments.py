@@ -20,6 +20,7 @@ class Experiments(Stated):
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
         self._resolved: dict[str, list[Run]] = {}  # by experiment
 

@@ -48,6 +48,7 @@ _NONE = "no run that it shows"
 
 
 def _refuse(where: str, mistake: str | None) -> None:
+    """Raise a ConcordError at a place if there is a mistake."""
     if mistake is not None:
         raise ConcordError(f"{where}: {mistake}")
 

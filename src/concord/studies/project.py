@@ -43,6 +43,7 @@ def load_studies(
 def _load_studies(
     folder: Path, changes: Mapping[str, Any] | None, checked: bool
 ) -> tuple[dict[str, Any], dict[str, Study]]:
+    """Return the configuration, and the studies in all folders by key."""
     config = load_config(folder / "config.yaml", changes)
     studies: dict[str, Study] = {}
     for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):

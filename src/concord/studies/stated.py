@@ -52,6 +52,7 @@ class Stated:
     SECTIONS: type[Sections] = Sections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read the folder of a study, whose name is its key; refuse a name of another form."""
         self.path, self.config, self.checked = path, config, checked
         self.key = path.name
         if path.is_file():
@@ -146,6 +147,7 @@ class Stated:
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
+        """Return the meaning of every reading, those of Concord and those of the study."""
         return {**READINGS, **self.sections.readings}
 
     def _for_all(self, meaning: str | dict[str, str]) -> str:

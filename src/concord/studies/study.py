@@ -29,6 +29,7 @@ class Study(Experiments):
     sections: AllSections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
         self._selected: dict[str, list[Run]] = {}  # by selection
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
@@ -51,6 +52,7 @@ class Study(Experiments):
         return list(self._selected[asked])
 
     def _select(self, experiment: str, stated: Mapping[str, Any], where: str) -> list[Run]:
+        """Return the runs of an experiment with the stated labels; refuse unknown axes."""
         wanted = {name: of for name, of in stated.items() if name != "experiment"}
         axes, runs = self.experiments[experiment].get("sweep", {}), self._runs_of(experiment)
         for axis in wanted:
@@ -117,6 +119,7 @@ class Study(Experiments):
 
     @cached_property
     def _members(self) -> dict[str, Member]:
+        """Return the claims that the study's files state, by id."""
         return members(self.raw.get("claims", {}), self.at("claims"))
 
     @cached_property

@@ -85,6 +85,7 @@ class Multiverse:
     """
 
     def __init__(self, study: Study) -> None:
+        """Vary every run that the study's claims read, in each universe."""
         self.study, self.universes = study, universes(study, study.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self.batches: dict[tuple[str, str], Batch] = {}
@@ -112,6 +113,7 @@ class Multiverse:
             self.batches[name, batch] = own
 
     def _key(self, run: Run) -> str:
+        """Return the digest of the run reduced to what claims read of it."""
         return lean(self.study, run).digest
 
     def twin(self, run: Run) -> Run:

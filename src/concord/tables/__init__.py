@@ -153,6 +153,7 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
     @functools.wraps(tabulate)
     def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
+        """Return the table, with a note that names the runs that diverged."""
         with results.naming("table", tabulate):
             table = tabulate(params, runs)
         notes = [table.note, results.diverged(params, runs) or ""]
@@ -178,6 +179,7 @@ def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize
 
 
 def _text(cell: Any) -> str:
+    """Return a cell's value as text: "" for None, yes or no, a rounded number."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

@@ -71,10 +71,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _series(run: Measured, metric: str) -> Series:
+    """Return a metric of the network over iterations."""
     return results.series(run, metric, "network")
 
 
 def _ends(series: Series) -> list[float]:
+    """Return the last value of a series and the ends of its interval."""
     return [float(values[-1]) for values in (series.value, series.lo, series.hi)]
 
 
@@ -88,6 +90,7 @@ def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray
 
 
 def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
+    """Return the decay exponent of the consensus error that triggering adds, with interval."""
     with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
     if not np.array_equal(with_.iteration, without.iteration):
         raise ConcordError(

@@ -85,6 +85,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+    """Return the layout of rows in the long form, with metrics in columns."""
     agent, iteration = keys.index("agent"), keys.index("iteration")
     groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
     for *key, metric, value, lo, hi in rows:
@@ -110,6 +111,7 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
     def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+        """Return the texts of a cell's dimensions at some places."""
         return tuple(_said(dims[place], cell[place], params.names) for place in places)
 
     def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
@@ -177,6 +179,7 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
 
 
 def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return experiment, labels, agent and iteration of a run's row."""
     values = [run.run["labels"].get(label) for label in labels]
     return run.run["experiment"], *values, row["agent"], int(row["iteration"])
 
@@ -199,8 +202,10 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
 
 
 def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern matches."""
     return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def _end(value: float) -> float | None:
+    """Return an interval's end, None for nan."""
     return None if math.isnan(value) else value

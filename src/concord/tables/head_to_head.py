@@ -96,6 +96,7 @@ def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
 def _cell(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str, tie: float
 ) -> str | None:
+    """Return "wins-ties-losses, ratio [interval]" of one entry against another."""
     if one == other:
         return None
     logs = meet(scores, one, other)

@@ -100,10 +100,12 @@ def _names(params: Params, row: dict[str, Any]) -> list[str]:
 
 
 def _labels(params: Params) -> tuple[str, ...]:
+    """Return the labels that tell entries apart, as a tuple."""
     return (params.among,) if isinstance(params.among, str) else params.among
 
 
 def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
+    """Return the rows of the leaderboard for one price, ranked by mean rank."""
     among = _labels(params)
     names: list[tuple[str, ...]] = []
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
@@ -190,6 +192,7 @@ def _count(
     price: str,
     params: Params,
 ) -> None:
+    """Count the outcomes of an entry's data sets and targets into ``counts``."""
     lacking = "not run" if run is None else missing(run)
     if run is None or lacking or len(values) != sets:
         counts[lacking or "not applicable"] += sets * len(params.targets)

@@ -67,6 +67,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _tests(differences: np.ndarray) -> list[float | int]:
+    """Return mean, t interval, counts and p-values of paired differences."""
     from scipy import stats  # a second, which planning does without
 
     if not np.isfinite(differences).all():  # a run that diverged

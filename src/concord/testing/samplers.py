@@ -90,6 +90,7 @@ class _CountingNetwork(Network):
     """
 
     def __init__(self, network: Network) -> None:
+        """Copy a network, and count its communication rounds from zero."""
         vars(self).update(vars(network))
         self.rounds = [0]
 
@@ -326,6 +327,7 @@ class Near(QuadraticProblem):
     """
 
     def __init__(self, agents: int, dim: int) -> None:
+        """Draw quadratic potentials whose curvature is near the identity."""
         rng = stream("near", agents, dim)
         skew = 0.1 * rng.standard_normal((agents, dim, dim))
         gram = np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2

@@ -86,6 +86,7 @@ class Bare:
     """A problem with gradients alone, of potentials f_i(x) = |x|^2 / 2."""
 
     def __init__(self, agents: int, dim: int = 2) -> None:
+        """Set the numbers of agents and coordinates; there is no posterior."""
         self.agents, self.dim, self.posterior = agents, dim, None
 
     def from_chain(self, first: int) -> "Bare":

@@ -27,6 +27,7 @@ class Schedule:
     __slots__ = ("a", "b", "c", "exponent")
 
     def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
+        """Set the parameters of the papers' form of a step size."""
         self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
 
     def __eq__(self, other: object) -> bool:
@@ -115,6 +116,8 @@ class Schedule:
 
 
 class _Form(Chosen):
+    """A kind of schedule with its options, as a file states it."""
+
     package = "schedules"
 
 
@@ -125,6 +128,7 @@ class Other(Schedule):
     constant, decay = False, math.nan  # nobody knows
 
     def __init__(self, form: Chosen, function: Callable[[int], float]) -> None:
+        """Set the stated form, and its function of k."""
         super().__init__(math.nan)
         self.form, self.function = form, function
 
@@ -149,4 +153,5 @@ class Other(Schedule):
 
 
 def _short(number: float) -> str:
+    """Return a number as text with at most twelve digits."""
     return f"{number:.12g}"
