@@ -66,26 +66,26 @@ class Place:
         return self.folder / f"chains_{chains[0]}_{chains[1]}.nc"
 
     def lacks_metrics(self) -> str:
-        """Say why the metrics must be made, or their trace; nothing if what there is stands."""
+        """Return why a run's metrics, or its trace, must be made again; "" if they stand."""
         if why := _lacks(self.table, made(self.run, self.resources, self.trace, self.variant)):
             return why
         kept = self.run.arena is None and not self.variant and self.trace.exists()
         return "damaged" if kept and not integrity.intact(self.trace) else ""
 
     def lacks_trace(self) -> str:
-        """Say why the run must be sampled. A trace that was deleted is not missed by metrics."""
+        """Return why the run must be sampled again; "" if its trace stands."""
         if not self.trace.exists() and not self.lacks_metrics():
             return ""
         return _lacks(self.trace, sampling.made(self.run, self.resources))
 
     def lacks_piece(self, chains: Chains) -> str:
-        """Say why some chains must be sampled: nothing if all of them stand, in one file or two."""
+        """Return why some chains must be sampled; "" if they stand in a piece or the trace."""
         if not self.lacks_trace():
             return ""
         return _lacks(self.piece(chains), sampling.made(self.run, self.resources, chains))
 
     def pieces(self) -> list[Path]:
-        """Return the draws of all chains, sampled in pieces; nothing if one of them lacks."""
+        """Return the files of the draws of all chains, sampled in pieces; none if one lacks."""
         found, end = [], 0
         for path in sorted(self.folder.glob("chains_*_*.nc"), key=_first):
             chains = _first(path), int(path.stem.split("_")[2])
@@ -98,7 +98,7 @@ class Place:
 
 
 def at(run: Run, results: Path) -> Place:
-    """Return where a run of a study is among the results."""
+    """Return the place of a study's run among the results."""
     return Place(run, results / run.folder, Path("resources"))
 
 
@@ -108,14 +108,14 @@ def _first(path: Path) -> int:
 
 
 def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = False) -> Made:
-    """Return what the metrics of a run are made from, its trace among it if it is given."""
+    """Return the digests of code, data, options and trace from which a run's metrics are made."""
     if run.arena is not None:
         return _arena().made(run, resources)
     return measuring.made(run, resources, None if variant else trace)
 
 
 def _arena() -> ModuleType:
-    """Return what scores cells; a job that makes other runs starts sooner without it."""
+    """Import and return the module that scores cells, which other jobs need not load."""
     from concord.arena import cells  # as it says
 
     return cells
@@ -142,7 +142,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs that one job makes, one by one.
+    """Runs of one study that a single job makes, one after another.
 
     name: what it is called among those of its folder.
     folder: below the folder of results, of the batch and of its runs' experiments.
@@ -154,11 +154,11 @@ class Batch:
     variant: bool = False
 
     def file(self, results: Path, ending: str = "made") -> Path:
-        """Return the file that stands for the batch where others are made from it."""
+        """Return the file that marks the batch as made, which other rules take as input."""
         return results / self.folder / f"{self.name}.{ending}.json"
 
     def place(self, run: Run, results: Path, resources: Path = Path("resources")) -> Place:
-        """Return where a run of its is among the results."""
+        """Return the place of one of the batch's runs among the results."""
         folder = results / self.folder / run.experiment / run.name
         return Place(run, folder, resources, self.variant)
 
@@ -200,7 +200,7 @@ def make(
 
 
 def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None = None) -> str:
-    """Return what the file of a batch holds: the digest of each run's result."""
+    """Return the text of a batch's file: the digest of each run's result."""
 
     def result(place: Place) -> Path:
         """Return the file of a run's result: its metrics, its trace, or a piece of the trace."""
@@ -266,7 +266,7 @@ def _drawn(
 
 
 def _vary(place: Place) -> None:
-    """Sample and measure a run of a universe; keep its metrics, or why there are none."""
+    """Sample and measure a universe's run; keep its metrics, or the reason why there are none."""
     run, more = place.run, {}
     text = metrics.to_csv(())
     try:
@@ -298,7 +298,7 @@ def _score(place: Place) -> None:
 
 
 def resolve(run: Run, output: Path) -> None:
-    """Write every parameter of a run, unless they stand there."""
+    """Write a run's parameters to run.yaml, unless the same ones stand there."""
     if not output.is_file() or output.read_bytes() != run.text.encode():
         write_whole(output, run.text)
 
@@ -311,7 +311,7 @@ def sample(
     chains: Chains | None = None,
     pieces: Sequence[Path] = (),
 ) -> None:
-    """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
+    """Sample the chains of a run.yaml, all or some, or join pieces, and write the trace.
 
     A ConcordError if a piece is of another run, or they are not all the run's chains in their
     order.
@@ -369,7 +369,7 @@ def _write_trace(
     resources: Path,
     chains: Chains | None = None,
 ) -> None:
-    """Write a trace. Provenance becomes its attributes."""
+    """Write the trace of a run, or of some chains, and seal it with its sources."""
     # Looked at in the end: code that was imported meanwhile must not have changed before.
     source = sampling.made(run, resources, chains)
     about = describe(

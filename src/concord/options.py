@@ -59,16 +59,16 @@ class NamesLabel(str):
 
 
 class NamesRuns(str):
-    """The description of an option that selects some of them, {label: value or [values]}."""
+    """The description of an option that selects runs by labels, {label: value or [values]}."""
 
 
 class NamesIterations(str):
-    """The description of an option that names iterations recorded by them."""
+    """The description of an option that names iterations recorded by the runs shown."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _Checked(msgspec.StructMeta):
-    """Checks options given in Python as those of a file."""
+    """The metaclass that checks options given in Python as those of a file."""
 
     if not TYPE_CHECKING:
 
@@ -81,7 +81,7 @@ class _Checked(msgspec.StructMeta):
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
-    """The options of something: fields with a type, a description and perhaps a default."""
+    """The base of typed options: fields with a type, a description and perhaps a default."""
 
 
 class Kind(
@@ -92,14 +92,14 @@ class Kind(
 
 @runtime_checkable
 class _Reads(Protocol):
-    """A type that reads itself, as schedules do."""
+    """A type that parses its own values, as schedules do."""
 
     def parse(self, value: Any, where: str) -> Any:
-        """Return what a value stands for."""
+        """Return the object that a plain value stands for; ``where`` is its place for messages."""
 
 
 def build(kind: Any, value: Any, where: str = "") -> Any:
-    """Return what ``value`` stands for, strictly.
+    """Return the object of type ``kind`` that a plain value stands for, strictly checked.
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
     class with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
@@ -122,7 +122,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
 
 
 def _without_numpy(value: Any, where: str) -> Any:
-    """Return a value whose numbers and arrays of numpy are Python's; itself if it has none."""
+    """Return a value with numpy's numbers and arrays replaced by Python's."""
     if isinstance(value, (np.generic, np.ndarray)):
         check_masks(value, where)
         return value.tolist()
@@ -152,7 +152,7 @@ def _masked(values: Any) -> int:
 
 
 def build_file(kind: Any, value: Any, path: Any) -> Any:
-    """Return what a file's content stands for, as ``build`` does; messages begin with the file."""
+    """Return the object that a file's content stands for; messages begin with the file."""
     try:
         return build(kind, value, f"{path}")
     except ConcordError as error:
@@ -160,7 +160,7 @@ def build_file(kind: Any, value: Any, path: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return what ``build`` made as plain data, every option written out, which it builds again."""
+    """Return an object of ``build`` as plain data, every option written out."""
     return value if type(value) in _PLAIN else _lists(_builtins(value))
 
 
@@ -177,7 +177,7 @@ def _lists(value: Any) -> Any:
 
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Return a type, or those of a union, each with its bounds, and with its description."""
+    """Return a type, or the types of a union, each with its bounds and description."""
     rules: dict[str, Any] = {}
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
@@ -234,7 +234,7 @@ _NAMES = {
 
 
 def _alike(option: Any, value: Any) -> bool:
-    """Tell whether a value has the form of a type, whatever its bounds and parts."""
+    """Return whether a value has the form of a type, whatever its bounds and parts."""
     shape = get_origin(option) or option
     if isinstance(shape, _Reads):
         return True
@@ -300,7 +300,7 @@ def _surprise(value: Any, wanted: list[Any]) -> str:
 
 
 def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str) -> str:
-    """Return the sentence about a value that has the form of its type."""
+    """Return the sentence about a value whose form fits its type, but not its parts or bounds."""
     parts: list[tuple[Any, Any, str]] = []
     arguments = get_args(shape)
     if _is_a(shape, Options):
@@ -388,7 +388,7 @@ def _computable(value: Any) -> bool:
 
 
 def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
-    """Yield sentences about the numbers in plain data that cannot be computed with."""
+    """Yield a sentence about each number in plain data that is too large to compute with."""
     if _computable(value):
         return
     if isinstance(value, Mapping):

@@ -37,7 +37,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 class Package(NamedTuple):
-    """A package of kinds: what one is called, its module, and what a kind of it defines."""
+    """A package of kinds: the word for one kind, its module, and the names a kind defines."""
 
     one: str
     module: str
@@ -94,12 +94,12 @@ def kinds(package: str) -> tuple[str, ...]:
 
 
 def exists(package: str, kind: Any) -> bool:
-    """Whether there is such a kind; quick for those built in."""
+    """Return whether a package has a kind; quick for built-in ones."""
     return kind in built_in(package) or kind in kinds(package)
 
 
 def plugin(package: str, kind: Any, where: str) -> Any:
-    """Import the module of a kind, or raise with the nearest kind there is.
+    """Import and return the module of a kind; a ConcordError names the nearest existing kind.
 
     ``concord.contracts`` has the protocol of each package's modules.
     """
@@ -120,7 +120,7 @@ def plugin(package: str, kind: Any, where: str) -> Any:
 
 
 def _kind_of(package: str, module: Any) -> Any:
-    """Return what a module is a kind by: itself, or of a sampler its class."""
+    """Return the object that stands for a kind: its module, or a sampler's class."""
     if package != "samplers":
         return module
     own = [c for c in vars(module).values() if isinstance(c, type) and _is_sampler(c, module)]
@@ -142,7 +142,7 @@ def options_of(module: Any) -> Any:
 
 
 def display_name(module: Any) -> str:
-    """Return what readers call a kind, such as "DE-SGLD"; nothing if it does not say."""
+    """Return a kind's name for readers, such as "DE-SGLD"; "" if it declares none."""
     return str(getattr(module, "name" if isinstance(module, type) else "NAME", ""))
 
 
@@ -162,7 +162,7 @@ def executed(package: str, kind: str) -> bool:
 
 
 def location(package: str, kind: str) -> str | Path:
-    """Return the module of a kind, by name if it is built in, else its file."""
+    """Return the dotted module of a built-in kind, or the file of a plug-in."""
     if kind in built_in(package):
         return f"{PACKAGES[package].module}.{kind}"
     if (package, kind) in _own:
@@ -171,7 +171,7 @@ def location(package: str, kind: str) -> str | Path:
 
 
 def origin(package: str, kind: str) -> str:
-    """Return where a kind comes from, for a reader; nothing if it is built in."""
+    """Return the origin of a plug-in for readers; "" for a built-in kind."""
     if kind in built_in(package):
         return ""
     if (package, kind) in _own:
@@ -180,7 +180,7 @@ def origin(package: str, kind: str) -> str:
 
 
 def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """Return which of these kinds are plug-ins, for provenance.
+    """Return the plug-ins among kinds, by package and kind, with their provenance.
 
     Where each is from, its file's SHA-256, the other distributions that count as its code, and what
     it has read that does not.
@@ -200,7 +200,7 @@ def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
 
 
 def use(*studies: Path) -> None:
-    """Make the files in ``plugins`` of these studies the plug-ins at work, instead of others.
+    """Make the files in the ``plugins`` folders of studies the plug-ins in use.
 
     A ConcordError if a file is no plug-in, or has the name of another kind.
     """
@@ -212,17 +212,17 @@ def use(*studies: Path) -> None:
 
 
 def own() -> dict[tuple[str, str], Path]:
-    """Return the files of the plug-ins at work, by package and kind."""
+    """Return the files of the studies' plug-ins in use, by package and kind."""
     return dict(_own)
 
 
 def at_work() -> bool:
-    """Whether the folders of studies have been named."""
+    """Return whether the folders of studies have been named by ``use``."""
     return bool(_folders)
 
 
 def within(path: Path, key: str) -> Path:
-    """Return the path of a file that a study names, if it lies in the folder of one at work."""
+    """Return the path of a file that a study names; it must lie in a folder named by ``use``."""
     if not path.is_file():
         raise ConcordError(f"{key}: there is no file {path}; put it into the study's folder")
     if not any(path.resolve().is_relative_to(folder.resolve()) for folder in _folders):
@@ -231,7 +231,7 @@ def within(path: Path, key: str) -> Path:
 
 
 def execute(path: Path) -> ModuleType:
-    """Return the module that a file makes, which a study names beside its plug-ins."""
+    """Execute a Python file that a study names beside its plug-ins, and return the module."""
     provenance.watch(path)
     return _execute(path)
 
@@ -242,7 +242,7 @@ def files(study: Path) -> list[Path]:
 
 
 def add(path: Path) -> tuple[str, str]:
-    """Make a file a plug-in, unless it is none or named like another; return package and kind."""
+    """Register a file as a plug-in, if it is one of a new name; return its package and kind."""
     if path.exists() and not path.is_file():
         raise ConcordError(f"{path}: it is a pipe, a folder or a device, and no file; remove it")
     # Path.resolve raises for a link that leads to itself, which then cannot be read.
@@ -268,7 +268,7 @@ def add(path: Path) -> tuple[str, str]:
 
 
 def package_of(path: Path) -> str:
-    """Return the package that a file is a kind of, from the names that it defines.
+    """Return the package to which a file's kind belongs, from the names it defines.
 
     A ConcordError if it cannot be read, or is not of exactly one.
     """
@@ -302,7 +302,7 @@ def package_of(path: Path) -> str:
 
 
 def _lacking(names: set[str]) -> str:
-    """Say what a module lacks of the kind that it has most of."""
+    """Return a sentence on the names that a module lacks of the kind it most resembles."""
 
     def share(package: Package) -> float:
         """Return the share of a package's required names that the module defines."""
@@ -326,7 +326,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def _execute(path: Path) -> ModuleType:
-    """Return the module that a file makes; nothing is written beside it."""
+    """Execute a file as a module and return it, without writing bytecode beside it."""
     source = path.read_bytes()
     digest = hashlib.sha256(str(path.absolute()).encode() + source).hexdigest()[:12]
     if _executed.get(path, ("", None))[0] != digest:
@@ -364,7 +364,7 @@ def _load(package: str, kind: str) -> Any:
 
 @contextmanager
 def _importing(path: Path) -> Iterator[None]:
-    """Tell of an import that lasts, and refuse one that fails, or needs code of no distribution."""
+    """Report an import that takes long, and refuse one that fails or imports unknown code."""
 
     def tell() -> None:
         """Print that an import still lasts."""
@@ -400,7 +400,7 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 def _told(error: BaseException, path: Path | None = None) -> str:
-    """Return what is wrong with a plug-in's code, with its line, in one sentence."""
+    """Return one sentence, with its line, about an error in a plug-in's code."""
     text = " ".join(str(error).split()) or "no reason given"
     place = provenance.blamed(error) or (str(path) if path else None)
     if isinstance(error, SyntaxError):
@@ -427,7 +427,7 @@ class Chosen:
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:
-        """Return what a file's mapping chooses.
+        """Return the kind and options that a file's mapping chooses.
 
         A ConcordError if the kind or an option is unknown, missing or out of bounds.
         """
@@ -449,14 +449,14 @@ class Chosen:
         return {"kind": self.kind, **plain(self.params)}
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same kind with the same options."""
+        """Return whether another choice has the same kind and the same options."""
         return isinstance(other, type(self)) and self.plain() == other.plain()
 
     def __hash__(self) -> int:
-        """Return what equal choices share."""
+        """Return a hash of the kind and its options, the same for equal choices."""
         return hash((self.kind, self.params))
 
     def __repr__(self) -> str:
-        """Return the call that makes it."""
+        """Return the Python call that makes the choice."""
         options = "".join(f", {key}={value!r}" for key, value in plain(self.params).items())
         return f"{type(self).__name__}({self.kind!r}{options})"
