@@ -335,7 +335,7 @@ class Workflow:
 
     @told
     def pieces(self, wildcards: Wildcards) -> list[str]:
-        """Return the seals of a run's blocks of chains that jobs sample apart, if there are such."""
+        """Return the seals of a run's blocks of chains that jobs sample apart, if there are any."""
         (run,), most = self.batch(wildcards).runs, self.config["chains_per_job"]
         starts = [] if most is None or run.chains <= most else range(0, run.chains, most)
         ends = [(first, min(first + most, run.chains)) for first in starts]
@@ -581,7 +581,7 @@ class Workflow:
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
     def stale(self, rule: str) -> Inputs:
-        """Return an input function that makes a rule's sealed result stale if its sources differ."""
+        """Return an input function that makes a rule's sealed result stale if its source differs."""
         file, wanted = self._sealed[rule]
 
         @told

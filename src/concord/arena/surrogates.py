@@ -25,7 +25,7 @@ from concord.problems._quadratic import QuadraticProblem
 
 
 def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
-    """Return the eigenbasis (dim, dim), a problem for each of its vectors, and starts there."""
+    """Return the eigenbasis (dim, dim) of the fit, and a problem and starts for each vector."""
     basis = np.linalg.eigh(found.hessians.sum(axis=0))[1]
     center, mean = basis.T @ found.mean, np.broadcast_to(positions[0], found.mean.shape)
     slopes = (found.hessians @ found.mean - found.shift) @ basis
@@ -40,7 +40,7 @@ def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticPro
 
 
 class Coordinates:
-    """The laws of versions of a sampler: one coordinate after another.
+    """The approximate laws of versions of a sampler, one coordinate after another.
 
     mean: take the mean curvature of agents, and the network's spectrum.
     """
@@ -70,7 +70,7 @@ class Coordinates:
             self._paths.append(law.repeating())
 
     def reading(self, mix: np.ndarray | None) -> Coordinates:
-        """Return the same laws with other answers, as ``Path`` does."""
+        """Return the same laws with the read-out ``mix``, (agents, agents)."""
         other = object.__new__(Coordinates)
         other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
         return other
@@ -93,7 +93,7 @@ class Coordinates:
 
 
 class _Modes(Determined):
-    """Laws by eigenvectors of the network, (agents, agents): modes stand on the second axis."""
+    """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
 
     vectors: np.ndarray
 
@@ -140,7 +140,7 @@ def _spectrum(
     vectors = np.linalg.eigh(first)[1]
 
     def blocks(matrix: np.ndarray) -> np.ndarray:
-        """Return the blocks of a matrix by eigenvectors, (agents, blocks, blocks)."""
+        """Return a state matrix's blocks for each eigenvector, (agents, blocks, blocks)."""
         count = len(matrix) // agents
         parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
         turned = vectors.T @ parts @ vectors

@@ -61,7 +61,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what the theorems say of the run, and on linear regression what is true.
+    """Yield the theorems' bounds and conditions, and on linear regression the true values.
 
     gossip.condition_1 and _2: (25) and (26), 1 where met, and .value, left over right side;
     condition_1 is left out where the log-Sobolev constant is not known well enough.
@@ -219,7 +219,7 @@ def _divergence(
 
 @dataclass(frozen=True)
 class _Squares:
-    """The function E [s^T Q s - 2 q^T s + c] of the state's moments."""
+    """The expectation E [s^T Q s - 2 q^T s + c] of a state s, as a function of its moments."""
 
     matrix: np.ndarray
     vector: np.ndarray
@@ -232,18 +232,18 @@ class _Squares:
 
     @classmethod
     def norm(cls, matrix: np.ndarray, offset: np.ndarray) -> _Squares:
-        """Return E |matrix s - offset|^2."""
+        """Return the function E |matrix s - offset|^2 of the moments of s."""
         return cls(matrix.T @ matrix, matrix.T @ offset, float(offset @ offset))
 
     @classmethod
     def disagreement(cls, agents: int, dim: int) -> _Squares:
-        """Return E sum_i |x_i - average|^2."""
+        """Return the function E sum_i |x_i - average|^2 of the moments of the state."""
         center = np.eye(agents) - 1 / agents
         return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
 
     @classmethod
     def of(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
-        """Return disagreement, n mu_g, C_xi and C_w as functions of the moments."""
+        """Return disagreement, n mu_g, C_xi and C_w as functions of the state's moments."""
         agents, dim = problem.agents, problem.dim
         average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
         gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
@@ -290,7 +290,7 @@ def _follow(
     agents: int,
     dim: int,
 ) -> _Law:
-    """Return the law at ``ticks``, which increase from 0."""
+    """Return disagreement and the average's moments at ``ticks``, which increase from 0."""
     mean, cov = start
     apart, means, covs, largest = [], [], [], np.zeros(3)
     wanted = set(ticks)

@@ -34,7 +34,7 @@ FLOORS = 50
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield distances at the last iteration per agent, and of the network over time.
+    """Yield W1 of marginals at the last iteration per agent, and of the network over time.
 
     w1_marginal_<d>: of parameter d, w1_marginal: mean over parameters; both of the draws of one
     chain, mean over chains with an interval, and w1_marginal_min and _max the extremes.
@@ -79,7 +79,7 @@ def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
 
 
 def _pool(draws: np.ndarray, exact: Grid) -> float:
-    """Return the distance of draws (dim, ...), all taken together, mean over the parameters."""
+    """Return the mean over parameters of W1 between pooled draws (dim, ...) and the exact law."""
     return float(np.mean([marginal_w1(each.ravel(), exact, d) for d, each in enumerate(draws)]))
 
 

@@ -22,7 +22,7 @@ POSTERIOR = "posterior"  # an agent of its own
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield densities of cells: of the draws of all chains beyond burn-in, and exact.
+    """Yield the density of draws in the cells of a grid, per agent, and the exact one.
 
     cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
     area, per agent, and for the agent "posterior" the exact one.

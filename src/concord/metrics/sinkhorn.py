@@ -74,7 +74,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
-    """Return each data set's draws (draws, agents, dim), and pairs of exact samples of that size.
+    """Return the draws of each data set, (draws, agents, dim), and pairs of exact samples.
 
     The first pairs are those of the data sets, one for each.
     """
@@ -124,7 +124,7 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
 def _iterated(
     cost: np.ndarray, regularization: float, kind: type[np.floating], relaxation: float, most: int
 ) -> float | None:
-    """Return what Sinkhorn's iteration finds in so many steps; None if it does not converge.
+    """Return the transport cost that Sinkhorn's iteration finds; None if it does not converge.
 
     Steps are over-relaxed but for the first ten and each tenth, after which the rows' marginals
     are met and those of the columns are checked.

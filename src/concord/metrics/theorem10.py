@@ -24,7 +24,7 @@ LABELS = labels("theorem10")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what ``_bounds.tell`` tells of Theorem 10, refused to runs that it is not about.
+    """Yield bound, exact mean W2, constants and conditions of Theorem 10; refuse other runs.
 
     c_5, which the paper does not state, is the smallest there is: the largest E|x^(k)|^2 or
     E|v^(k)|^2 of the exact law.

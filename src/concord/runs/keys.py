@@ -104,7 +104,7 @@ class Keys(Options):
 
 
 class Resolved(Keys, kw_only=True):
-    """What run.yaml holds: the keys, and whose run it is."""
+    """The content of run.yaml: the keys of a run, and the study and experiment it is of."""
 
     problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
     paper: Annotated[str, "key of the paper"]
