@@ -260,7 +260,7 @@ class ScheduleKind(Protocol):
     Params: type
 
     def schedule(self, params: Any) -> Callable[[int], float]:
-        """Return the step size as a positive function of iteration k; a ``Schedule`` if it can be."""
+        """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
 
 
 @runtime_checkable

@@ -581,7 +581,7 @@ class Workflow:
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
     def stale(self, rule: str) -> Inputs:
-        """Return an input function that makes a rule's sealed result stale if its source differs."""
+        """Return an input function that makes a rule's sealed result stale if sources differ."""
         file, wanted = self._sealed[rule]
 
         @told

@@ -312,7 +312,7 @@ class Search:
             )
 
     def _bare(self) -> Any:
-        """Return the quadratic problem that sets stability limits: the stiffest coordinate if large."""
+        """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
         found = self.fit
         if self._small:
             return self.problem if self._exact else QuadraticProblem(found.hessians, found.shift)
@@ -405,7 +405,7 @@ class Search:
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
 
         def worse(place: int, j: int) -> float:
-            """Return a setting's score; for approximate laws the largest of it and its neighbors."""
+            """Return a setting's score; for approximate laws the largest among its neighbors, too."""
             beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
             return max(own[place, j], *beside, 0.0)
 

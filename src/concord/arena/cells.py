@@ -131,7 +131,7 @@ def task_of(run: Run, resources: Path) -> Task:
 
 
 def score(run: Run, task: Task) -> Scored:
-    """Choose an entry's setting for each budget on a task, and score it on the judging data sets."""
+    """Choose an entry's setting for each budget on a task, and score it on the judging data."""
     sampler, arena = run.sampler.params, run.arena
     assert arena is not None
     last, first = run.iterations, task.problems[0]
@@ -176,7 +176,7 @@ def score(run: Run, task: Task) -> Scored:
         return None if path is None else (group, path, price)
 
     def network_of(sampler: Sampler, price: Mapping[str, float]) -> Network:
-        """Return the task's network, with the privacy noise that spends epsilon within the budget."""
+        """Return the task's network, with the privacy noise for which the budget spends epsilon."""
         if arena.epsilon is None:
             return task.network
         network = task.network

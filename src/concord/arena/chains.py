@@ -240,7 +240,7 @@ def _both(x: np.ndarray) -> np.ndarray:
 
 
 def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
-    """Return b² of values (chains, ..., 2 dim) of x and x², a mean over chains, worst coordinate."""
+    """Return b² of f, values (chains, ..., 2 dim) of x and x², for the worst coordinate."""
     wanted, variance = exact.monomials()
     square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / len(f)
     b2: np.ndarray = (square / variance).max(axis=-1)

@@ -151,7 +151,7 @@ class Linearized(Path):
 
 
 def check(samplers: Sequence[Any]) -> None:
-    """Raise ``NoLaw`` for samplers whose update cannot be followed agent by agent."""
+    """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
     if any(getattr(own, "period", 1) > 1 for own in samplers):
         raise NoLaw(
             "agents make several steps between two vectors, along which they are not linearized; "

@@ -16,7 +16,7 @@ PATH = Path(__file__).with_name("rules.yaml")
 
 
 class Rule(Options):
-    """How certain words of a paper are judged."""
+    """The check by which certain words of a paper are judged."""
 
     words: Annotated[str, "words of a paper that it is for"]
     rule: Annotated[str, "when they hold"]
@@ -31,7 +31,7 @@ def rules() -> dict[str, Rule]:
 
 
 def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
-    """Return a check with what its rule sets.
+    """Return a check joined with the keys that its rule sets.
 
     A ConcordError if there is no such rule, or the check changes what it sets.
     """

@@ -41,7 +41,7 @@ MORE = (2, 3, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Margin:
-    """The number on which a verdict turns, with its interval, and where the rule wants it.
+    """The number on which a verdict turns, with its interval and the rule's range for it.
 
     The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
     where it does not.
@@ -64,7 +64,7 @@ class Margin:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the sentence that says who, where and how much, and the number that decides."""
+    """A verdict with its explaining sentence and the number that decides."""
 
     verdict: str
     ours: str
@@ -77,7 +77,7 @@ def decide(sure: Any, refuted: Any) -> str:
 
 
 def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
-    """Return a check's judgement; what is missing makes it not run, what diverged does not hold.
+    """Return a check's judgement, "not run" if numbers are missing, "fails" if runs diverged.
 
     ``runs`` returns the runs of a quantity.
     """
@@ -118,7 +118,7 @@ def of_cases(verdicts: Iterable[str]) -> str:
 
 
 def counted(verdicts: Sequence[str]) -> str:
-    """Return in how many of its cases a claim has its verdict, where not in all."""
+    """Return in how many of its cases a claim has its verdict; "" if in all."""
     verdict = of_cases(verdicts)
     same = Counter(verdicts)[verdict]
     said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]

@@ -136,7 +136,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
 
 
 def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
-    """Return the rows that get a box: those requested, else about ten, first and last included.
+    """Return the rows of a series that get a box: as requested, or about ten.
 
     Iterations that the run did not reach (at smoke scale) are left out.
     """

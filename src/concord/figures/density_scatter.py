@@ -123,7 +123,7 @@ def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _height(place: int, params: Params) -> float:
-    """Where the ticks of the agent at a place are, on the axis of densities."""
+    """Return the y position of an agent's ticks below the densities."""
     return (place + 0.6) / (len(params.agents) + 0.5)
 
 

@@ -53,7 +53,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; a network is one run."""
+    """Draw the figure, with panels of each run, which is one network."""
     chosen = selection.select(runs, params.select)
     title = "exact posterior" + _distance(chosen[0], params.floor, "network", "floor")
     shown: list[tuple[str, Measured, str | None]] = [(title, chosen[0], None)]

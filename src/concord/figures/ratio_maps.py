@@ -110,7 +110,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 def _with_numbers(
     rows: Sequence[Any], columns: Sequence[Any], by: Mapping[tuple[str, ...], Measured]
 ) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Return the rows that have a number anywhere, and the others by what all of theirs lacks."""
+    """Return rows with a number in any column, and the other rows by what they lack."""
     shown: list[Any] = []
     empty: dict[str, list[Any]] = {}
     for row in rows:
@@ -125,7 +125,7 @@ def _with_numbers(
 
 
 def _said(found: scores.Ratio | str | None) -> tuple[str, float, bool]:
-    """Return what a place says, the ratio that colors it, and whether that is surely not one.
+    """Return a cell's text, the ratio that colors it, and whether that surely differs from one.
 
     A bound that does not tell on which side of one the ratio is has no color.
     """

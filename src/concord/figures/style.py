@@ -99,7 +99,7 @@ def _parse(text: str) -> None:
 
 
 def check_formulas(texts: Any, where: str) -> None:
-    """Check the texts of a figure's options, whose formulas are between dollar signs.
+    """Refuse texts in options whose formulas, between dollar signs, cannot be parsed.
 
     A ConcordError if matplotlib could not draw one.
     """
@@ -188,7 +188,7 @@ SYMBOLS = {
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``: its figure is ``styled``, and what it refuses names the kind."""
+    """Decorate a kind's ``draw`` with the house style and errors that name the kind."""
 
     @functools.wraps(draw)
     @styled
@@ -201,7 +201,7 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``, too: its figure names the runs that diverged on top.
+    """Decorate a kind's ``draw`` so that its figure names the diverged runs on top.
 
     Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
@@ -240,7 +240,7 @@ _NOTE_COLOR = "#8a3b00"
 
 @dataclass(frozen=True)
 class Look:
-    """Color and marker of one line, fixed by what it represents."""
+    """Color and marker of one line, fixed by the value that it represents."""
 
     color: str
     marker: str
@@ -248,7 +248,7 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """What matplotlib draws the line and its markers with."""
+        """The matplotlib options that draw the line and its markers."""
         if self.hollow:
             own = {"markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": "--"}
             return {"color": self.color, "marker": self.marker, **own}
@@ -257,7 +257,7 @@ class Look:
 
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
-    """Return the look of each value of ``key``: fixed for agents, samplers and topologies.
+    """Return the look of each value of ``key``, fixed for agents, samplers and topologies.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
     ordered color scale; whatever has no look of its own takes the palette's colors in order, those
@@ -312,12 +312,12 @@ def mix(color: str, other: str, part: float) -> str:
 
 
 def dark(color: str) -> str:
-    """The shade in which an exact curve is drawn over the estimate of that color."""
+    """Return the darker shade in which an exact curve is drawn over its estimate."""
     return mix(color, BLACK, 0.4)
 
 
 def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
-    """Return the text a reader sees for ``value`` of ``key``, such as "No edges" or "$b$ = 5".
+    """Return the text for a value of ``key`` in figures, such as "No edges" or "$b$ = 5".
 
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
@@ -335,7 +335,7 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
 
 
 def number(value: float) -> str:
-    """Return 0.0025, but 2.5 x 10^-5 as print has it."""
+    """Return a number as text: 0.0025, but 2.5 x 10^-5 for small ones."""
     digits, _, power = f"{value:g}".partition("e")
     return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
 
@@ -386,14 +386,14 @@ def note_below(axes: Axes, text: str) -> None:
 
 
 def entry(text: str, **line: Any) -> Line2D:
-    """Return a legend's entry, with a line or marker that is drawn nowhere else."""
+    """Return a legend's entry with a line or marker that the figure itself does not draw."""
     return Line2D([], [], label=text, **line)
 
 
 def entries_drawn(
     axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
 ) -> list[Artist]:
-    """Return a legend's entries of lines that have a point; the others are named below a panel."""
+    """Return a legend's entries of the lines with points; note the others below a panel."""
     named = list(lines)
     if none := "; ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
@@ -401,7 +401,7 @@ def entries_drawn(
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Put one legend below all panels and make the figure higher by what it takes."""
+    """Put one legend below all panels, and make the figure higher by the legend's height."""
     if handles:
         width = figure.get_figwidth() - 0.1
         height = _fit_legend(figure, figure.legend, handles, width, loc="outside lower center")
@@ -490,7 +490,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
 
 
 def _simplify(figure: Figure) -> None:
-    """Leave out corners of bands that nobody sees, as matplotlib does with those of lines."""
+    """Leave out corners of shaded bands that are too close to be seen."""
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
         paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
@@ -500,7 +500,7 @@ def _simplify(figure: Figure) -> None:
 
 
 def _short(svg: bytes) -> bytes:
-    """Write coordinates to a hundredth of a point, and fonts for where there is no DejaVu.
+    """Return an SVG with coordinates rounded to a hundredth of a point, and fallback fonts.
 
     Verdana's letters are about as wide.
     """

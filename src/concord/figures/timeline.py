@@ -77,7 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _rows(axes: Axes, run: Measured, params: Params) -> float:
-    """Draw the agents of one run, and return when the last of them has ended."""
+    """Draw the agents of one run, and return the time at which the last agent ended."""
     options = dict(run.run["topology"])
     graph = build_graph(options.pop("kind"), run.run["agents"], **options)
     sending = results.series(run, "sending", "network").value[-1]

@@ -40,13 +40,13 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def with_step(m: Measurement, name: str, value: float) -> Measurement:
-    """Return the measurement with another constant step, the sampler's other steps at their last."""
+    """Return the measurement with another constant step, the other steps at their last value."""
     changes: dict[str, Any] = {**_steps(m), name: Schedule(value)}
     return replace(m, sampler=structs.replace(m.sampler, **changes))
 
 
 def largest(m: Measurement, name: str = "step_size") -> float:
-    """Return the largest stable value of the step ``name``, the other steps at their last."""
+    """Return the largest stable value of the step ``name``, the other steps at their last value."""
 
     def affine_for(value: float) -> exact.Affine:
         """Return the affine step at the last iteration with a value of the step."""

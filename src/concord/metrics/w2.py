@@ -57,7 +57,7 @@ def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
 
 
 def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
-    """Return names, and at most ``most`` draws of all chains together as one sample.
+    """Return names, and draws (chain, draw, name, dim) of all chains that make one sample.
 
     Those beyond burn-in, thinned evenly to ``most`` of all chains together, one at least of each.
     """

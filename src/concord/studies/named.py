@@ -54,7 +54,7 @@ def _refuse(where: str, mistake: str | None) -> None:
 
 
 def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) -> None:
-    """Refuse iterations that none of the runs records; ``who`` says so."""
+    """Refuse iterations that no run shown records; ``who`` begins the message."""
     known = [recorded(run) for run in runs]
     for k in wanted:
         if not any(k in iterations for iterations in known):
@@ -67,7 +67,7 @@ def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) ->
 
 
 def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
-    """Yield the key of every option that is set and described, those of parts with their places."""
+    """Yield place, description and value of every described option that is set."""
     for name, hint in get_type_hints(type(options), include_extras=True).items():
         value = getattr(options, name)
         if value is None:

@@ -23,7 +23,7 @@ from concord.studies.shown import AllSections, Output
 
 
 class Study(Experiments):
-    """A study with its runs, and what shows and judges them."""
+    """A study with its runs, figures, tables and claims."""
 
     SECTIONS = AllSections
     sections: AllSections
@@ -77,7 +77,7 @@ class Study(Experiments):
 
     @property
     def name(self) -> str:
-        """What readers call it: a paper by first author and year, another study by its title."""
+        """The study's name for readers: first author and year of a paper, or its own title."""
         authors = self.about.authors.split(", ")
         if not self.printed or not self.about.reference:
             return self.about.title
@@ -148,7 +148,7 @@ class Study(Experiments):
 
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
-        """Return what is judged, checked: by claim, label of the case, and reading."""
+        """Return the cases to judge, checked, by claim, label of the case, and reading."""
         found = {}
         for name, claim in self.claims.items():
             key, of_labels = self._members[name].key, self._members[name].cases
@@ -163,7 +163,7 @@ class Study(Experiments):
         return found
 
     def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
-        """Return a case of a claim in each of the readings that it is judged in."""
+        """Return a claim's case in each of the readings in which it is judged."""
         where = self.at(place)
         case = case_of(stated, claim.rule, where)
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
@@ -223,12 +223,12 @@ class Study(Experiments):
         return shared
 
     def claim_runs(self) -> list[Run]:
-        """Return every run that the claims read, in their order."""
+        """Return every run that the claims read, in the order of the claims."""
         return list({run.folder: run for case in self.cases.values() for run in case.runs}.values())
 
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
-        """Return what the claims read, by experiment and name of the run."""
+        """Return the quantities that claims read, by experiment and name of the run."""
         found: dict[tuple[str, str], list[Quantity]] = {}
         for case in self.cases.values():
             for quantity, runs in case.reads:

@@ -29,14 +29,14 @@ SMALL_RUNS = "small-runs"  # a batch
 
 @dataclass(frozen=True)
 class Universe:
-    """What differs from the study: alternatives of assumptions, or the master seed."""
+    """A variation of a study: alternatives of assumptions, or another master seed."""
 
     name: str
     changes: tuple[Change, ...] = ()
     seed: int | None = None
 
     def reads(self, run: Run) -> list[Reads]:
-        """Return what claims read of a run of the study in the place of what they name."""
+        """Return the replacements by which claims read a run of the study in this universe."""
         return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
 
@@ -117,11 +117,11 @@ class Multiverse:
         return lean(self.study, run).digest
 
     def twin(self, run: Run) -> Run:
-        """Return the run of the study that is the same."""
+        """Return the run of the study with the same digest as a run of a universe."""
         return self._own[self._key(run)]
 
     def home(self, run: Run) -> tuple[str, str]:
-        """Return universe and batch that compute a run; the universe BASE is the study."""
+        """Return universe and batch that compute a run; the study's own universe is BASE."""
         return self._homes[self._key(run)]
 
     def batch(self, name: str, batch: str) -> Batch:
@@ -136,7 +136,7 @@ class Multiverse:
 
 
 def lean(study: Study, run: Run) -> Run:
-    """Return a run with the metrics, and iterations, that claims read of it, and no others.
+    """Return a run reduced to the metrics and iterations that claims read of it.
 
     It has no chains where all of these are exact. A run of which claims read nothing stays whole.
     """
