@@ -405,7 +405,7 @@ class Search:
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
 
         def worse(place: int, j: int) -> float:
-            """Return a setting's score; for approximate laws the largest among its neighbors, too."""
+            """Return a setting's score; for approximate laws the largest of it and neighbors."""
             beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
             return max(own[place, j], *beside, 0.0)
 

@@ -165,7 +165,7 @@ class Value(_Rule):
     at_most: Annotated[bool, "print says that it is at most this much"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether the quantity is the printed value within the tolerance, or undecided."""
+        """Judge whether the quantity is the printed value within the tolerance."""
         (ours,) = gather(source, self.quantity)
         low = -math.inf if self.at_most else self.printed - self.tolerance
         high = self.printed + self.tolerance
@@ -200,7 +200,7 @@ class Order(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether every lower number is below its higher one, or undecided."""
+        """Judge whether every lower number is below its higher one, times the factor."""
         lower, higher = gather(source, self.lower, self.higher)
         i, j = _compared(lower, higher)
         if self.paired:
@@ -283,7 +283,7 @@ class Trend(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether the quantity moves in the stated direction along the axis."""
+        """Judge whether the quantity moves in the stated direction along the axis."""
         (ours,) = gather(source, self.quantity)
         x = _one_each("a trend", ours, self.axis)
         order = np.argsort(x)
@@ -341,7 +341,7 @@ class Rate(_Rule):
     at_most: Annotated[float | None, "largest exponent"] = None
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether the exponent lies within [at_least, at_most], or undecided."""
+        """Judge whether the exponent lies within [at_least, at_most]."""
         (ours,) = gather(source, self.quantity)
         x = _one_each("an exponent", ours, self.against)
         if (x <= 0).any() or (ours.value <= 0).any():
@@ -387,7 +387,7 @@ class Bound(_Rule):
     bound: Annotated[Quantity, "what they are said not to exceed"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether every number is at most its bound, or undecided."""
+        """Judge whether every number is at most its bound."""
         ours, bound = gather(source, self.quantity, self.bound)
         at = _joined(ours, bound)
         claimed = ~np.isposinf(bound.value[at])
@@ -420,7 +420,7 @@ class Identity(_Rule):
     tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether the two quantities agree within the tolerance, or undecided."""
+        """Judge whether the two quantities agree within the tolerance."""
         left, right = gather(source, self.left, self.right)
         at = _joined(left, right)
         lo, hi = right.lo[at], right.hi[at]
@@ -453,7 +453,7 @@ class Spread(_Rule):
     relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether all numbers lie within the tolerance of each other, or undecided."""
+        """Judge whether all numbers lie within the tolerance of each other."""
         (ours,) = gather(source, self.quantity)
         if len(ours.value) < 2:
             raise Missing("there is one number only, which agrees with itself")
@@ -485,7 +485,7 @@ class Condition(_Rule):
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether the theorem's condition is met by every number."""
+        """Judge whether every number of the theorem's condition is 1, that is met."""
         (ours,) = gather(source, self.quantity)
         source.what = ""
         unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
@@ -505,7 +505,7 @@ class Measurement(_Rule):
     quantity: Annotated[Quantity, "our numbers"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the numbers as text, with nothing decided."""
+        """Report the numbers, with no rule to judge them by."""
         (ours,) = gather(source, self.quantity)
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
         return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
@@ -527,7 +527,7 @@ class Sooner(_Rule):
     threshold: Annotated[float, "value to reach"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return whether one quantity reaches the threshold in fewer iterations."""
+        """Judge whether one quantity reaches the threshold in fewer iterations."""
         first, later = map(self._arrivals, gather(source, self.first, self.later))
         i, j = _compared(first, later)
         sure = (first.hi[i] < later.lo[j]).all()

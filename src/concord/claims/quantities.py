@@ -164,7 +164,7 @@ def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
 
 @dataclass
 class Source:
-    """The measured runs from which a check's numbers come, with their intervals' trials.
+    """The runs from which a check's numbers come, and how intervals are scaled.
 
     runs: returns the runs of a quantity.
     narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.

@@ -85,7 +85,7 @@ class Robustness:
 
     @property
     def text(self) -> str:
-        """Return the robustness as a sentence; "" where no universe decides."""
+        """Return the robustness as a sentence; "" where fewer than two universes decide."""
         ways = list(self.ways.values())
         if BASE not in self.ways or len(ways) < 2:
             return ""

@@ -72,12 +72,12 @@ class Judgement:
 
 
 def decide(sure: Any, refuted: Any) -> str:
-    """Return the verdict of a rule that is surely met, surely broken, or neither."""
+    """Return the verdict "holds" if sure, "does not hold" if refuted, else "inconclusive"."""
     return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
 
 
 def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
-    """Return a check's judgement, "not run" if numbers are missing, "fails" if runs diverged.
+    """Return a check's judgement: not run if numbers are missing, failed or lost if runs diverged.
 
     ``runs`` returns the runs of a quantity.
     """

@@ -123,7 +123,7 @@ def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _height(place: int, params: Params) -> float:
-    """Return the y position of an agent's ticks below the densities."""
+    """Return the height at which the agent at a place has its ticks, on the density axis."""
     return (place + 0.6) / (len(params.agents) + 0.5)
 
 

@@ -37,7 +37,7 @@ DIGITS = 7
 
 
 class Recipe(Options):
-    """What the draws are made from."""
+    """The sampler settings, problem and seed from which certified draws are made."""
 
     problem: Annotated[dict[str, Any], "the problem's kind and options"]
     draws: Annotated[Count, "number of draws, of all chains together"] = 10_000
@@ -95,12 +95,12 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:
-    """Return numbers with three digits, which are the same whatever the rounding before."""
+    """Return numbers rounded to three digits, the same whatever rounding errors before."""
     return values.astype(np.float16).astype(float)
 
 
 def diagnose(draws: np.ndarray) -> dict[str, float]:
-    """Return the worst R-hat, autocorrelation and effective sample size of draws and squares.
+    """Return the worst R-hat, autocorrelation and sample size of draws and their squares.
 
     draws: shape (chains, draws, dim).
     """
@@ -117,7 +117,7 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
 
 def certify(draws: np.ndarray) -> dict[str, float]:
-    """Return the diagnostics of draws that may stand for the posterior.
+    """Return the diagnostics of draws, refused unless fit to stand for the posterior.
 
     A ConcordError if they may not.
     """

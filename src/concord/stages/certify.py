@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def provide(name: str, output: Path, mirror: str | None = None) -> None:
-    """Put the data file ``DATASET/FILE`` where it is asked for: a copy, or draws made here."""
+    """Put the data file ``DATASET/FILE`` in place: download or copy it, or make its draws."""
     if find(name).made is None:
         fetch(name, output, mirror=mirror)
     else:

@@ -22,7 +22,7 @@ from concord.studies.study import Study
 
 
 def made(study: Study, section: str, name: str, results: Path) -> Made:
-    """Return what a figure or table is made from."""
+    """Return the digests from which a figure or table is made."""
     entry = study.output(section, name)
     named = {"names": study.sections.names} if study.sections.names else {}
     return {
@@ -65,7 +65,7 @@ def _measured(study: Study, section: str, name: str, results: Path) -> list[Meas
 def _finish(
     study: Study, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
 ) -> None:
-    """Write the caption, and seal the outputs with their provenance."""
+    """Write the caption of a figure or table, and seal the outputs with their provenance."""
     caption = captions.of(study, section, name)
     text = outputs[0].with_suffix(".caption.md")
     write_whole(text, captions.markdown(caption))

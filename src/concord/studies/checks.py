@@ -42,7 +42,7 @@ def check_outputs(study: Study) -> None:
 
 
 def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
-    """Refuse an assumption that captions omit, unless it has an effect elsewhere."""
+    """Refuse an assumption that names no run in ``shown``, or no metric in ``of``."""
     where = study.at(f"assumptions.{name}")
     if entry.shown is not None:
         named.check_selection(entry.shown, runs, f"{where}.shown")

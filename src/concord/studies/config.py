@@ -19,7 +19,7 @@ class Smoke(Options):
 
 
 class Config(Options):
-    """The configuration in ``config/config.yaml`` or of Snakemake's ``--config``."""
+    """Scale, seed, folders and limits, set in ``config/config.yaml`` or with ``--config``."""
 
     scale: Annotated[
         Literal["paper", "smoke", "full"],

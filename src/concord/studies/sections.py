@@ -15,7 +15,7 @@ SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
 
 
 class About(Options):
-    """The identity of a study's paper: authors, year, title and the like."""
+    """The paper that a study reproduces: title, authors, year and where it appeared."""
 
     title: Annotated[str, "title of the paper"]
     authors: Annotated[str, "authors of the paper"]

@@ -47,7 +47,7 @@ def reads(params: Params) -> list[str]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table; in the long form the columns before agent are the runs' labels.
+    """Return the table of final values; its long form has the runs' labels before the agent.
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
@@ -115,7 +115,7 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
         return tuple(_said(dims[place], cell[place], params.names) for place in places)
 
     def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
-        """Columns of agents stand by their numbers, others as they come."""
+        """Return the sort key of a column: agents by number, other columns as they come."""
         numbered = {place: dims[place] == "agent" and cell[place].isdigit() for place in over}
         return [
             (not numbered[p], int(cell[p]) if numbered[p] else seen[p].index(cell[p])) for p in over
@@ -139,7 +139,7 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
-    """Return the cells of one row of the long form's keys: what belongs together is in one."""
+    """Return the texts of a row's cells by column, with a value's interval in its cell."""
     texts = {}
     for metric, values in found.items():
         base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
@@ -158,7 +158,7 @@ def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
 
 
 def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
-    """Return a value of a key, or with no key the key's own name, as readers see it."""
+    """Return the text of a key's value, or of the key itself if ``key`` is empty, for readers."""
     if value is None:
         return ""
     if given := words.own(key, value, names):

@@ -41,7 +41,7 @@ def reads(params: Params) -> list[Read]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table, one line per pair of networks and value of ``by``.
+    """Return the table of paired differences, a row per pair of networks and ``by``.
 
     A ConcordError if a run has fewer than two replicates, or others than the run it is compared
     with.

@@ -10,7 +10,7 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean and scale."""
+    """Mean and scale of the Laplace law of each coordinate."""
 
     mean: Annotated[float, "mean of every coordinate"] = 0.0
     scale: Annotated[NonNegative, "scale b of the density exp(-|x - mean| / b) / 2b"] = 1.0

@@ -11,7 +11,7 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean and standard deviation."""
+    """Mean and standard deviation of the normal law of each coordinate."""
 
     mean: Annotated[float, "mean of every coordinate"] = 0.0
     sd: Annotated[

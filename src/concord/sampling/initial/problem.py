@@ -24,4 +24,4 @@ def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generato
 
 
 def moments(params: Params, dim: int) -> None:
-    """Return nothing: only draws are known."""
+    """Return None, since only draws from the problem's own law are known."""

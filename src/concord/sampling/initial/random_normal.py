@@ -15,7 +15,7 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean, and the law of A."""
+    """Mean of the normal law, and the law of the random factor A of its covariance."""
 
     mean: Annotated[tuple[float, ...], "mean, one number per coordinate"]
     high: Annotated[Positive, "upper end of the law of A's entries"] = 10.0

@@ -13,6 +13,6 @@ class Params(Options):
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent; sizes differ by at most one."""
+    """Return each agent's row numbers, divided at random; sizes differ by at most one."""
     enough(rows, agents)
     return np.array_split(rng.permutation(rows), agents)

@@ -17,5 +17,5 @@ class Params(Options):
 
 
 def schedule(params: Params) -> Schedule:
-    """Return the function of k."""
+    """Return the step size as a function of iteration k, a / (1 + c k)."""
     return Schedule(params.a, c=params.c)

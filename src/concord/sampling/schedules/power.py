@@ -18,5 +18,5 @@ class Params(Options):
 
 
 def schedule(params: Params) -> Schedule:
-    """Return the function of k."""
+    """Return the step size as a function of iteration k, a / (b + k)^exponent."""
     return Schedule(params.a, b=params.b, c=1.0, exponent=params.exponent)
