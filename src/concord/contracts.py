@@ -32,7 +32,7 @@ class Curved(Protocol):
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper bounds of each agent's Hessian, both (agents, dim, dim).
 
-        All f_i have the most at one common point. Infinite where the Hessians are not bounded.
+        All f_i attain the upper bound at one common point. Infinite where the Hessians are not bounded.
         """
 
 
@@ -172,7 +172,7 @@ class WithTests(Protocol):
 def offers(module: Any, protocol: type) -> bool:
     """Return whether a kind's module has every attribute of a protocol; the answer is cached.
 
-    It is looked at once: Python takes long for it, and there are many runs of a kind.
+    Python takes long for such a check, and there are many runs of a kind.
     """
     return isinstance(module, protocol)
 

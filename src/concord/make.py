@@ -33,9 +33,9 @@ Chains = tuple[int, int]  # from the first to before the second
 
 @dataclass(frozen=True)
 class Place:
-    """A run among the results: its folder, and what is wrong with what lies there.
+    """The folder of a run among the results, with checks of the files that lie in it.
 
-    What is wrong is a word that tells why it is made again; nothing if all is well.
+    Each check returns a word that says why a file is made again; "" if all is well.
 
     variant: whether the run is one of a universe: its trace is not kept, and what cannot be run is
     a result, too.
@@ -48,17 +48,17 @@ class Place:
 
     @property
     def stated(self) -> Path:
-        """Return the file of the run's parameters."""
+        """Return the file of the run's parameters, run.yaml."""
         return self.folder / "run.yaml"
 
     @property
     def trace(self) -> Path:
-        """Return the file of the draws."""
+        """Return the file of the run's draws, trace.nc."""
         return self.folder / "trace.nc"
 
     @property
     def table(self) -> Path:
-        """Return the file of the metrics."""
+        """Return the file of the run's metrics, metrics.csv."""
         return self.folder / "metrics.csv"
 
     def piece(self, chains: Chains) -> Path:

@@ -388,7 +388,7 @@ def _computable(value: Any) -> bool:
 
 
 def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
-    """Yield a sentence about each number in plain data that is infinite, nan, too large or small."""
+    """Yield a sentence about each number in plain data that is not finite, too large or small."""
     if _computable(value):
         return
     if isinstance(value, Mapping):

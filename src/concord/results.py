@@ -49,7 +49,7 @@ class Measured:
     def values(self, metric: str, agent: int | str | None = None) -> np.ndarray:
         """Return a metric's values, of all agents or one, in the table's order; may be empty.
 
-        It is in the order of iterations, so that the last value is the last iteration's.
+        Rows are in the order of iterations, so that the last value is the last iteration's.
         """
         rows = (self.metrics["metric"] == metric).to_numpy()
         if agent is not None:

@@ -118,7 +118,7 @@ def having(made: Sequence[M], name: str, value: Any) -> list[M]:
 def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
     """Return every value of a name in the runs, each with the results that have it.
 
-    Without a name all are together.
+    Without a name all results are in one group.
     """
     if name is None:
         return [(None, list(made))]

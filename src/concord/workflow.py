@@ -65,7 +65,7 @@ USUAL: dict[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5,
 def told(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function so that an error it raises ends the workflow with a sentence.
 
-    Its signature is at hand: Snakemake asks for it some thirty times a job.
+    The decorated function keeps its signature, which Snakemake reads some thirty times a job.
     """
 
     @wraps(function)
@@ -218,7 +218,7 @@ class Workflow:
     def makeable(self, keys: Sequence[str]) -> Inputs:
         """Return an input function that lists the figures and tables for which nothing is missing.
 
-        It names what it leaves out, once.
+        The function prints once which outputs it leaves out.
         """
 
         @cache

@@ -222,7 +222,7 @@ class Search:
     def needs(self, entry: Entry, best: Found, price: str) -> float:
         """Return the price an entry pays to reach the best one's score, over the best one's price.
 
-        Not a number where that is not known soon, or it does not get there.
+        The ratio is nan where it is not known soon, or the entry does not reach the score.
         """
         known = self._small and self._exact and self.network.is_lossless
         if not (known and best.b2[self.wish.level] > 0):
@@ -327,7 +327,7 @@ class Search:
         return [4 * i for i in range(1, count + 1)]
 
     def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
-        """Try more octaves if the best setting is the last one; return whether it was."""
+        """Try more octaves where the best setting is the last; return whether any were tried."""
         score, place, j = min(_scores(lattices, read))
         tried, limit = lattices[place].tried, lattices[place].limit
         side = 1 if j == max(tried) else -1 if j == min(tried) and not np.isfinite(limit) else 0
@@ -356,7 +356,7 @@ class Search:
     ) -> None:
         """Score a lattice's unscored settings j, with all read-outs or ``only`` one.
 
-        own: by their own laws, and beyond the limit, too.
+        own: score by the settings' own laws, and beyond the stability limit, too.
         """
         below = own or np.isinf(lattice.limit)
         new = [j for j in js if j not in lattice.tried and (below or j > 0)]
@@ -388,7 +388,7 @@ class Search:
     ) -> tuple[list[float], list[int]]:
         """Return each version's objective, and the row of b2 at which it is reached.
 
-        Where a target is not reached, that is its score, beyond all prices.
+        The objective of an unreached target is b2 times ``UNSOLVED``, beyond all prices.
         """
         own = b2[self.wish.level]
         if self.wish.target is None:
@@ -477,7 +477,7 @@ class Search:
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where it is not a number.
 
-        However large: agents that start far away are not yet near, and have not diverged.
+        Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)

@@ -122,7 +122,7 @@ def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int
 def _mean_known(gradients: np.ndarray) -> bool:
     """Return whether the mean of random gradient counts (chains,) is precise enough.
 
-    Of gradients that repeat slowly all chains are alike: there is no error to go by.
+    Chains whose gradients repeat slowly are alike, so that no error can be estimated.
     """
     error = gradients.std(ddof=1) / CHAINS**0.5
     return bool(0 < error < KNOWN_MEAN * gradients.mean())
@@ -131,8 +131,8 @@ def _mean_known(gradients: np.ndarray) -> bool:
 def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarray | float]:
     """Return the network with all edges up and agents awake, and their shares of iterations.
 
-    The shares: in which an agent is awake, and of its vectors that it sends; with pairs and
-    schedules that take turns the mean over these.
+    The shares, (agents,), are of iterations in which an agent is awake, and of vectors that it
+    sends; means over turns where schedules take turns.
     """
     options, graph = network.conditions, network.graph
     if options.awake == 1 and options.schedule == Static():

@@ -163,7 +163,7 @@ def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarr
 def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
     """Return the first index of the first axis from which b² stays at most ``target``.
 
-    The length of the axis where it does not at the end.
+    The index is the length of the axis where b² is above the target at the end.
     """
     above = b2 > target
     last = np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)

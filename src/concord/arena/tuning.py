@@ -64,7 +64,7 @@ def stable(
 ) -> float:
     """Return the largest stable value of an option on a perfect network; infinity if not known.
 
-    Of a sampler with random choices it is that of the mean.
+    For a sampler with random choices the limit is that of its mean step.
     """
     try:
         return exact.stable_limit(

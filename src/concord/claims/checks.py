@@ -57,7 +57,7 @@ from concord.words import name, number
 class _Rule(Kind):
     """A rule that judges quantities; ``WORSE`` names the one only claimed to be worse.
 
-    If a run of that diverged, nothing is decided.
+    Nothing is decided if a run of the quantity ``WORSE`` names diverged.
     """
 
     WORSE: ClassVar[str] = ""

@@ -113,7 +113,7 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
 
 
 def of_cases(verdicts: Iterable[str]) -> str:
-    """Return a claim's verdict from its cases': it holds if all do, and fails if one does."""
+    """Return a claim's verdict from its cases' verdicts: it holds if all do, fails if one does."""
     return min(verdicts, key=VERDICTS.index)
 
 
@@ -126,7 +126,7 @@ def counted(verdicts: Sequence[str]) -> str:
 
 
 def known(verdict: str, where: str) -> str:
-    """Return the verdict if it is one, else raise with the nearest."""
+    """Return a verdict, or raise a ConcordError with the nearest one if it does not exist."""
     if verdict not in VERDICTS:
         raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
     return verdict

@@ -27,7 +27,7 @@ LABELS = {name: price.axis for name, price in PRICES.items()}
 
 
 class Params(Options):
-    """Options of curves of the share of data sets solved."""
+    """Options of curves of the share of tasks and targets solved against the price paid."""
 
     prices: Annotated[Some[str], "prices, a panel for each"]
     targets: Annotated[Some[Positive], "targets of the score"]

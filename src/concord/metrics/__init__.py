@@ -173,8 +173,8 @@ def check(
 ) -> None:
     """Refuse a metric family that does not exist, or that reads what a run does not record.
 
-    That is what its ``record`` leaves out, or what its ``network`` has not; without a record
-    neither is known.
+    A run lacks what its ``record`` leaves out and what its ``network`` has not; without a record
+    neither is checked.
     """
     for number, family in enumerate(families):
         if not exists("metrics", family):
@@ -281,7 +281,7 @@ def _has_law(run: Mapping[str, Any]) -> bool:
 def states_law(sampler: Sampler, agents: int = 5) -> bool:
     """Return whether a sampler's step is affine, tried on a network of at most five agents.
 
-    At most five are tried; True where none of the networks tried suits it.
+    True where none of the networks tried suits the sampler.
     """
     size = min(agents, 5)
     problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))

@@ -26,7 +26,7 @@ LEVELS = 100_000
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the share of positions inside the constraint and their distance from it.
+    """Yield the share of draws outside of the constraint set, and their distance from the set.
 
     Draws inside have distance 0, and one that is not finite has neither. envelope_w2: of problems
     on an interval, exact.

@@ -97,7 +97,7 @@ def _together(
 def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return agents, our values, interval ends less the values, and two sets of resampled values.
 
-    And values (replicate, draw, agent) of as many resampled chains, and of as many as the record's.
+    Resampled values, (replicate, draw, agent), are of as many chains as ours and as the record has.
     """
     stream, recorded = m.stream("bootstrap"), m.recorded
     if recorded is not None and recorded.metric == "accuracy_mean":

@@ -32,7 +32,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield distances between the stationary law and the posterior, per agent and average.
+    """Yield how the stationary law differs from the posterior, per agent and average.
 
     stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
     stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and

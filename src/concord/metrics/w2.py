@@ -59,7 +59,7 @@ def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
 def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
     """Return names, and draws (chain, draw, name, dim) of all chains that make one sample.
 
-    Those beyond burn-in, thinned evenly to ``most`` of all chains together, one at least of each.
+    The draws are beyond burn-in, thinned evenly to ``most`` in all, at least one of each chain.
     """
     names, draws = positions(m.trace)
     rows = thinned(m.late, max(most // len(draws), 1))

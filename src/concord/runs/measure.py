@@ -21,7 +21,7 @@ from concord.selection import lookup
 def modules(run: Run) -> tuple[str | Path, ...]:
     """Return the modules that sample and measure a run, apart from what they import.
 
-    What samples it counts: whether a short run stands, its metrics alone say.
+    Sampling modules count, since metrics alone say whether a short run stands.
     """
     return __name__, *sample.modules(run), *(location("metrics", name) for name in run.metrics)
 

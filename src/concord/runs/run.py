@@ -45,7 +45,7 @@ class ChosenProblem(Chosen):
 
 
 class ChosenSampler(Chosen):
-    """A kind of sampler with its options, those of its mini-batches and its order of updates.
+    """A kind of sampler with its options, its mini-batches and its order of updates.
 
     params: the sampler. batches: of its gradients. order: as of ``Network``.
     """
@@ -227,13 +227,13 @@ class Run:
     def stream_name(self) -> str:
         """Return the name of the run in the labels of its random streams.
 
-        It is not its name: that may take another form, but its numbers must stay what they are.
+        The stream's name stays as it is where the run's own name takes another form.
         """
         return ",".join(f"{axis}={label}" for axis, label in self.labels.items()) or "run"
 
     @property
     def stream_labels(self) -> Labels:
-        """Return the labels of the run's random streams: paper, data set, experiment and run."""
+        """Return the labels of the run's random streams: paper, problem, experiment and run."""
         return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
 
     @cached_property
@@ -410,7 +410,7 @@ def recorded(document: Mapping[str, Any]) -> Sequence[int]:
 def amplifies(document: Mapping[str, Any]) -> bool:
     """Return whether rounding errors grow in a run, so that processors give other chains.
 
-    The problem amplifies them (training LeNet), or the sampler with these options.
+    The problem amplifies rounding errors (training LeNet), or the sampler with its options.
     """
     kind = document.get("problem", {}).get("kind")
     if kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"):

@@ -119,7 +119,7 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 def certify(draws: np.ndarray) -> dict[str, float]:
     """Return the diagnostics of draws, refused unless fit to stand for the posterior.
 
-    A ConcordError if they may not.
+    A ConcordError names the diagnostic that is too large.
     """
     found = diagnose(draws)
     for name, most in (("R-hat", R_HAT), ("autocorrelation", AUTOCORRELATION)):

@@ -171,7 +171,7 @@ def _is(key: str, value: str) -> dict[str, Any]:
 
 
 def _classes(*hints: Any) -> list[Any]:
-    """Return the classes of options in types, and those in the types of their fields."""
+    """Return the classes of options in types, with the classes in their fields' types."""
     found = []
     for option, _ in (member for hint in hints for member in members(hint)):
         if isinstance(option, type) and issubclass(option, Options):

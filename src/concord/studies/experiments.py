@@ -47,7 +47,7 @@ class Experiments(Stated):
     def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
         """Return a run with alternatives of assumptions, or another master seed, in effect.
 
-        Alternatives of assumptions that it does not rest on leave it as it is.
+        Alternatives of assumptions that the run does not rest on leave it as it is.
 
         A ConcordError if a run cannot be so; it names the alternative.
         """

@@ -147,7 +147,7 @@ class Stated:
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
-        """Return the meaning of every reading, those of Concord and those of the study."""
+        """Return the meaning of every reading that Concord or the study declares."""
         return {**READINGS, **self.sections.readings}
 
     def _for_all(self, meaning: str | dict[str, str]) -> str:

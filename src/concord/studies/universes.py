@@ -117,7 +117,7 @@ class Multiverse:
         return lean(self.study, run).digest
 
     def twin(self, run: Run) -> Run:
-        """Return the run of the study with the same digest as a run of a universe."""
+        """Return the study's run that is the same as a run of a universe, as far as claims read."""
         return self._own[self._key(run)]
 
     def home(self, run: Run) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def moments(params: Params, dim: int) -> Moments:
 
 
 def _sd(params: Params, dim: int) -> np.ndarray:
-    """Return the standard deviation of each coordinate, (dim,); refuse another number of them."""
+    """Return each coordinate's standard deviation, (dim,); refuse another number of entries."""
     if not isinstance(params.sd, float) and len(params.sd) != dim:
         raise ConcordError(
             f"initial.sd: {list(params.sd)} has {len(params.sd)} entries for {dim} coordinates; "
