@@ -32,7 +32,7 @@ class Curved(Protocol):
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper bounds of each agent's Hessian, both (agents, dim, dim).
 
-        All f_i attain the upper bound at one common point. Infinite where the Hessians are not bounded.
+        All f_i attain the upper bound at one common point; infinite where there is no bound.
         """
 
 
@@ -47,7 +47,7 @@ class SampledLaw(Protocol):
 
 @runtime_checkable
 class Reference(Protocol):
-    """A posterior that results are compared with, in any dimension, however it is known.
+    """A posterior with which results are compared: exact, on a grid, or known by draws.
 
     A ``Gaussian``, a ``Grid`` of two parameters, ``Known`` moments with independent draws, or the
     ``Draws`` of a certified run (``concord.laws``).
@@ -106,7 +106,7 @@ class LogDensity(Protocol):
 
 @runtime_checkable
 class Replicated(Protocol):
-    """Several data sets at once: chain c holds ``sets[c % len(sets)]``."""
+    """A problem of several data sets at once: chain c holds ``sets[c % len(sets)]``."""
 
     sets: Sequence[Any]
 
@@ -130,7 +130,7 @@ class WithDtype(Protocol):
 
 
 def dtype_of(problem: Problem) -> np.dtype:
-    """Return the type of a problem's arrays."""
+    """Return the floating-point type of a problem's arrays, float64 unless declared."""
     return np.dtype(problem.dtype if isinstance(problem, WithDtype) else float)
 
 
@@ -227,7 +227,7 @@ class Extra(Protocol):
 
 @runtime_checkable
 class Sharing(Protocol):
-    """A problem kind with which runs of an experiment may have part of their metrics in common."""
+    """A problem kind whose runs in an experiment may have part of their metrics in common."""
 
     def shares(self, params: Any) -> bool:
         """Return whether runs with these options share metrics, which one job computes once."""
@@ -235,7 +235,7 @@ class Sharing(Protocol):
 
 @runtime_checkable
 class PartitionKind(Protocol):
-    """A module of ``concord.sampling.partitions``."""
+    """A kind of partition, a module of ``concord.sampling.partitions``."""
 
     Params: type
 
@@ -255,7 +255,7 @@ class PartitionKind(Protocol):
 
 @runtime_checkable
 class ScheduleKind(Protocol):
-    """A module of ``concord.sampling.schedules``."""
+    """A kind of schedule, a module of ``concord.sampling.schedules``."""
 
     Params: type
 
@@ -265,7 +265,7 @@ class ScheduleKind(Protocol):
 
 @runtime_checkable
 class InitialKind(Protocol):
-    """A module of ``concord.sampling.initial``."""
+    """A kind of initial law, a module of ``concord.sampling.initial``."""
 
     Params: type
 
@@ -301,7 +301,7 @@ PRICES = {
 
 @runtime_checkable
 class MetricFamily(Protocol):
-    """A module of ``concord.metrics``."""
+    """A family of metrics, a module of ``concord.metrics``."""
 
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
@@ -342,7 +342,7 @@ class Read(NamedTuple):
 
 @runtime_checkable
 class OutputKind(Protocol):
-    """A module of ``concord.figures`` or ``concord.tables``."""
+    """A kind of figure or table, a module of ``concord.figures`` or ``concord.tables``."""
 
     Params: type
 
@@ -352,7 +352,7 @@ class OutputKind(Protocol):
 
 @runtime_checkable
 class FigureKind(OutputKind, Protocol):
-    """A module of ``concord.figures``."""
+    """A kind of figure, a module of ``concord.figures``."""
 
     def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
         """Draw measured runs (``results.Measured``), given in the order of the sweep.
@@ -364,7 +364,7 @@ class FigureKind(OutputKind, Protocol):
 
 @runtime_checkable
 class TableKind(OutputKind, Protocol):
-    """A module of ``concord.tables``."""
+    """A kind of table, a module of ``concord.tables``."""
 
     def tabulate(self, params: Any, runs: Sequence[Any]) -> Any:
         """Return the ``tables.Table`` of measured runs (``results.Measured``)."""

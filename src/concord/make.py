@@ -282,7 +282,7 @@ def _vary(place: Place) -> None:
 
 
 def _score(place: Place) -> None:
-    """Score a cell of the arena."""
+    """Score a cell of the arena, and write its metrics and its choice of settings."""
     run, begun = place.run, time.process_time()
     cells = _arena()
     scored = cells.score(run, cells.task_of(run, place.resources))

@@ -197,7 +197,7 @@ def kinds(union: Any) -> dict[str, Any]:
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """Return the values that a type lists; none if it lists none."""
+    """Return the values that a ``Literal`` type lists; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
 
 
@@ -291,7 +291,7 @@ def _mistake(hint: Any, value: Any, where: str) -> str:
 
 
 def _surprise(value: Any, wanted: list[Any]) -> str:
-    """Return a hint where YAML reads something else than what was probably meant."""
+    """Return a hint for a value that YAML reads otherwise than its author meant; "" if none."""
     if isinstance(value, str) and {int, float} & {*wanted} and value[:1].isdigit():
         return " (write it without quotes, leading zeros and colons)"
     if isinstance(value, bool) and {str, Literal} & {*wanted}:

@@ -74,7 +74,7 @@ def built_in(package: str) -> tuple[str, ...]:
 
 @cache
 def installed(package: str) -> dict[str, list[EntryPoint]]:
-    """Return the entry points of installed distributions by name, of which there should be one."""
+    """Return the entry points of installed plug-ins by name; a name should have only one."""
     found: dict[str, list[EntryPoint]] = {}
     for entry in distributions.entries(f"concord.{package}"):
         found.setdefault(entry.name, []).append(entry)
@@ -237,7 +237,7 @@ def execute(path: Path) -> ModuleType:
 
 
 def files(study: Path) -> list[Path]:
-    """Return the files in a study's ``plugins``."""
+    """Return the Python files in a study's ``plugins`` folder."""
     return sorted((study / FOLDER).glob("[!._]*.py"))
 
 
@@ -316,7 +316,7 @@ def _lacking(names: set[str]) -> str:
 
 
 def parsed(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
+    """Return the syntax tree of a Python file."""
     try:
         return ast.parse(path.read_bytes(), str(path))
     except OSError as error:

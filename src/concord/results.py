@@ -74,7 +74,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first iteration at which a chain left the finite range, and the part that did so."""
+    """The first iteration at which a chain left the finite range, and the share that did."""
 
     iteration: float
     fraction: float
@@ -105,7 +105,7 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
 
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
-    """Return a run with the metrics of a table's text."""
+    """Return a measured run from a run's document and the CSV text of its metrics."""
     return Measured(run, _table(io.StringIO(text)))
 
 
@@ -131,7 +131,7 @@ def is_smoke(runs: Iterable[Measured]) -> bool:
 
 
 def series(measured: Measured, metric: str, agent: int | str) -> Series:
-    """Return a metric of an agent over iterations.
+    """Return a metric of an agent over iterations, with interval ends.
 
     A ConcordError if the run has no such metric, or has it for other agents only.
     """
@@ -167,7 +167,7 @@ def divergence(measured: Measured) -> Divergence | None:
 
 
 def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
-    """Return a sentence that names the runs shown that diverged, None if none did.
+    """Return a sentence that names the diverged runs of a figure or table; None if none.
 
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.

@@ -158,7 +158,7 @@ def _find(run: Run, name: str) -> Any:
 
 @cache
 def _number(label: str) -> Any:
-    """Return the number that a label was written from, or the label if it was none."""
+    """Return the number that a label's text stands for, or the text if it is no number."""
     try:
         value = float(label)
     except ValueError:

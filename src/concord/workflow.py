@@ -160,7 +160,7 @@ class Workflow:
 
     @told
     def study(self, wildcards: Wildcards) -> Study:
-        """Return the study that a target belongs to."""
+        """Return the study, or paper, that a target belongs to."""
         key = wildcards.get("paper") or wildcards.batch.partition("/")[0]
         if key not in self.studies:
             raise ConcordError(f"config/papers: there is no {key!r}; {nearest(key, self.studies)}")
@@ -168,7 +168,7 @@ class Workflow:
 
     @told
     def unknown(self, wildcards: Wildcards) -> list[str]:
-        """Refuse a word that is neither a study nor a rule."""
+        """Refuse a word of the command line that is neither a study nor a rule."""
         known = [*self.studies, "reproduce", "everything"]
         word = wildcards.target
         raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")
@@ -211,7 +211,7 @@ class Workflow:
 
     @told
     def without_downloads(self, wildcards: Wildcards) -> list[str]:
-        """Return the papers' figures and tables that need no download."""
+        """Return the papers' figures and tables whose runs need no download."""
         found = self.outputs(self.papers)
         return [file for file, runs in found.items() if not any(run.downloads for run in runs)]
 
@@ -366,7 +366,7 @@ class Workflow:
 
     @cached_property
     def data_files(self) -> dict[str, list[str]]:
-        """Return the files of each data set."""
+        """Return the paths of the files of each data set, by data set."""
         return {
             name: [f"{RESOURCES}/{name}/{file}" for file in entry.files]
             for name, entry in told(load_registry)().items()

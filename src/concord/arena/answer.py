@@ -189,7 +189,7 @@ class Search:
                 yield best
 
     def confirmed(self, found: Found) -> Found:
-        """Return a screened setting with the score of its own law, or a neighbor that is better.
+        """Return a screened setting rescored by its own law, or a better neighbor.
 
         ``NoLaw`` where that is too large.
         """

@@ -160,7 +160,7 @@ def check(samplers: Sequence[Any]) -> None:
 
 
 def law_of_run(run: OfRun) -> exact.Law:
-    """Return the approximate law at the recorded iterations.
+    """Return the approximate law of a run's agents at its recorded iterations.
 
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.

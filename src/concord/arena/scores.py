@@ -152,7 +152,7 @@ def _masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarray:
-    """Return the value of the worst agent, the farthest from the right value where there is one."""
+    """Return the worst agent's value of a metric: farthest from ``right``, or least, or largest."""
     if np.isnan(each).any():
         return np.array(np.nan)
     if right is not None:

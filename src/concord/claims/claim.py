@@ -58,7 +58,7 @@ class Case(Options):
 
 
 def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
-    """Return a case as a study's file has it, joined with its claim's rule, checked."""
+    """Return a case from a study's mapping, joined with its claim's rule and checked."""
     check, reasons = mapping["check"], [mapping.get("reason")]
     if rule is not None:
         check = ruled(check, rule, where)

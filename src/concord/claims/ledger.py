@@ -92,7 +92,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 
 
 def read_rows(path: Path) -> Sequence[Row]:
-    """Read a table of verdicts; its digest must match."""
+    """Return the rows of a table of verdicts, whose digest must match."""
     integrity.check(path)
     rows = [
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
@@ -323,7 +323,7 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
 
 def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
-    """Make a ledger's verdicts the committed ones, and update the scoreboard of the page.
+    """Commit a ledger's verdicts as the expected ones, and update the page's scoreboard.
 
     What is committed of studies that the ledger does not hold stays.
     """
@@ -353,7 +353,7 @@ def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
 
 
 def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
-    """Return a page's text with the scoreboard of these verdicts between its two marks."""
+    """Return a page's text with a new scoreboard of verdicts between its two marks."""
     start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
     if start not in text or end not in text:
         raise ConcordError(f"the page has no place for the scoreboard; add {start} and {end}")

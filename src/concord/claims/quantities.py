@@ -72,7 +72,7 @@ class Quantity(Options):
 
     @property
     def experiments(self) -> tuple[str, ...]:
-        """Return the ids of the experiments."""
+        """Return the ids of the experiments whose runs the quantity selects."""
         return (self.experiment,) if isinstance(self.experiment, str) else self.experiment
 
 
@@ -189,7 +189,7 @@ class Source:
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
-    """Return the numbers of all quantities of a check, with intervals that hold together.
+    """Return the numbers of all quantities of a check, with joint 95 % intervals.
 
     ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
     interval of a random number; ``Diverged`` if a value is not one because its run diverged.

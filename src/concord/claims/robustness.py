@@ -51,7 +51,7 @@ def row(claim: str, case: str, reading: str, universe: str, found: Judgement) ->
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read the table; its digest must match."""
+    """Return the rows of the table of verdicts over universes, whose digest must match."""
     integrity.check(path)
     found: list[Row] = []
     for line in read_table(path, COLUMNS):

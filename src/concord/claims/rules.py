@@ -25,7 +25,7 @@ class Rule(Options):
 
 @cache
 def rules() -> dict[str, Rule]:
-    """Return the rules by name."""
+    """Return the rules for certain words of papers, by name."""
     found: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(PATH), PATH)
     return found
 

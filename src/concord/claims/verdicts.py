@@ -57,7 +57,7 @@ class Margin:
 
     @classmethod
     def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
-        """Return the margin of a value and its interval's ends."""
+        """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
         value, lo, hi = map(float, ends)
         return cls(value, lo, hi, **rule)
 

@@ -194,7 +194,7 @@ def draw_exact(axes: Axes, x: np.ndarray, value: np.ndarray, color: str, label: 
 
 
 def draw_levels(panel: Panel, axes: Axes, framed: bool) -> None:
-    """Draw points and floors; one floor on a framed log axis, which has room, is named."""
+    """Draw a panel's points and floors; a single floor on a log axis with room is named."""
     for value in panel.points:
         axes.axhline(value, **style.POINT, label="_point", zorder=1.8)
     for value, _ in panel.floors:
@@ -222,7 +222,7 @@ def draw_others(curve: Curve, others: Iterable[Series], axes: Axes) -> None:
 
 
 def draw_ends(panel: Panel, axes: Axes, framed: bool, small: bool) -> None:
-    """Draw the last values of runs over their numbers, hollow where few are not exact."""
+    """Draw the last values of runs over a number, with hollow markers where they are estimated."""
     for ends in panel.ends:
         size: dict[str, Any] = {"linewidth": 1, "markersize": 3} if small else {}
         depth = 3 if framed else 2

@@ -36,7 +36,7 @@ def save(
     folder: Path,
     watermark: bool,
 ) -> list[Path]:
-    """Draw the overview and every claim's curve into a folder (.pdf .svg .png), and return them.
+    """Draw the overview and each claim's curve into a folder, and return the files.
 
     rows: of the table of the multiverse.
     names, says: what universes are, and what claims say, in words.
@@ -133,7 +133,7 @@ def _value(row: Row) -> float:
 
 
 def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the numbers with their intervals, and the rule."""
+    """Draw the numbers of universes with their intervals, and the range of the rule."""
     axes.grid(False, axis="x")
     for place, row in enumerate(rows):
         said = way(row["verdict"])

@@ -49,7 +49,7 @@ def reads(params: Params) -> list[Read | str]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; where no score is finite the map is white."""
+    """Draw a map of the best entry by rows and columns; white where no score is finite."""
     shown = selection.select(runs, params.select)
     titles = params.titles or {}
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))

@@ -67,7 +67,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel."""
+    """Draw box plots over chains along iterations, a panel for each run."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     panels = Panels(cells, 1.75, params.share_y, params.width)

@@ -232,7 +232,7 @@ def reads(params: Params) -> list[Read | str]:
 
 @style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each line."""
+    """Draw curves of a metric over iterations, a price or a label, in panels."""
     panels = _shown(params, selection.select(runs, params.select))
     height = params.height or (1.75 if len(panels) > 1 else 2.1)
     drawn = Panels([panel.cell for panel in panels], height, params.share_y, params.width)

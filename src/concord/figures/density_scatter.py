@@ -52,7 +52,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each row."""
+    """Draw agents' draws and laws over the posterior's density, a row for each run."""
     chosen = selection.select(runs, params.select)
     groups = selection.split(chosen, params.rows)
     first = results.series(chosen[0], "draw", params.agents[0]).iteration
@@ -111,13 +111,13 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
 
 
 def _at(run: Measured, metric: str, agent: int, k: int) -> np.ndarray:
-    """Return a metric of an agent at iteration k."""
+    """Return a metric's values of an agent at iteration k."""
     series = results.series(run, metric, agent)
     return series.value[series.iteration == k]
 
 
 def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a normal density of height one, up to ``reach`` standard deviations."""
+    """Return x and a normal density of height one, up to ``reach`` standard deviations."""
     x = np.linspace(mean - reach * sd, mean + reach * sd, 200)
     return x, np.exp(-0.5 * ((x - mean) / sd) ** 2)
 

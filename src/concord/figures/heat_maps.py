@@ -54,7 +54,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel."""
+    """Draw maps of true by predicted label, one for each panel's run and agent."""
     missing = params.missing or {}
     maps, lacking = [], []
     for panel in params.panels:
@@ -99,7 +99,7 @@ def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
 
 
 def _text(value: float, counts: bool) -> str:
-    """Return the text of a cell; none where it would round to zero."""
+    """Return the text of a map's cell; "" where the value would round to zero."""
     if np.isnan(value):
         return ""
     rounded = f"{value:.0f}" if counts else f"{value:.2f}".lstrip("0")

@@ -54,7 +54,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, of one run."""
+    """Draw maps of the agents' and the exact posterior density, of one run."""
     run = selection.only(selection.select(runs, params.select), "the figure")
     agents = params.agents
     if agents is None:
@@ -130,7 +130,7 @@ class Exact:
 
     @property
     def area(self) -> float:
-        """The area of a cell."""
+        """The area of one cell of the grid."""
         return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
 
     def shade(self, axes: Axes, density: np.ndarray, vmax: float | None = None) -> QuadMesh:

@@ -58,7 +58,7 @@ def _metrics(params: Params) -> list[str]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; some run must have the plain condition."""
+    """Draw maps of scores over those under the plain condition, which some run must have."""
     shown = selection.select(runs, params.select)
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
     plain = [v for v in columns if selection.same(v, params.plain)]

@@ -44,7 +44,7 @@ def reads(params: Params) -> list[Read | str]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure."""
+    """Draw the share of tasks and targets solved against the price, a panel for each price."""
     shown = selection.select(runs, params.select)
     panels = Panels(listed(("", shown) for _ in params.prices), 2.5)
     groups = selection.split(shown, params.lines)

@@ -51,7 +51,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each line."""
+    """Draw the traces of stationary covariances over the posterior's, a line for each run."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     values = selection.distinct(chosen, params.lines)

@@ -218,7 +218,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
-    """Name the runs that diverged on top of a figure, if there are such."""
+    """Write the names of diverged runs on top of a figure, if there are any."""
     text = results.diverged(params, runs)
     if text is None:
         return

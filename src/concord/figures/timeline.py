@@ -52,7 +52,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel, which records every iteration."""
+    """Draw agents' steps and waits on the clock, a panel for each run, all iterations recorded."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     panels = Panels(cells, 0.55 + 0.2 * len(params.agents), width=params.width)

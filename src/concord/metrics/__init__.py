@@ -300,7 +300,7 @@ def states_law(sampler: Sampler, agents: int = 5) -> bool:
 
 
 def families(metric: str) -> list[str]:
-    """Return the families that yield a metric."""
+    """Return the names of the families that yield a metric."""
     return [family for family in kinds("metrics") if computes(family, metric)]
 
 
@@ -380,7 +380,7 @@ def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iter
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
-    """Return the rows of all families, and of divergence, which every run reports."""
+    """Return the rows of metric families and of divergence for a run."""
     chains = len(measurement.trace["diverged_at"])
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())

@@ -124,7 +124,7 @@ def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Number]:
-    """Yield metrics of probabilities (chains, images, classes) for images with these labels.
+    """Yield metrics of class probabilities (chains, images, classes) on a labeled test set.
 
     Intervals are over images where the chain is a ``single`` one.
     """

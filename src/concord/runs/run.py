@@ -319,7 +319,7 @@ class Run:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files of the study that the problem's options name."""
+        """Return the paths of the study's files that the problem's options name."""
         named = (
             getattr(self.problem.params, key) for key in declared(self.problem.module, "FILES")
         )
@@ -350,7 +350,7 @@ class Run:
 
     @property
     def modules(self) -> tuple[str | Path, ...]:
-        """Return the modules of the kinds that the run names, which no import names."""
+        """Return the modules of the run's kinds, which are chosen by name and not imported."""
         return tuple(location(package, kind) for package, kind in self.kinds)
 
 
@@ -370,7 +370,7 @@ def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
 
 
 def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
-    """Refuse to record nothing, agents that do not exist, or too much."""
+    """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
     recorded = range(agents) if record.agents is None else record.agents
     for number, agent in enumerate(record.agents or ()):
         if agent >= agents:

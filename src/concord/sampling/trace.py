@@ -78,7 +78,7 @@ class Trace(Summarized):
         }
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return a variable's array."""
+        """Return the array of a variable by its name."""
         if name not in self.variables:
             raise ConcordError(
                 f"the trace has no {short(name)}; record it ({nearest(name, self.variables)})"
@@ -95,7 +95,7 @@ class Trace(Summarized):
 
     @property
     def chains(self) -> int:
-        """The number of chains."""
+        """The number of chains in the trace."""
         return len(self["diverged_at"])
 
     def late(self, warm_up: int = -1) -> np.ndarray:

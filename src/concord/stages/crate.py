@@ -110,7 +110,7 @@ def _time(seconds: float) -> str:
 
 
 def _described(found: Any, citation: Mapping[str, Any]) -> Any:
-    """State profiles, title, license and author of the crate; return the author."""
+    """State profiles, title, license and author of the crate; return the author's entity."""
     for name, identifier in PROFILES.items():
         version = identifier.rpartition("/")[2]
         stated = {"@type": "CreativeWork", "name": name, "version": version}

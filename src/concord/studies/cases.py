@@ -97,7 +97,7 @@ def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any
 
 
 def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
-    """Return a value with its placeholders filled in."""
+    """Return a stated value, with its placeholders replaced by words."""
     if isinstance(value, dict):
         filled = {key: _fill(item, words, f"{where}.{key}") for key, item in value.items()}
         kept = {key: item for key, item in filled.items() if item is not None}

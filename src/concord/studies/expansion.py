@@ -136,7 +136,7 @@ def expand(
 
 
 def _check_keys(study: Stated, changes: Mapping[str, Any], where: str) -> None:
-    """Refuse keys, set at another scale, that no run has."""
+    """Refuse changes of keys, made for another scale, that no run has."""
     known = {*Keys.__struct_fields__, "sweep"}
     for key in changes:
         if key.partition(".")[0] not in known:

@@ -20,7 +20,7 @@ WITHIN_RUNS = {"lines": ("agent",), "across": ("metric", "agent", "iteration")}
 
 
 def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
-    """Refuse options that name what none of the runs shown has.
+    """Refuse options of a figure or table that name labels or values which no run shown has.
 
     At smoke scale iterations are few, and those that it leaves out are not missed.
     """
@@ -37,7 +37,7 @@ def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
 
 
 def check_selection(wanted: Mapping[str, Any], runs: Runs, where: str) -> None:
-    """Refuse a selection that names what no run has, or selects none."""
+    """Refuse a selection that names labels or values which no run has, or selects no run."""
     for name, of in wanted.items():
         _refuse(where, selection.unknown(runs, name, _NONE))
         _refuse(f"{where}.{name}", selection.mistake(runs, {name: of}, _NONE))

@@ -91,7 +91,7 @@ class Discrepancy(Options):
 
 
 class Problem(Options, forbid_unknown_fields=False):
-    """A problem that experiments name; its options follow."""
+    """A named problem of a study's experiments; the options of its kind follow."""
 
     kind: Annotated[str, "module of src/concord/problems/kinds"]
 
@@ -104,7 +104,7 @@ class Override(Options):
 
 
 class Experiment(Options, forbid_unknown_fields=False):
-    """An experiment; besides these it has the keys of a run."""
+    """An experiment: its sweep and overrides, beside the keys of a run."""
 
     title: Annotated[str, "what the experiment shows"] = ""
     sweep: Annotated[

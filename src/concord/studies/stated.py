@@ -34,7 +34,7 @@ READINGS = {  # what a paper need not declare
 
 
 class Stated:
-    """The folder of a study, read and checked section by section.
+    """The folder of a study, whose files are read and checked section by section.
 
     path: the folder; its name is the study's key. Its plug-ins are then those at work.
     config: the validated ``config/config.yaml``.
@@ -137,7 +137,7 @@ class Stated:
 
     @property
     def assumptions(self) -> dict[str, Assumption]:
-        """Return the values that the paper does not state."""
+        """Return the assumptions by name: values that the paper does not state."""
         return self.sections.assumptions
 
     @property

@@ -35,7 +35,7 @@ class Study(Experiments):
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
-        """Return the runs of an experiment whose labels match.
+        """Return the runs of an experiment whose labels match a stated selection.
 
         ``stated`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
         """
@@ -89,7 +89,7 @@ class Study(Experiments):
         return self.sections.figures if section == "figures" else self.sections.tables
 
     def output(self, section: str, name: str) -> Output:
-        """Return a figure or table."""
+        """Return a figure or table by section and id."""
         entries = self.outputs(section)
         if name not in entries:
             raise ConcordError(
@@ -192,7 +192,7 @@ class Study(Experiments):
     def _check_runs(
         self, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
     ) -> None:
-        """Refuse a quantity without runs, or with one that will not have its numbers."""
+        """Refuse a quantity that selects no runs, or a run without its metric."""
         if not runs:
             raise ConcordError(
                 f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "

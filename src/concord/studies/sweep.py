@@ -88,7 +88,7 @@ def cells_of(
 
 
 def check_label(label: str, where: str, path: Path) -> str:
-    """Return a label, or refuse one that cannot name a folder."""
+    """Return a label that can name a folder, or refuse another."""
     if not LABEL.fullmatch(label):
         raise ConcordError(
             f"{path}: {where}: {short(label)} cannot name a folder; "
@@ -108,7 +108,7 @@ SHORT = {"problem": "name", "topology": "kind"}  # what a text stands for in the
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with ``change`` merged in, mapping by mapping.
+    """Return a nested mapping ``base`` with ``change`` merged in, mapping by mapping.
 
     It shares parts with both, which nobody changes in place.
     """

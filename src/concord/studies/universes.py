@@ -76,7 +76,7 @@ def universe(study: Study, name: str) -> Universe:
 
 
 class Multiverse:
-    """A study's universes, and the runs that each of them changes.
+    """A study's universes, with the runs that each universe changes and their batches.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
     batches: by universe and name: the runs that one job makes, as ``lean`` has them. Those that
@@ -125,7 +125,7 @@ class Multiverse:
         return self._homes[self._key(run)]
 
     def batch(self, name: str, batch: str) -> Batch:
-        """Return a batch of a universe."""
+        """Return a batch of a universe by both names."""
         universe(self.study, name)
         found = [own for known, own in self.batches if known == name]
         if batch not in found:

@@ -150,7 +150,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
-    """Yield the column's run for every value of ``by`` that it was run with."""
+    """Yield each value of ``by`` with the column's run that has it."""
     mine = selection.select(runs, column.select)
     for value in values:
         chosen = mine if by is None else selection.having(mine, by, value)

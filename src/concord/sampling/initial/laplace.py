@@ -17,7 +17,7 @@ class Params(Options):
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from independent Laplace laws."""
     return rng.laplace(params.mean, params.scale, shape)
 
 

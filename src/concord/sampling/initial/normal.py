@@ -21,7 +21,7 @@ class Params(Options):
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from independent normal laws."""
     return params.mean + _sd(params, shape[-1]) * rng.standard_normal(shape)
 
 

@@ -23,7 +23,7 @@ class Params(Options):
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from N(mean, cov) with a random covariance."""
     factor = _factor(params, shape[-1])
     return np.array(params.mean) + rng.standard_normal(shape) @ factor.T
 

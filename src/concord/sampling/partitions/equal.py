@@ -7,7 +7,7 @@ from concord.sampling.partition import Parts, enough
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def split(

@@ -11,7 +11,7 @@ from concord.sampling.partition import Parts, enough
 
 
 class Params(Options):
-    """How much the sizes differ."""
+    """The option that says how much the agents' numbers of rows differ."""
 
     ratio: Annotated[float, Meta(ge=1), "rows of the first agent over those of the last, about"]
 

@@ -10,7 +10,7 @@ from concord.sampling.schedules import Schedule
 
 
 class Params(Options):
-    """First value and decay."""
+    """First value a and decay rate c of a / (1 + c k)."""
 
     a: Annotated[Positive, "the value of the first step"]
     c: Annotated[NonNegative, "rate of decay per iteration"]

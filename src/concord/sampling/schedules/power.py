@@ -10,7 +10,7 @@ from concord.sampling.schedules import Schedule
 
 
 class Params(Options):
-    """Numerator, offset and exponent."""
+    """Numerator a, offset b and exponent of a / (b + k)^exponent."""
 
     a: Annotated[Positive, "numerator"]
     b: Annotated[Positive, "offset added to the iteration"]
