@@ -87,7 +87,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass
 class Kind(
     Options, tag_field="kind", tag=lambda name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
 ):
-    """One of several, told apart by the key ``kind``: the class's name with underscores."""
+    """The options of one of several kinds, chosen by the key ``kind`` (the class's name)."""
 
 
 @runtime_checkable

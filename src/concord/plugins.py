@@ -410,7 +410,7 @@ def _told(error: BaseException, path: Path | None = None) -> str:
 
 
 class Chosen:
-    """One of a package's kinds with its options, which reads itself: ``{kind: ring, ...}``."""
+    """A kind of a package with its options, parsed from ``{kind: ring, ...}``."""
 
     package: ClassVar[str]
     __slots__ = ("kind", "module", "params")

@@ -28,7 +28,7 @@ AVERAGE = "average"
 
 @dataclass(frozen=True)
 class Measured:
-    """A run and its metrics.
+    """A run's document with the table of its metrics.
 
     run: what its ``run.yaml`` holds.
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,

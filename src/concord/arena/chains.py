@@ -113,7 +113,7 @@ class Chains:
         return found
 
     def _of_all(self, make: Callable[..., Any], count: int, problem: Problem, *of: str) -> Any:
-        """Return exact draws for scoring, made once by ``make`` and shared by all samplers."""
+        """Return the result of ``make`` for a problem, drawn once and shared by all samplers."""
         if (count, *of) not in self._kept:
             what, name = of
             rng = streams.generator(self._run.seed, what, self._run.paper, name)

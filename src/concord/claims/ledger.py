@@ -323,7 +323,7 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
 
 def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
-    """Commit a ledger's verdicts as the expected ones, and update the page's scoreboard.
+    """Write a ledger's verdicts as the expected ones, and update the scoreboard of the page.
 
     What is committed of studies that the ledger does not hold stays.
     """

@@ -197,7 +197,7 @@ def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str
 
 
 def _dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> None:
-    """Draw a dot below every number for each deviation of its universe."""
+    """Mark below every number how its universe deviates, with dots and seeds' numbers."""
     axes.grid(False)
     for line in range(0, len(lines), 2):
         axes.axhspan(line - 0.5, line + 0.5, color="#f5f5f5", zorder=0)

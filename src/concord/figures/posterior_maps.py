@@ -33,7 +33,7 @@ MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.
 
 
 class Params(Options):
-    """Options of a figure of posterior maps."""
+    """Options of maps of the posterior density of two parameters."""
 
     agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
     select: Annotated[dict | None, NamesRuns("the run drawn: {label: value}")] = None
@@ -110,7 +110,7 @@ def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Exact:
-    """The exact density on a grid, shape (cells of the first parameter, of the second).
+    """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
 
     ``edges`` are those of the cells along each axis; contours are at ``levels``.
     """

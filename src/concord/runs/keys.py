@@ -20,7 +20,7 @@ STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a w
 
 
 class Arena(Options):
-    """How a run is scored as a cell of the arena: a task, and an entry's way to its options.
+    """The search and scoring of a run as a cell of the arena.
 
     Of the sampler's options ``tune`` and those of ``second`` are where the search begins.
     """

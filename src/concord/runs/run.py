@@ -39,7 +39,7 @@ from concord.sampling.schedules import Schedule
 
 
 class ChosenProblem(Chosen):
-    """A kind of problem with its options."""
+    """A kind of problem with its options, as a study or a caller states it."""
 
     package = "problems"
 
@@ -135,7 +135,7 @@ _BATCHES = Batches.__struct_fields__
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run of an experiment, every parameter stated.
+    """A run of an experiment, with every parameter stated.
 
     problem_name: runs of a paper that name the same problem share its data and their starts.
     arena: what makes the run a cell of the arena, which is scored and not sampled.

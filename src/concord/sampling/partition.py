@@ -119,7 +119,7 @@ class AgentData:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        """Return all agents' rows in one array, (agents * rows, features)."""
+        """Return all agents' rows in one array, (agents * n_max, ...), padding included."""
         return self.features.reshape(self.targets.size, *self.features.shape[2:])
 
     def pooled(self) -> tuple[np.ndarray, np.ndarray]:

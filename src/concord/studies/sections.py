@@ -97,7 +97,7 @@ class Problem(Options, forbid_unknown_fields=False):
 
 
 class Override(Options):
-    """A change to the cells of a sweep that match."""
+    """A change of keys for the cells of a sweep that match its labels."""
 
     when: Annotated[SomeKeys, "axis: label, or list of labels, that the cell must have"]
     set: Annotated[Keys, "keys of the run to set"]

@@ -19,7 +19,7 @@ from concord.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
-    """Options of a table of final values."""
+    """Options of a table of the last values of metrics."""
 
     metrics: Annotated[
         Some[str],
