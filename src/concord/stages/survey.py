@@ -97,7 +97,7 @@ class _Universe:
 
 
 def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:
-    """Return a run with other metrics under the claimed names, and ``agent`` in place of agent 0."""
+    """Return a run with other metrics under the claimed names, with ``agent`` as agent 0."""
     table = run.metrics
     for name, other in metrics.items():
         # Also of every data set, ``<metric>_set_<d>``.
