@@ -70,7 +70,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the energy (chains,) and whitened gradient (chains, dim) at points (chains, dim)."""
+        """Return energy (chains,) and whitened gradient (chains, dim) at points (chains, dim)."""
         return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)
