@@ -43,7 +43,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return list(params.metric)
 
 

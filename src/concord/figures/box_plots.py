@@ -61,7 +61,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [Read("misclassified_median", params.select, (params.agent,))]
 
 

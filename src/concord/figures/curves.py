@@ -213,7 +213,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     found: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}

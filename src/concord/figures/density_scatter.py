@@ -42,7 +42,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = "posterior_mean", "posterior_sd"
     return [
         Read("draw", params.select, params.agents),

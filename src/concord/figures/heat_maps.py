@@ -43,7 +43,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     named = [(panel.metric or params.metric, panel) for panel in params.panels]
     return [
         Read(f"{metric}_0_0", panel.select, (panel.agent,))

@@ -42,7 +42,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [params.x, params.y]
 
 

@@ -56,7 +56,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the figure's runs must have."""
     return []
 
 

@@ -47,7 +47,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = ["density", *([params.distance] if params.distance else [])]
     return [Read(name, params.select, params.agents or ()) for name in names]
 

@@ -46,7 +46,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = [name for name in (params.distance, params.floor) if name]
     return [Read(name, params.select) for name in ("draw_0", "density", *names)]
 

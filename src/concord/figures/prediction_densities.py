@@ -39,7 +39,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = [name for name in params.sets if name not in (params.missing or {})]
     return [
         Read(f"confidence_density_{name}_0", panel.select, (panel.agent,))

@@ -47,7 +47,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [*_metrics(params)]
 
 

@@ -38,7 +38,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [f"{price}_to_{target:g}" for price in params.prices for target in params.targets]
 
 

@@ -45,7 +45,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [Read("stationary_trace", params.select, (params.agent, AVERAGE))]
 
 

@@ -45,7 +45,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     own = [Read(name, params.select, params.agents) for name in ("ended", "waited")]
     return [*own, Read("sending", params.select, ("network",))]
 

@@ -56,6 +56,6 @@ def largest_moment(m: Measurement) -> float:
 
 
 def _moment(mean: np.ndarray, cov: np.ndarray, size: int) -> float:
-    """Return the larger of E|x|^2 and E|v|^2 for a state (x, v), x of this size."""
+    """Return the larger of E|x|^2 and E|v|^2 from the moments of a state (x, v), x of ``size``."""
     squares = mean**2 + cov.diagonal()
     return float(max(squares[:size].sum(), squares[size:].sum()))

@@ -37,7 +37,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the table must have."""
     return [Read(name) for name in ("consensus_floor", "consensus_window")]
 
 

@@ -41,7 +41,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the table's runs must have."""
     return list(params.metrics)
 
 

@@ -45,7 +45,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the table's runs must have."""
     return [f"{params.metric}_by_{price}" for price in params.prices]
 
 

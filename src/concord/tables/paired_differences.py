@@ -35,7 +35,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the table must have."""
     return [Read(f"{params.metric}_set_0", agents=(params.agent,))]
 
 

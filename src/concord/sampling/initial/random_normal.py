@@ -35,7 +35,7 @@ def moments(params: Params, dim: int) -> Moments:
 
 
 def _factor(params: Params, dim: int) -> np.ndarray:
-    """Return a (dim, dim) factor with entries uniform on [0, high]; check the length of the mean."""
+    """Return a (dim, dim) factor with entries uniform on [0, high]; check the mean has dim."""
     if len(params.mean) != dim:
         raise ConcordError(
             f"initial.mean: {list(params.mean)} has {len(params.mean)} entries for {dim} "
