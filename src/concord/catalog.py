@@ -59,7 +59,7 @@ def summary(text: str) -> str:
 
 
 def find(word: str) -> list[tuple[str, str]]:
-    """Return package and kind of a word: ``de_sgld``, or ``samplers/de_sgld``.
+    """Return package and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
 
     A ConcordError with the nearest kind, if there is none.
     """
@@ -73,7 +73,7 @@ def find(word: str) -> list[tuple[str, str]]:
 
 
 def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
-    """Return what a kind is and takes.
+    """Return a description of a kind: its text, options, origin and further facts.
 
     Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
     unknown, and its docstring says why if it cannot be read.
@@ -104,26 +104,26 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
 
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
-    """Yield what readers see of metrics: what each is, and what heads its column or its axis."""
+    """Yield name, description and heading of each metric that a family labels."""
     for metric, label in declared(family, "LABELS").items():
         texts = zip(("is", "column", "axis", "unit"), label, strict=True)
         yield {"metric": metric, **{key: text for key, text in texts if text}}
 
 
 def _equation(text: str) -> str | None:
-    """Return the formulas of a docstring, in LaTeX, a blank line between them."""
+    """Return the formulas of a docstring in LaTeX, separated by blank lines; None if none."""
     blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
     return "\n\n".join(inspect.cleandoc(block).strip() for block in blocks) or None
 
 
 def _paragraph(text: str, field: str) -> str | None:
-    """Return the paragraph, or sentence of one, that begins with a word and a colon."""
+    """Return the paragraph or sentence of a text that begins with a field and a colon."""
     found = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
     return " ".join(found[1].split()) if found else None
 
 
 def _option(field: Any) -> dict[str, Any]:
-    """Return the description of a field of options."""
+    """Return the description of one field of a class of options."""
     option = {
         "name": field.encode_name,
         "type": _type(field.type),
@@ -167,7 +167,7 @@ def _type(hint: Any) -> str:
 
 
 def as_text(about: dict[str, Any]) -> str:
-    """Return a description for a reader."""
+    """Return the description of a kind, as ``described`` gives it, as plain text."""
     whence = f", {about['from']}" if about["from"] else ""
     called = f" ({about['name']})" if about["name"] else ""
     lines = [f"{PACKAGES[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
@@ -190,4 +190,5 @@ def as_text(about: dict[str, Any]) -> str:
 
 
 def _default(value: Any) -> str:
+    """Return a default value as text, "none" for None."""
     return "none" if value is None else str(value)

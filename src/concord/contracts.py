@@ -27,27 +27,27 @@ Stream = Callable[[str], np.random.Generator]
 
 @runtime_checkable
 class Curved(Protocol):
-    """Bounds on the Hessians of the f_i, wherever they are taken."""
+    """A problem with bounds on the Hessians of the potentials f_i at all positions."""
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the most, (agents, dim, dim), in the order of symmetric matrices.
+        """Return lower and upper bounds of each agent's Hessian, both (agents, dim, dim).
 
-        All f_i have the most at one common point. Infinite where the Hessians are not bounded.
+        All f_i attain the upper bound at one common point; infinite where there is no bound.
         """
 
 
 @runtime_checkable
 class SampledLaw(Protocol):
-    """The law of the potentials as agents hold them, whatever share of the prior that is."""
+    """A problem with a known law of the sum of the potentials, whatever their prior share."""
 
     @property
     def sampled(self) -> Gaussian:
-        """The law proportional to exp(-sum_i f_i); a ConcordError if there is none."""
+        """Return the law proportional to exp(-sum_i f_i); a ConcordError if there is none."""
 
 
 @runtime_checkable
 class Reference(Protocol):
-    """A posterior that results are compared with, in any dimension, however it is known.
+    """A posterior with which results are compared: exact, on a grid, or known by draws.
 
     A ``Gaussian``, a ``Grid`` of two parameters, ``Known`` moments with independent draws, or the
     ``Draws`` of a certified run (``concord.laws``).
@@ -55,29 +55,29 @@ class Reference(Protocol):
 
     @property
     def draws(self) -> float:
-        """Independent draws that its moments are means of; infinite where these are exact."""
+        """The number of independent draws behind the moments; infinite where they are exact."""
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean (dim,) and covariance (dim, dim)."""
+        """Return the posterior's mean (dim,) and covariance (dim, dim)."""
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of x_1, ..., x_d, x_1^2, ..., x_d^2, both (2 dim,)."""
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return independent draws, (count, dim)."""
+        """Return independent draws from the posterior, (count, dim)."""
 
 
 @runtime_checkable
 class WithReference(Protocol):
-    """A posterior that is known, though it is not Gaussian."""
+    """A problem whose posterior is known, though it is not Gaussian."""
 
     @property
     def reference(self) -> Reference:
-        """The posterior; a ConcordError if these options have none."""
+        """Return the posterior; a ConcordError if it is not known for these options."""
 
 
 def reference_of(problem: Problem) -> Reference:
-    """Return the posterior that results are compared with; a ConcordError if it is not known."""
+    """Return the posterior of a problem; a ConcordError if it is not known."""
     if isinstance(problem, WithReference):
         return problem.reference
     if problem.posterior is None:
@@ -90,23 +90,23 @@ def reference_of(problem: Problem) -> Reference:
 
 @runtime_checkable
 class Named(Protocol):
-    """Parameters with names, of which x are coordinates."""
+    """A problem whose parameters have names, of which the positions x are coordinates."""
 
     def constrain(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return them at positions (..., dim), each of shape (..., its own)."""
+        """Return the named parameters at positions (..., dim), each of shape (..., own shape)."""
 
 
 @runtime_checkable
 class LogDensity(Protocol):
-    """The posterior's log density of two parameters."""
+    """A problem of two parameters whose posterior log density can be evaluated."""
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return it up to a constant; the arrays broadcast."""
+        """Return the log density up to a constant; the arrays of both parameters broadcast."""
 
 
 @runtime_checkable
 class Replicated(Protocol):
-    """Several data sets at once: chain c holds ``sets[c % len(sets)]``."""
+    """A problem of several data sets at once: chain c holds ``sets[c % len(sets)]``."""
 
     sets: Sequence[Any]
 
@@ -116,7 +116,7 @@ class Replicated(Protocol):
 
 @runtime_checkable
 class WithInitial(Protocol):
-    """A law of x^(0) of the problem's own."""
+    """A problem with its own law of the initial positions x^(0)."""
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
@@ -124,19 +124,19 @@ class WithInitial(Protocol):
 
 @runtime_checkable
 class WithDtype(Protocol):
-    """Arrays of another type than float64."""
+    """A problem whose arrays have another type than float64."""
 
     dtype: np.dtype
 
 
 def dtype_of(problem: Problem) -> np.dtype:
-    """Return the type of a problem's arrays."""
+    """Return the floating-point type of a problem's arrays, float64 unless declared."""
     return np.dtype(problem.dtype if isinstance(problem, WithDtype) else float)
 
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Predictions that can be right."""
+    """A problem whose parameters classify points, rightly or not."""
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of points that each x_i classifies right, (chains, some agents)."""
@@ -144,7 +144,7 @@ class Classifier(Protocol):
 
 @runtime_checkable
 class HeldOut(Protocol):
-    """Rows of data that no agent has, whose density over a Gaussian law is known."""
+    """A problem with held-out rows of data, whose mean density over a Gaussian law is known."""
 
     test: tuple[np.ndarray, np.ndarray] | None  # features, targets; None: all rows are agents'
 
@@ -154,7 +154,7 @@ class HeldOut(Protocol):
 
 @runtime_checkable
 class Predictive(Protocol):
-    """Predictive probabilities, of which the recorder keeps averages."""
+    """A problem with predictive class probabilities, of which the recorder keeps averages."""
 
     def predictive(self, x: np.ndarray) -> np.ndarray:
         """Return class probabilities, (chains, some agents, images, classes)."""
@@ -162,7 +162,7 @@ class Predictive(Protocol):
 
 @runtime_checkable
 class WithTests(Protocol):
-    """Test sets, in the order in which ``predictive`` has their images."""
+    """A problem with test sets, in the order in which ``predictive`` has their images."""
 
     tests: Mapping[str, Any]  # by name; each has ``labels``, (images,)
     examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
@@ -170,21 +170,21 @@ class WithTests(Protocol):
 
 @cache
 def offers(module: Any, protocol: type) -> bool:
-    """Whether the module of a kind has what a protocol names.
+    """Return whether a kind's module has every attribute of a protocol; the answer is cached.
 
-    It is looked at once: Python takes long for it, and there are many runs of a kind.
+    Python takes long for such a check, and there are many runs of a kind.
     """
     return isinstance(module, protocol)
 
 
 @runtime_checkable
 class ProblemKind(Protocol):
-    """A module of ``concord.problems.kinds``."""
+    """A module of ``concord.problems.kinds``: a kind of problem."""
 
     Params: type
 
     def check(self, params: Any, agents: int) -> None:
-        """Refuse an impossible combination before anything runs."""
+        """Refuse options that are impossible together, or for this many agents."""
 
     def build(
         self, params: Any, agents: int, partition: Any, stream: Stream, resources: Path
@@ -204,7 +204,7 @@ class NeedsData(Protocol):
     """A problem kind that reads downloaded data."""
 
     def needs(self, params: Any) -> tuple[str, ...]:
-        """Name the data sets, of config/datasets.yaml, without which it cannot be built."""
+        """Return the data sets, of config/datasets.yaml, without which it cannot be built."""
 
 
 @runtime_checkable
@@ -212,7 +212,7 @@ class TakesData(Protocol):
     """A problem kind that reads some data only where they are at hand."""
 
     def takes(self, params: Any) -> tuple[str, ...]:
-        """Name these data sets."""
+        """Return the data sets that the kind reads where they are at hand."""
 
 
 @runtime_checkable
@@ -222,20 +222,20 @@ class Extra(Protocol):
     JOB: Mapping[str, Any]  # what a sampling job takes: environment, mem_mb, runtime, options
 
     def unavailable(self) -> str | None:
-        """Say what to install where it cannot be computed; None where it can."""
+        """Return what to install where the kind cannot be computed; None where it can."""
 
 
 @runtime_checkable
 class Sharing(Protocol):
-    """A problem kind with which runs of an experiment may have part of their metrics in common."""
+    """A problem kind whose runs in an experiment may have part of their metrics in common."""
 
     def shares(self, params: Any) -> bool:
-        """Tell whether they have: one job measures them, and does that part once."""
+        """Return whether runs with these options share metrics, which one job computes once."""
 
 
 @runtime_checkable
 class PartitionKind(Protocol):
-    """A module of ``concord.sampling.partitions``."""
+    """A kind of partition, a module of ``concord.sampling.partitions``."""
 
     Params: type
 
@@ -247,7 +247,7 @@ class PartitionKind(Protocol):
         agents: int,
         rng: np.random.Generator,
     ) -> list[np.ndarray]:
-        """Return the numbers of each agent's rows, every row once.
+        """Return an array of row numbers for each agent, every row once.
 
         ``labels`` are the rows' classes, (rows,); None where they have none.
         """
@@ -255,17 +255,17 @@ class PartitionKind(Protocol):
 
 @runtime_checkable
 class ScheduleKind(Protocol):
-    """A module of ``concord.sampling.schedules``."""
+    """A kind of schedule, a module of ``concord.sampling.schedules``."""
 
     Params: type
 
     def schedule(self, params: Any) -> Callable[[int], float]:
-        """Return the positive function of k; a ``Schedule`` if it is one of the papers' form."""
+        """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
 
 
 @runtime_checkable
 class InitialKind(Protocol):
-    """A module of ``concord.sampling.initial``."""
+    """A kind of initial law, a module of ``concord.sampling.initial``."""
 
     Params: type
 
@@ -275,11 +275,11 @@ class InitialKind(Protocol):
         """Return initial positions of shape (chains, agents, dim)."""
 
     def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and covariance of one agent; None if only draws are known."""
+        """Return mean (dim,) and covariance (dim, dim) of one agent; None if not known."""
 
 
 class Label(NamedTuple):
-    """How a reader sees a metric, where its name does not say what it is.
+    """The words for a metric whose name does not say what it measures.
 
     A label of ``recall`` is one of ``recall_3``, too: the rest of its name follows, or is in place
     of ``{}``. What has an axis is a price, which may be drawn in place of iterations.
@@ -301,12 +301,12 @@ PRICES = {
 
 @runtime_checkable
 class MetricFamily(Protocol):
-    """A module of ``concord.metrics``."""
+    """A family of metrics, a module of ``concord.metrics``."""
 
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
     def rows(self, m: Any) -> Iterator[Any]:
-        """Yield the ``metrics.Row`` of a ``metrics.Measurement``, or refuse it."""
+        """Yield the ``metrics.Row``s of a ``metrics.Measurement``; a ConcordError if unsuited."""
 
 
 # What the module of a kind may declare beside its functions, and what holds where it does not.
@@ -328,12 +328,12 @@ DECLARED: Mapping[str, Any] = {
 
 
 def declared(module: Any, name: str) -> Any:
-    """Return what the module of a kind declares, by one of the names of ``DECLARED``."""
+    """Return the value that a kind's module declares under one of the names of ``DECLARED``."""
     return getattr(module, name, DECLARED[name])
 
 
 class Read(NamedTuple):
-    """A metric that every run shown must have; a name alone is one that some run must have."""
+    """A metric that every run shown must have; as a plain name, one that some run must have."""
 
     metric: str
     select: Mapping[str, Any] | None = None  # of the runs shown only those that match
@@ -342,20 +342,20 @@ class Read(NamedTuple):
 
 @runtime_checkable
 class OutputKind(Protocol):
-    """A module of ``concord.figures`` or ``concord.tables``."""
+    """A kind of figure or table, a module of ``concord.figures`` or ``concord.tables``."""
 
     Params: type
 
     def reads(self, params: Any) -> Sequence[Read | str]:
-        """Return the metrics that the runs must have."""
+        """Return the metrics that the runs of a figure or table must have."""
 
 
 @runtime_checkable
 class FigureKind(OutputKind, Protocol):
-    """A module of ``concord.figures``."""
+    """A kind of figure, a module of ``concord.figures``."""
 
     def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
-        """Draw finished runs (``results.Measured``), in sweep order, which panels keep.
+        """Draw measured runs (``results.Measured``), given in the order of the sweep.
 
         A run that lacks a metric, an agent or an iteration is refused with a ``ConcordError``, and
         so are two that would be one line or panel.
@@ -364,7 +364,7 @@ class FigureKind(OutputKind, Protocol):
 
 @runtime_checkable
 class TableKind(OutputKind, Protocol):
-    """A module of ``concord.tables``."""
+    """A kind of table, a module of ``concord.tables``."""
 
     def tabulate(self, params: Any, runs: Sequence[Any]) -> Any:
-        """Return the ``tables.Table`` of finished runs (``results.Measured``)."""
+        """Return the ``tables.Table`` of measured runs (``results.Measured``)."""

@@ -33,9 +33,9 @@ Chains = tuple[int, int]  # from the first to before the second
 
 @dataclass(frozen=True)
 class Place:
-    """A run among the results: its folder, and what is wrong with what lies there.
+    """The folder of a run among the results, with checks of the files that lie in it.
 
-    What is wrong is a word that tells why it is made again; nothing if all is well.
+    Each check returns a word that says why a file is made again; "" if all is well.
 
     variant: whether the run is one of a universe: its trace is not kept, and what cannot be run is
     a result, too.
@@ -48,17 +48,17 @@ class Place:
 
     @property
     def stated(self) -> Path:
-        """Return the file of the run's parameters."""
+        """Return the file of the run's parameters, run.yaml."""
         return self.folder / "run.yaml"
 
     @property
     def trace(self) -> Path:
-        """Return the file of the draws."""
+        """Return the file of the run's draws, trace.nc."""
         return self.folder / "trace.nc"
 
     @property
     def table(self) -> Path:
-        """Return the file of the metrics."""
+        """Return the file of the run's metrics, metrics.csv."""
         return self.folder / "metrics.csv"
 
     def piece(self, chains: Chains) -> Path:
@@ -66,26 +66,26 @@ class Place:
         return self.folder / f"chains_{chains[0]}_{chains[1]}.nc"
 
     def lacks_metrics(self) -> str:
-        """Say why the metrics must be made, or their trace; nothing if what there is stands."""
+        """Return why a run's metrics, or its trace, must be made again; "" if they stand."""
         if why := _lacks(self.table, made(self.run, self.resources, self.trace, self.variant)):
             return why
         kept = self.run.arena is None and not self.variant and self.trace.exists()
         return "damaged" if kept and not integrity.intact(self.trace) else ""
 
     def lacks_trace(self) -> str:
-        """Say why the run must be sampled. A trace that was deleted is not missed by metrics."""
+        """Return why the run must be sampled again; "" if its trace stands."""
         if not self.trace.exists() and not self.lacks_metrics():
             return ""
         return _lacks(self.trace, sampling.made(self.run, self.resources))
 
     def lacks_piece(self, chains: Chains) -> str:
-        """Say why some chains must be sampled: nothing if all of them stand, in one file or two."""
+        """Return why some chains must be sampled; "" if they stand in a piece or the trace."""
         if not self.lacks_trace():
             return ""
         return _lacks(self.piece(chains), sampling.made(self.run, self.resources, chains))
 
     def pieces(self) -> list[Path]:
-        """Return the draws of all chains, sampled in pieces; nothing if one of them lacks."""
+        """Return the files of the draws of all chains, sampled in pieces; none if one lacks."""
         found, end = [], 0
         for path in sorted(self.folder.glob("chains_*_*.nc"), key=_first):
             chains = _first(path), int(path.stem.split("_")[2])
@@ -98,29 +98,31 @@ class Place:
 
 
 def at(run: Run, results: Path) -> Place:
-    """Return where a run of a study is among the results."""
+    """Return the place of a study's run among the results."""
     return Place(run, results / run.folder, Path("resources"))
 
 
 def _first(path: Path) -> int:
+    """Return the number of the first chain in a piece's file, from the file's name."""
     return int(path.stem.split("_")[1])
 
 
 def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = False) -> Made:
-    """Return what the metrics of a run are made from, its trace among it if it is given."""
+    """Return the digests of code, data, options and trace from which a run's metrics are made."""
     if run.arena is not None:
         return _arena().made(run, resources)
     return measuring.made(run, resources, None if variant else trace)
 
 
 def _arena() -> ModuleType:
-    """Return what scores cells; a job that makes other runs starts sooner without it."""
+    """Import and return the module that scores cells, which other jobs need not load."""
     from concord.arena import cells  # as it says
 
     return cells
 
 
 def _lacks(path: Path, wanted: Made) -> str:
+    """Return the reason why a file must be made again with the wanted digests; "" if it stands."""
     if not path.is_file():
         return "missing"
     there = integrity.intact(path)
@@ -140,7 +142,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs that one job makes, one by one.
+    """Runs of one study that a single job makes, one after another.
 
     name: what it is called among those of its folder.
     folder: below the folder of results, of the batch and of its runs' experiments.
@@ -152,11 +154,11 @@ class Batch:
     variant: bool = False
 
     def file(self, results: Path, ending: str = "made") -> Path:
-        """Return the file that stands for the batch where others are made from it."""
+        """Return the file that marks the batch as made, which other rules take as input."""
         return results / self.folder / f"{self.name}.{ending}.json"
 
     def place(self, run: Run, results: Path, resources: Path = Path("resources")) -> Place:
-        """Return where a run of its is among the results."""
+        """Return the place of one of the batch's runs among the results."""
         folder = results / self.folder / run.experiment / run.name
         return Place(run, folder, resources, self.variant)
 
@@ -198,9 +200,10 @@ def make(
 
 
 def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None = None) -> str:
-    """Return what the file of a batch holds: the digest of each run's result."""
+    """Return the text of a batch's file: the digest of each run's result."""
 
     def result(place: Place) -> Path:
+        """Return the file of a run's result: its metrics, its trace, or a piece of the trace."""
         if chains is not None:
             return place.piece(chains)
         return place.trace if sampled else place.table
@@ -213,6 +216,7 @@ def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None
 
 
 def _why(error: Exception) -> str:
+    """Return the sentence of an error; a traceback is printed for one that is no ConcordError."""
     if isinstance(error, ConcordError):
         return str(error)
     print_exception(error)
@@ -220,6 +224,7 @@ def _why(error: Exception) -> str:
 
 
 def _make_metrics(place: Place) -> None:
+    """Make the metrics of a run: score a cell, vary a universe's run, or sample and measure."""
     if place.run.arena is not None:
         _score(place)
     elif place.variant:
@@ -231,6 +236,7 @@ def _make_metrics(place: Place) -> None:
 
 
 def _make_trace(place: Place, progress: bool = False) -> None:
+    """Sample a run, or join its pieces, unless its trace stands."""
     if not place.lacks_trace():
         return
     pieces = place.pieces()
@@ -245,6 +251,7 @@ def _make_trace(place: Place, progress: bool = False) -> None:
 
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
+    """Sample some chains of a run into a piece, unless the piece stands."""
     if place.lacks_piece(chains):
         piece = place.piece(chains)
         trace = _drawn(place.run, place.resources, progress, chains)
@@ -254,11 +261,12 @@ def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
 def _drawn(
     run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
 ) -> Trace:
+    """Build a run's problem and return the trace of all, or some, of its chains."""
     return sampling.sample(run, run.build_problem(resources), progress, chains)
 
 
 def _vary(place: Place) -> None:
-    """Sample and measure a run of a universe; keep its metrics, or why there are none."""
+    """Sample and measure a universe's run; keep its metrics, or the reason why there are none."""
     run, more = place.run, {}
     text = metrics.to_csv(())
     try:
@@ -274,7 +282,7 @@ def _vary(place: Place) -> None:
 
 
 def _score(place: Place) -> None:
-    """Score a cell of the arena."""
+    """Score a cell of the arena, and write its metrics and its choice of settings."""
     run, begun = place.run, time.process_time()
     cells = _arena()
     scored = cells.score(run, cells.task_of(run, place.resources))
@@ -290,7 +298,7 @@ def _score(place: Place) -> None:
 
 
 def resolve(run: Run, output: Path) -> None:
-    """Write every parameter of a run, unless they stand there."""
+    """Write a run's parameters to run.yaml, unless the same ones stand there."""
     if not output.is_file() or output.read_bytes() != run.text.encode():
         write_whole(output, run.text)
 
@@ -303,7 +311,7 @@ def sample(
     chains: Chains | None = None,
     pieces: Sequence[Path] = (),
 ) -> None:
-    """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
+    """Sample the chains of a run.yaml, all or some, or join pieces, and write the trace.
 
     A ConcordError if a piece is of another run, or they are not all the run's chains in their
     order.
@@ -319,6 +327,7 @@ def sample(
 def _joined(
     run: Run, pieces: Sequence[Path], run_path: Path, output: Path, resources: Path
 ) -> Trace:
+    """Return the trace joined from checked pieces, which must hold all of the run's chains."""
     traces, begin = [], 0
     for path in pieces:
         integrity.check(path)
@@ -345,6 +354,7 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
 
 
 def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
+    """Measure a run's checked trace, and write the table of metrics, sealed."""
     integrity.check(trace_path, sampling.made(run, resources))
     problem = run.build_problem(resources)
     text = measuring.measured(run, problem, read_trace(trace_path), resources)
@@ -359,7 +369,7 @@ def _write_trace(
     resources: Path,
     chains: Chains | None = None,
 ) -> None:
-    """Write a trace. Provenance becomes its attributes."""
+    """Write the trace of a run, or of some chains, and seal it with its sources."""
     # Looked at in the end: code that was imported meanwhile must not have changed before.
     source = sampling.made(run, resources, chains)
     about = describe(
@@ -376,11 +386,13 @@ def _write_trace(
 def _write_table(
     run: Run, text: str, output: Path, source: Made, *others: Path, **more: Any
 ) -> None:
+    """Write a run's table of metrics, and seal it and other files with what made it."""
     write_whole(output, text)
     used = _plugins([*run.kinds, *(("metrics", name) for name in run.metrics)])
     integrity.seal([output, *others], source, **more, **used)
 
 
 def _plugins(kinds: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return ``{"plugins": ...}`` for the plug-ins among kinds; an empty mapping if none."""
     used = provided(kinds)
     return {"plugins": used} if used else {}

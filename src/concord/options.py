@@ -59,20 +59,21 @@ class NamesLabel(str):
 
 
 class NamesRuns(str):
-    """The description of an option that selects some of them, {label: value or [values]}."""
+    """The description of an option that selects runs by labels, {label: value or [values]}."""
 
 
 class NamesIterations(str):
-    """The description of an option that names iterations recorded by them."""
+    """The description of an option that names iterations recorded by the runs shown."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _Checked(msgspec.StructMeta):
-    """Checks options given in Python as those of a file."""
+    """The metaclass that checks options given in Python as those of a file."""
 
     if not TYPE_CHECKING:
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
+            """Build the class from values by position and by name, checked as those of a file."""
             given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
             if len(given) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
@@ -80,25 +81,25 @@ class _Checked(msgspec.StructMeta):
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
-    """The options of something: fields with a type, a description and perhaps a default."""
+    """The base of typed options: fields with a type, a description and perhaps a default."""
 
 
 class Kind(
     Options, tag_field="kind", tag=lambda name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
 ):
-    """One of several, told apart by the key ``kind``: the class's name with underscores."""
+    """The options of one of several kinds, chosen by the key ``kind`` (the class's name)."""
 
 
 @runtime_checkable
 class _Reads(Protocol):
-    """A type that reads itself, as schedules do."""
+    """A type that parses its own values, as schedules do."""
 
     def parse(self, value: Any, where: str) -> Any:
-        """Return what a value stands for."""
+        """Return the object that a plain value stands for; ``where`` is its place for messages."""
 
 
 def build(kind: Any, value: Any, where: str = "") -> Any:
-    """Return what ``value`` stands for, strictly.
+    """Return the object of type ``kind`` that a plain value stands for, strictly checked.
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
     class with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
@@ -121,7 +122,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
 
 
 def _without_numpy(value: Any, where: str) -> Any:
-    """Return a value whose numbers and arrays of numpy are Python's; itself if it has none."""
+    """Return a value with numpy's numbers and arrays replaced by Python's."""
     if isinstance(value, (np.generic, np.ndarray)):
         check_masks(value, where)
         return value.tolist()
@@ -144,13 +145,14 @@ def check_masks(values: Any, where: str) -> None:
 
 
 def _masked(values: Any) -> int:
+    """Return the number of masked entries in an array, or in nested lists of arrays."""
     if isinstance(values, (list, tuple)):
         return sum(map(_masked, values))
     return int(np.ma.getmaskarray(values).sum()) if np.ma.is_masked(values) else 0
 
 
 def build_file(kind: Any, value: Any, path: Any) -> Any:
-    """Return what a file's content stands for, as ``build`` does; messages begin with the file."""
+    """Return the object that a file's content stands for; messages begin with the file."""
     try:
         return build(kind, value, f"{path}")
     except ConcordError as error:
@@ -158,22 +160,24 @@ def build_file(kind: Any, value: Any, path: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return what ``build`` made as plain data, every option written out, which it builds again."""
+    """Return an object of ``build`` as plain data, every option written out."""
     return value if type(value) in _PLAIN else _lists(_builtins(value))
 
 
 def _builtins(value: Any) -> Any:
+    """Return an object as plain data of dictionaries, lists, numbers and texts."""
     return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
 
 
 def _lists(value: Any) -> Any:
+    """Return plain data with every tuple as a list."""
     if isinstance(value, dict):
         return {k: v if type(v) in _PLAIN else _lists(v) for k, v in value.items()}
     return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Return a type, or those of a union, each with its bounds, and with its description."""
+    """Return a type, or the types of a union, each with its bounds and description."""
     rules: dict[str, Any] = {}
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
@@ -193,11 +197,12 @@ def kinds(union: Any) -> dict[str, Any]:
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """Return the values that a type lists; none if it lists none."""
+    """Return the values that a ``Literal`` type lists; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
 
 
 def _parse(kind: Any, value: Any) -> Any:
+    """Return a value parsed by a class that reads itself; a ValueError if it does not fit."""
     if isinstance(value, kind):
         return value
     try:
@@ -207,6 +212,7 @@ def _parse(kind: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, value: Any) -> bool:
+    """Return whether a value converts to a type."""
     try:
         msgspec.convert(value, hint, dec_hook=_parse)
     except msgspec.ValidationError:
@@ -228,7 +234,7 @@ _NAMES = {
 
 
 def _alike(option: Any, value: Any) -> bool:
-    """Tell whether a value has the form of a type, whatever its bounds and parts."""
+    """Return whether a value has the form of a type, whatever its bounds and parts."""
     shape = get_origin(option) or option
     if isinstance(shape, _Reads):
         return True
@@ -244,15 +250,18 @@ def _alike(option: Any, value: Any) -> bool:
 
 
 def _is_a(option: Any, kind: type) -> bool:
+    """Return whether an option's type is a subclass of a class."""
     return isinstance(option, type) and issubclass(option, kind)
 
 
 def _at(where: str, key: Any) -> str:
+    """Return the place of a key below a place, as messages name it."""
     name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
     return f"{where}.{name}" if where else f"{name}"
 
 
 def _said(where: str, text: str) -> str:
+    """Return a sentence that begins with its place, if there is one."""
     return f"{where}: {text}" if where else text
 
 
@@ -282,7 +291,7 @@ def _mistake(hint: Any, value: Any, where: str) -> str:
 
 
 def _surprise(value: Any, wanted: list[Any]) -> str:
-    """Return a hint where YAML reads something else than what was probably meant."""
+    """Return a hint for a value that YAML reads otherwise than its author meant; "" if none."""
     if isinstance(value, str) and {int, float} & {*wanted} and value[:1].isdigit():
         return " (write it without quotes, leading zeros and colons)"
     if isinstance(value, bool) and {str, Literal} & {*wanted}:
@@ -291,7 +300,7 @@ def _surprise(value: Any, wanted: list[Any]) -> str:
 
 
 def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str) -> str:
-    """Return the sentence about a value that has the form of its type."""
+    """Return the sentence about a value whose form fits its type, but not its parts or bounds."""
     parts: list[tuple[Any, Any, str]] = []
     arguments = get_args(shape)
     if _is_a(shape, Options):
@@ -343,6 +352,7 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
 
 
 def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
+    """Return the sentence about a value that breaks bounds; "" if it keeps all."""
     match rules:
         case {"gt": 0} if not value > 0:
             return f"{value!r} is not positive; give a positive number"
@@ -378,7 +388,7 @@ def _computable(value: Any) -> bool:
 
 
 def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
-    """Yield sentences about the numbers in plain data that cannot be computed with."""
+    """Yield a sentence about each number in plain data that is not finite, too large or small."""
     if _computable(value):
         return
     if isinstance(value, Mapping):

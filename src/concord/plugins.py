@@ -37,7 +37,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 class Package(NamedTuple):
-    """A package of kinds: what one is called, its module, and what a kind of it defines."""
+    """A package of kinds: the word for one kind, its module, and the names a kind defines."""
 
     one: str
     module: str
@@ -74,7 +74,7 @@ def built_in(package: str) -> tuple[str, ...]:
 
 @cache
 def installed(package: str) -> dict[str, list[EntryPoint]]:
-    """Return the entry points of installed distributions by name, of which there should be one."""
+    """Return the entry points of installed plug-ins by name; a name should have only one."""
     found: dict[str, list[EntryPoint]] = {}
     for entry in distributions.entries(f"concord.{package}"):
         found.setdefault(entry.name, []).append(entry)
@@ -94,12 +94,12 @@ def kinds(package: str) -> tuple[str, ...]:
 
 
 def exists(package: str, kind: Any) -> bool:
-    """Whether there is such a kind; quick for those built in."""
+    """Return whether a package has a kind; quick for built-in ones."""
     return kind in built_in(package) or kind in kinds(package)
 
 
 def plugin(package: str, kind: Any, where: str) -> Any:
-    """Import the module of a kind, or raise with the nearest kind there is.
+    """Import and return the module of a kind; a ConcordError names the nearest existing kind.
 
     ``concord.contracts`` has the protocol of each package's modules.
     """
@@ -120,7 +120,7 @@ def plugin(package: str, kind: Any, where: str) -> Any:
 
 
 def _kind_of(package: str, module: Any) -> Any:
-    """Return what a module is a kind by: itself, or of a sampler its class."""
+    """Return the object that stands for a kind: its module, or a sampler's class."""
     if package != "samplers":
         return module
     own = [c for c in vars(module).values() if isinstance(c, type) and _is_sampler(c, module)]
@@ -131,6 +131,7 @@ def _kind_of(package: str, module: Any) -> Any:
 
 
 def _is_sampler(kind: type, module: Any) -> bool:
+    """Return whether a class is a sampler that the module itself defines."""
     # By its options, which a class of Sampler has: that is not imported here.
     return kind.__module__ == module.__name__ and hasattr(kind, "step") and hasattr(kind, "options")
 
@@ -141,7 +142,7 @@ def options_of(module: Any) -> Any:
 
 
 def display_name(module: Any) -> str:
-    """Return what readers call a kind, such as "DE-SGLD"; nothing if it does not say."""
+    """Return a kind's name for readers, such as "DE-SGLD"; "" if it declares none."""
     return str(getattr(module, "name" if isinstance(module, type) else "NAME", ""))
 
 
@@ -161,7 +162,7 @@ def executed(package: str, kind: str) -> bool:
 
 
 def location(package: str, kind: str) -> str | Path:
-    """Return the module of a kind, by name if it is built in, else its file."""
+    """Return the dotted module of a built-in kind, or the file of a plug-in."""
     if kind in built_in(package):
         return f"{PACKAGES[package].module}.{kind}"
     if (package, kind) in _own:
@@ -170,7 +171,7 @@ def location(package: str, kind: str) -> str | Path:
 
 
 def origin(package: str, kind: str) -> str:
-    """Return where a kind comes from, for a reader; nothing if it is built in."""
+    """Return the origin of a plug-in for readers; "" for a built-in kind."""
     if kind in built_in(package):
         return ""
     if (package, kind) in _own:
@@ -179,7 +180,7 @@ def origin(package: str, kind: str) -> str:
 
 
 def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """Return which of these kinds are plug-ins, for provenance.
+    """Return the plug-ins among kinds, by package and kind, with their provenance.
 
     Where each is from, its file's SHA-256, the other distributions that count as its code, and what
     it has read that does not.
@@ -199,7 +200,7 @@ def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
 
 
 def use(*studies: Path) -> None:
-    """Make the files in ``plugins`` of these studies the plug-ins at work, instead of others.
+    """Make the files in the ``plugins`` folders of studies the plug-ins in use.
 
     A ConcordError if a file is no plug-in, or has the name of another kind.
     """
@@ -211,17 +212,17 @@ def use(*studies: Path) -> None:
 
 
 def own() -> dict[tuple[str, str], Path]:
-    """Return the files of the plug-ins at work, by package and kind."""
+    """Return the files of the studies' plug-ins in use, by package and kind."""
     return dict(_own)
 
 
 def at_work() -> bool:
-    """Whether the folders of studies have been named."""
+    """Return whether the folders of studies have been named by ``use``."""
     return bool(_folders)
 
 
 def within(path: Path, key: str) -> Path:
-    """Return the path of a file that a study names, if it lies in the folder of one at work."""
+    """Return the path of a file that a study names; it must lie in a folder named by ``use``."""
     if not path.is_file():
         raise ConcordError(f"{key}: there is no file {path}; put it into the study's folder")
     if not any(path.resolve().is_relative_to(folder.resolve()) for folder in _folders):
@@ -230,18 +231,18 @@ def within(path: Path, key: str) -> Path:
 
 
 def execute(path: Path) -> ModuleType:
-    """Return the module that a file makes, which a study names beside its plug-ins."""
+    """Execute a Python file that a study names beside its plug-ins, and return the module."""
     provenance.watch(path)
     return _execute(path)
 
 
 def files(study: Path) -> list[Path]:
-    """Return the files in a study's ``plugins``."""
+    """Return the Python files in a study's ``plugins`` folder."""
     return sorted((study / FOLDER).glob("[!._]*.py"))
 
 
 def add(path: Path) -> tuple[str, str]:
-    """Make a file a plug-in, unless it is none or named like another; return package and kind."""
+    """Register a file as a plug-in, if it is one of a new name; return its package and kind."""
     if path.exists() and not path.is_file():
         raise ConcordError(f"{path}: it is a pipe, a folder or a device, and no file; remove it")
     # Path.resolve raises for a link that leads to itself, which then cannot be read.
@@ -267,7 +268,7 @@ def add(path: Path) -> tuple[str, str]:
 
 
 def package_of(path: Path) -> str:
-    """Return the package that a file is a kind of, from the names that it defines.
+    """Return the package to which a file's kind belongs, from the names it defines.
 
     A ConcordError if it cannot be read, or is not of exactly one.
     """
@@ -301,9 +302,10 @@ def package_of(path: Path) -> str:
 
 
 def _lacking(names: set[str]) -> str:
-    """Say what a module lacks of the kind that it has most of."""
+    """Return a sentence on the names that a module lacks of the kind it most resembles."""
 
     def share(package: Package) -> float:
+        """Return the share of a package's required names that the module defines."""
         return len(names & {*package.defines} - {"Params"}) / len(package.defines)
 
     best = max(PACKAGES.values(), key=share)
@@ -314,7 +316,7 @@ def _lacking(names: set[str]) -> str:
 
 
 def parsed(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
+    """Return the syntax tree of a Python file."""
     try:
         return ast.parse(path.read_bytes(), str(path))
     except OSError as error:
@@ -324,7 +326,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def _execute(path: Path) -> ModuleType:
-    """Return the module that a file makes; nothing is written beside it."""
+    """Execute a file as a module and return it, without writing bytecode beside it."""
     source = path.read_bytes()
     digest = hashlib.sha256(str(path.absolute()).encode() + source).hexdigest()[:12]
     if _executed.get(path, ("", None))[0] != digest:
@@ -339,6 +341,7 @@ def _execute(path: Path) -> ModuleType:
 
 @cache
 def _load(package: str, kind: str) -> Any:
+    """Import the module of an installed plug-in, or raise with the distribution's name."""
     entries, one = installed(package)[kind], PACKAGES[package].one
     entry = entries[0]
     whose = f"{one} {entry.name!r} of {_distribution(entry)}"
@@ -361,9 +364,10 @@ def _load(package: str, kind: str) -> Any:
 
 @contextmanager
 def _importing(path: Path) -> Iterator[None]:
-    """Tell of an import that lasts, and refuse one that fails, or needs code of no distribution."""
+    """Report an import that takes long, and refuse one that fails or imports unknown code."""
 
     def tell() -> None:
+        """Print that an import still lasts."""
         print(f"concord: still importing {path} after {PATIENCE:g} s", file=sys.stderr, flush=True)
 
     provenance.listen()
@@ -386,15 +390,17 @@ PATIENCE = 5.0  # seconds
 
 @cache
 def _source(entry: EntryPoint) -> Path:
+    """Return the file of an entry point's module, without importing it."""
     return distributions.find(entry.module)
 
 
 def _distribution(entry: EntryPoint) -> str:
+    """Return name and version of the distribution of an entry point."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def _told(error: BaseException, path: Path | None = None) -> str:
-    """Return what is wrong with a plug-in's code, with its line, in one sentence."""
+    """Return one sentence, with its line, about an error in a plug-in's code."""
     text = " ".join(str(error).split()) or "no reason given"
     place = provenance.blamed(error) or (str(path) if path else None)
     if isinstance(error, SyntaxError):
@@ -404,22 +410,24 @@ def _told(error: BaseException, path: Path | None = None) -> str:
 
 
 class Chosen:
-    """One of a package's kinds with its options, which reads itself: ``{kind: ring, ...}``."""
+    """A kind of a package with its options, parsed from ``{kind: ring, ...}``."""
 
     package: ClassVar[str]
     __slots__ = ("kind", "module", "params")
 
     def __init__(self, kind: str, **options: Any) -> None:
+        """Choose a kind of the class's package with options given by name."""
         self._choose(kind, options, "")
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        """Set module, kind and typed options; ``where`` is the place for messages."""
         self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
         self.kind: str = kind
         self.params = build(options_of(self.module), options, where)
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:
-        """Return what a file's mapping chooses.
+        """Return the kind and options that a file's mapping chooses.
 
         A ConcordError if the kind or an option is unknown, missing or out of bounds.
         """
@@ -441,14 +449,14 @@ class Chosen:
         return {"kind": self.kind, **plain(self.params)}
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same kind with the same options."""
+        """Return whether another choice has the same kind and the same options."""
         return isinstance(other, type(self)) and self.plain() == other.plain()
 
     def __hash__(self) -> int:
-        """Return what equal choices share."""
+        """Return a hash of the kind and its options, the same for equal choices."""
         return hash((self.kind, self.params))
 
     def __repr__(self) -> str:
-        """Return the call that makes it."""
+        """Return the Python call that makes the choice."""
         options = "".join(f", {key}={value!r}" for key, value in plain(self.params).items())
         return f"{type(self).__name__}({self.kind!r}{options})"

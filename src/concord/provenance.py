@@ -37,7 +37,7 @@ LIBRARIES = [
 
 
 def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
-    """Return what a trace, figure or table carries about how it was made.
+    """Return the provenance of a trace, figure or table: versions, commit and inputs' SHA-256.
 
     Package and library versions, git commit and whether the tree had changes, SHA-256 of the
     inputs, threads, and whatever the caller adds (run parameters, seed).
@@ -72,6 +72,7 @@ def commit() -> Mapping[str, Any]:
     parts = [str(path) for path in (SOURCE, *(SOURCE.parent / name for name in _TOGETHER))]
 
     def matters(change: str) -> bool:
+        """Return whether a line of ``git status`` is about the package's own files."""
         path = os.path.join(os.path.realpath(top), change[3:])
         return not change.startswith("??") or any(path.startswith(part) for part in parts)
 
@@ -82,6 +83,7 @@ _TOGETHER = ("config", "workflow", "Snakefile", "profiles")  # what makes result
 
 
 def _git(*arguments: str) -> str:
+    """Return the output of a git command, run in the folder of the source."""
     # GIT_DIR and the like may name another repository.
     plain = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
@@ -126,7 +128,7 @@ def code(*names: str | Path) -> str:
 
 
 def _modules_in(folder: Path | str) -> Iterator[str]:
-    """Yield the files of the modules in a folder; what is compiled of them is not looked at."""
+    """Yield the Python source files in a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -143,7 +145,7 @@ _AT_START = {path: signature(path) for path in _modules_in(Path(__file__).parent
 
 
 def watch(path: Path) -> None:
-    """Remember how a plug-in's files are now, before they are executed.
+    """Record the state of a plug-in's files, before they are executed.
 
     A file of a study is executed again when it has changed, modules of a distribution are not.
     """
@@ -162,6 +164,7 @@ _PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins
 
 @cache
 def _code_of(path: Path) -> Code:
+    """Return the code of a plug-in's file, with the libraries that count as part of it."""
     return code_of(path, LIBRARIES)
 
 
@@ -171,22 +174,23 @@ _KEPT: set[str] = set()  # folders in which a library keeps what it has compiled
 
 
 def keeps(folder: Path) -> None:
-    """Let plug-ins' code read a folder in which a library keeps things by their content."""
+    """Allow plug-ins' code to read a folder whose files a library names by their content."""
     _KEPT.add(os.path.join(os.path.abspath(folder), ""))
 
 
 def unwatched(path: Path) -> list[str]:
-    """Return files that a plug-in has read in this process, whose changes nobody would notice."""
+    """Return the files that a plug-in has read unrecorded in this process."""
     return sorted(_READ.get(str(path), ()))
 
 
 @cache
 def listen() -> None:
-    """Note from now on what plug-ins' code reads, and tell of it once."""
+    """Install the audit hook that records the files read by plug-ins' code."""
     sys.addaudithook(_hear)
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    """Record, as an audit hook, the files that the code of plug-ins opens for reading."""
     if event != "open" or isinstance(arguments[0], int) or _writes(*arguments[1:]):
         return
     frame: FrameType | None = sys._getframe(1)
@@ -215,6 +219,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _writes(mode: str | None, flags: int) -> bool:
+    """Return whether a mode, or flags of ``os.open``, open a file for writing."""
     return bool(set(mode or "") & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR))
 
 
@@ -242,7 +247,7 @@ _ENDINGS = {
 
 
 def excuse(error: BaseException) -> str | None:
-    """Return what to say instead of a traceback, None where nothing is known of the reason."""
+    """Return a sentence that replaces an error's traceback; None if the cause is unknown."""
     if isinstance(error, ConcordError):
         return str(error)
     place = blamed(error)
@@ -255,12 +260,13 @@ def excuse(error: BaseException) -> str | None:
 
 @cache
 def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
+    """Return a digest of the labels and contents of files, and of further pairs of texts."""
     plugged = Counter(_label(path) for path in files if not path.startswith(_PLACE))
     return digest({_label(path): _content(path) for path in files} | plugged | dict(others))
 
 
 def _label(path: str) -> str:
-    """Return what a file is called in a digest, wherever it lies."""
+    """Return the name of a file in a digest, independent of the file's location."""
     if path.startswith(_PLACE):
         return path.removeprefix(f"{SOURCE}{os.sep}")
     return f"{Path(path).parent.name}/{Path(path).name} {_content(path)}"
@@ -268,18 +274,20 @@ def _label(path: str) -> str:
 
 @cache
 def _content(path: str) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(_bytes(path)).hexdigest()
 
 
 @cache
 def _bytes(path: str) -> bytes:
+    """Return the bytes of a regular file."""
     with open(path, "rb", opener=regular) as file:
         return file.read()
 
 
 @cache
 def module_files(*names: str | Path) -> tuple[str, ...]:
-    """Return the files of modules, of plug-ins, and of all package modules that they import.
+    """Return the files of modules and plug-ins, and of all package modules they import.
 
     Snakemake does not see imports; results carry a digest of these files: changing a sampler's file
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
@@ -297,7 +305,7 @@ def module_files(*names: str | Path) -> tuple[str, ...]:
 
 
 def file_of(name: str | Path) -> Path:
-    """Return the file of one of this package's modules; of a file the file."""
+    """Return the source file of a module of this package; a path is returned as it is."""
     if isinstance(name, Path):
         return name
     path = SOURCE.joinpath(*name.split("."))
@@ -329,5 +337,6 @@ def _imports(name: str | Path) -> tuple[str, ...]:
 
 @cache
 def _is_module(name: str) -> bool:
+    """Return whether a dotted name is that of a module below the source folder."""
     place = os.path.join(SOURCE, *name.split("."))
     return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))

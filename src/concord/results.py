@@ -28,7 +28,7 @@ AVERAGE = "average"
 
 @dataclass(frozen=True)
 class Measured:
-    """A run and its metrics.
+    """A run's document with the table of its metrics.
 
     run: what its ``run.yaml`` holds.
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
@@ -43,13 +43,13 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """The run as messages call it."""
+        """The name of the run in messages."""
         return f"{self.run.get('experiment', '?')}/{self.run.get('run', '?')}"
 
     def values(self, metric: str, agent: int | str | None = None) -> np.ndarray:
-        """Return a metric of all agents, or of one, as the table has it; empty if it is not there.
+        """Return a metric's values, of all agents or one, in the table's order; may be empty.
 
-        It is in the order of iterations, so that the last value is the last iteration's.
+        Rows are in the order of iterations, so that the last value is the last iteration's.
         """
         rows = (self.metrics["metric"] == metric).to_numpy()
         if agent is not None:
@@ -67,14 +67,14 @@ class Series:
     hi: np.ndarray
 
     def before(self, iteration: float) -> Series:
-        """The rows before ``iteration`` whose value is finite."""
+        """Return the rows before ``iteration`` whose value is finite."""
         keep = (self.iteration < iteration) & np.isfinite(self.value)
         return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first iteration at which a chain left the finite range, and the part that did so."""
+    """The first iteration at which a chain left the finite range, and the share that did."""
 
     iteration: float
     fraction: float
@@ -87,7 +87,7 @@ COLUMNS = {
 
 
 def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
-    """Read the ``metrics.csv`` of a run, and refuse what is not a table of metrics."""
+    """Read a run's ``metrics.csv``; a ConcordError if it is no table of metrics."""
     try:
         table = _table(metrics_csv)
         absent = [column for column in COLUMNS if column not in table]
@@ -105,11 +105,12 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
 
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
-    """Return a run with the metrics of a table's text."""
+    """Return a measured run from a run's document and the CSV text of its metrics."""
     return Measured(run, _table(io.StringIO(text)))
 
 
 def _table(source: Path | io.StringIO) -> pandas.DataFrame:
+    """Return the table of metrics read from CSV, with typed columns."""
     import pandas  # a quarter of a second
 
     return pandas.read_csv(source, dtype=COLUMNS)
@@ -117,7 +118,7 @@ def _table(source: Path | io.StringIO) -> pandas.DataFrame:
 
 @contextmanager
 def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
-    """Begin what is refused with the kind whose function makes the output: "figure curves: ..."."""
+    """Prefix the errors of a block with the kind of output: "figure curves: ..."."""
     try:
         yield
     except ConcordError as error:
@@ -125,12 +126,12 @@ def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
 
 
 def is_smoke(runs: Iterable[Measured]) -> bool:
-    """Whether any of the runs was made at smoke scale, so that its figure needs the watermark."""
+    """Return whether any run was made at smoke scale, so that its figure needs the watermark."""
     return any(measured.run.get("scale") == "smoke" for measured in runs)
 
 
 def series(measured: Measured, metric: str, agent: int | str) -> Series:
-    """Return a metric of an agent over iterations.
+    """Return a metric of an agent over iterations, with interval ends.
 
     A ConcordError if the run has no such metric, or has it for other agents only.
     """
@@ -155,7 +156,7 @@ def series(measured: Measured, metric: str, agent: int | str) -> Series:
 
 
 def divergence(measured: Measured) -> Divergence | None:
-    """Return when a chain of the run first left the finite range, ``None`` if none did.
+    """Return the first divergence of a run's chains; None if no chain diverged.
 
     Read from ``diverged``, the fraction of chains that did, and ``diverged_first``, the iteration.
     """
@@ -166,7 +167,7 @@ def divergence(measured: Measured) -> Divergence | None:
 
 
 def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
-    """Return a sentence that names the runs shown that diverged, None if none did.
+    """Return a sentence that names the diverged runs of a figure or table; None if none.
 
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.
@@ -194,7 +195,7 @@ _NAMED = 6
 
 
 def _selections(params: Any) -> list[Mapping[str, Any] | None]:
-    """Return what a kind's options select, or those of its panels or columns if it has such."""
+    """Return the selections of runs in a kind's options, or in their panels or columns."""
     parts = getattr(params, "panels", ())
     if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
         parts = columns

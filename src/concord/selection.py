@@ -17,50 +17,50 @@ Run = Mapping[str, Any]  # what a run.yaml holds
 
 
 class Made(Protocol):
-    """What was made by a run, such as its metrics."""
+    """A result of a run, such as its metrics, that a selection can pick."""
 
     @property
     def run(self) -> Run:
-        """Return what the run's ``run.yaml`` holds."""
+        """Return the content of the run's ``run.yaml``."""
 
     @property
     def name(self) -> str:
-        """Return the run as messages call it."""
+        """Return the name of the run in messages."""
 
 
 M = TypeVar("M", bound=Made)
 
 
 def lookup(run: Run, name: str) -> Any:
-    """Return what ``name`` is in a run, ``None`` if it has no such label or key."""
+    """Return a run's value of a label or dotted key; None if it has no such name."""
     found = _find(run, name)
     return None if found is _MISSING else found
 
 
 def has(run: Run, name: str) -> bool:
-    """Whether a run has a label or key of this name, were its value null (full gradients)."""
+    """Return whether a run has a label or key of this name, even with value null."""
     return _find(run, name) is not _MISSING
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal, or one is the text of the other."""
+    """Return whether two values are equal, or one is the text of the other."""
     return a == b or str(a) == str(b)
 
 
 def values(wanted: Any) -> Sequence[Any]:
-    """Return the values that a selection names: those of a list, or the one."""
+    """Return the values that a selection names, as a list also for a single one."""
     return wanted if isinstance(wanted, (list, tuple)) else [wanted]
 
 
 def matches(run: Run, wanted: Mapping[str, Any]) -> bool:
-    """Whether a run has, for every name, one of the values."""
+    """Return whether a run has, for every name, one of the selection's values."""
     return all(
         any(same(lookup(run, name), value) for value in values(of)) for name, of in wanted.items()
     )
 
 
 def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run") -> str | None:
-    """Say what a selection names that none of the runs has; ``none`` is the sentence's subject.
+    """Return a sentence on the first name or value of a selection that no run has.
 
     None if every name and value is that of a run, and some run matches all of them.
     """
@@ -77,7 +77,7 @@ def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run"
 
 
 def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
-    """Say that none of the runs has a label or key of this name; None if one has."""
+    """Return a sentence if no run has a label or key of this name; None if one has."""
     if any(has(run, name) for run in runs):
         return None
     known = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
@@ -85,7 +85,7 @@ def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
 
 
 def select(made: Sequence[M], wanted: Mapping[str, Any] | None) -> list[M]:
-    """Return those that match; the first list of values sets their order, then the next.
+    """Return the results whose runs match a selection, ordered by its lists of values.
 
     No run, or none that matches, is refused.
     """
@@ -111,14 +111,14 @@ def distinct(made: Sequence[M], name: str) -> list[Any]:
 
 
 def having(made: Sequence[M], name: str, value: Any) -> list[M]:
-    """Return those whose run has the value."""
+    """Return the results whose run has a value of a name."""
     return [one for one in made if same(lookup(one.run, name), value)]
 
 
 def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
-    """Return every value of a name, which some run must have, with those whose run has it.
+    """Return every value of a name in the runs, each with the results that have it.
 
-    Without a name all are together.
+    Without a name all results are in one group.
     """
     if name is None:
         return [(None, list(made))]
@@ -128,7 +128,7 @@ def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
 
 
 def only(made: Sequence[M], what: str) -> M:
-    """Return the one that is to be shown as ``what``; two of them are a user's mistake."""
+    """Return the single result that is shown as ``what``; a ConcordError if there are several."""
     if len(made) > 1:
         raise ConcordError(
             f"runs {made[0].name} and {made[1].name} would both be {what}; "
@@ -141,6 +141,7 @@ _MISSING = object()
 
 
 def _find(run: Run, name: str) -> Any:
+    """Return the value of a label or dotted key in a run, ``_MISSING`` if there is none."""
     labels = run.get("labels") or {}
     if name in labels:
         label = labels[name]
@@ -157,7 +158,7 @@ def _find(run: Run, name: str) -> Any:
 
 @cache
 def _number(label: str) -> Any:
-    """Return the number that a label was written from, or the label if it was none."""
+    """Return the number that a label's text stands for, or the text if it is no number."""
     try:
         value = float(label)
     except ValueError:

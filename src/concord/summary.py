@@ -7,22 +7,23 @@ import numpy as np
 
 
 class Summarized:
-    """An object that shows what it is about, and none of its arrays."""
+    """An object whose representation shows a short summary and no arrays."""
 
     def summary(self) -> dict[str, Any]:
-        """Return what is shown, by name; what is None is left out."""
+        """Return the values that the representation shows, by name; None is left out."""
         return {}
 
     def _shown(self) -> dict[str, str]:
+        """Return the summary's entries as texts, without those that are None."""
         return {name: str(value) for name, value in self.summary().items() if value is not None}
 
     def __repr__(self) -> str:
-        """Return the summary in a line."""
+        """Return the summary as one line of text."""
         parts = (f"{name}: {text}" for name, text in self._shown().items())
         return f"<{type(self).__name__} {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        """Return the summary as a table, which notebooks show."""
+        """Return the summary as an HTML table, which notebooks show."""
         rows = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
             for name, text in self._shown().items()
@@ -34,7 +35,7 @@ class WithMoments(Summarized):
     """A law that shows its dimension, and mean and sd of its first coordinates."""
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean (dim,) and covariance (dim, dim)."""
+        """Return the law's mean (dim,) and covariance (dim, dim)."""
         raise NotImplementedError
 
     def summary(self) -> dict[str, Any]:

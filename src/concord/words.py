@@ -40,7 +40,7 @@ TERMS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def metric(key: str, scale: float = 1.0) -> str:
-    """Return what the metric ``key`` is, such as "accuracy on MNIST, in per cent"."""
+    """Return a metric's description for readers, such as "accuracy on MNIST, in per cent"."""
     if at := _BY.fullmatch(key):  # a score of a cell of the arena, at the budget of a price
         floor, score, price, rest = at.groups()
         of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
@@ -51,6 +51,7 @@ def metric(key: str, scale: float = 1.0) -> str:
 
 
 def _metric(key: str) -> str:
+    """Return a metric's description in words, composed from its family's labels."""
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
     of, (part, says) = next(
@@ -66,7 +67,7 @@ _BY = re.compile(rf"(floor\.)?(\w+)_by_({'|'.join(PRICES)})(\w*)")
 
 
 def quantity(key: str) -> str:
-    """Return what heads a metric's column in a table."""
+    """Return the heading of a metric's column in a table."""
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
     own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
@@ -95,19 +96,19 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 
 
 def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
-    """Return a study's own text for a value of any key, or of this ("problem=noise"); or ""."""
+    """Return a study's own text for a key's value, or for the pair "key=value"; "" if none."""
     names = names or {}
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
 
 def axis(key: str) -> str:
-    """Return what readers call the key of a label, or what heads its column."""
+    """Return the name of a label's key for readers, as it heads a column."""
     said = {"entry": "sampler", "metric": "quantity", "topology": "network"}.get(key, key)
     return said.rpartition(".")[2].replace("_", " ")
 
 
 def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
-    """Return what a sentence calls a label of a run, such as "ring", "5 agents" or "decay 0.25".
+    """Return the words for a run's label in a sentence: "ring", "5 agents" or "decay 0.25".
 
     ``names`` may have a text for the key of numbers, too.
     """
@@ -130,20 +131,20 @@ _SIGNS = {"True": "", "False": "not ", "None": "no "}
 
 
 def case(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Return what a case of a claim is called, such as "5 agents, ring, DE-SGLD, agent 1"."""
+    """Return the words for a case of a claim, such as "5 agents, ring, DE-SGLD, agent 1"."""
     labels = (part.partition("=") for part in text.split("+"))
     return ", ".join(label(key, told or key, names) for key, _, told in labels)
 
 
 def kind(key: str, text: str) -> str:
-    """Return what a sentence calls a kind: by its own name, or in small letters, "no edges"."""
+    """Return the words for a kind in a sentence: its display name, or lower case ("no edges")."""
     if key in ("sampler", "sampler.kind"):
         return called(text) or text.replace("_", "-").upper()
     return called(text) or text.replace("_", " ")
 
 
 def value(stated: Any) -> str:
-    """Return an option's value: a schedule as its formula, another component with its options."""
+    """Return an option's value as text: a schedule's formula, a component with its options."""
     if isinstance(stated, Mapping):
         texts = {key: value(part) for key, part in stated.items()}
         if texts.get("kind") == "power" and {"a", "b", "exponent"} <= set(texts):
@@ -165,7 +166,7 @@ def value(stated: Any) -> str:
 
 
 def options(stated: Mapping[str, Any]) -> str:
-    """Return options and their values, such as "step size 0.1, drift half"; nothing of none."""
+    """Return options with their values as text, such as "step size 0.1, drift half"."""
     return ", ".join(
         f"{k.replace('_', ' ')} {value(v)}" for k, v in stated.items() if v is not None
     )
@@ -183,7 +184,7 @@ def called(kind: str, names: Mapping[str, str] | None = None) -> str:
 
 
 def either(texts: Iterable[str]) -> str:
-    """Return "a, b or c", or "1 to 5"; what occurs twice is named once."""
+    """Return alternatives as "a, b or c", numbers in sequence as "1 to 5", each once."""
     *first, last = dict.fromkeys(texts) or [""]
     if len(first) > 3 and all(text.isdigit() for text in (*first, last)):
         numbers = [*map(int, first), int(last)]
@@ -193,17 +194,17 @@ def either(texts: Iterable[str]) -> str:
 
 
 def agent(which: Any) -> str:
-    """Return who an agent is: files and commands count agents from 0, readers from 1."""
+    """Return an agent's name for readers, who count from 1 where files count from 0."""
     return f"agent {int(which) + 1}" if str(which).isdigit() else str(which)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number, and no truth value."""
+    """Return whether a value is a number, and no truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def number(value: float) -> str:
-    """Return a number with four digits, or all of a count."""
+    """Return a number as text with four significant digits; a count in full."""
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
@@ -234,6 +235,7 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
 
 
 def _exact(value: float) -> str:
+    """Return a number as text with four significant digits; whole and large ones in full."""
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
     if abs(value) < 1e-12:

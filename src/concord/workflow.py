@@ -63,13 +63,14 @@ USUAL: dict[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5,
 
 
 def told(function: Callable[P, T]) -> Callable[P, T]:
-    """End the workflow with the sentence of what a function refuses, without a traceback.
+    """Decorate a function so that an error it raises ends the workflow with a sentence.
 
-    Its signature is at hand: Snakemake asks for it some thirty times a job.
+    The decorated function keeps its signature, which Snakemake reads some thirty times a job.
     """
 
     @wraps(function)
     def telling(*arguments: P.args, **options: P.kwargs) -> T:
+        """Call the function, and exit with one sentence for an error that has one."""
         try:
             return function(*arguments, **options)
         except BaseException as error:
@@ -84,7 +85,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Workflow:
-    """A project's configuration, and what its rules ask.
+    """A project's configuration and studies, with the inputs and resources of Snakemake's rules.
 
     changes: what Snakemake's ``--config`` sets.
     local: Snakemake's mark of a file that lies where it runs, wherever results are stored.
@@ -94,6 +95,7 @@ class Workflow:
 
     @told
     def __init__(self, changes: Mapping[str, Any], local: Callable[[str], str] = str) -> None:
+        """Load the configuration in ``config``, with changes, and all papers and studies."""
         # What a job reads has been checked where it was planned.
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
@@ -112,7 +114,7 @@ class Workflow:
 
     @told
     def begin(self) -> None:
-        """Hold the folders in which jobs will work. Neither a dry run nor a job comes here."""
+        """Hold the folders in which jobs will work."""
         check_writable(self.place)
         hold(Path(".snakemake"))
         hold(Path(self.config["results"]))
@@ -121,7 +123,7 @@ class Workflow:
             check_regular(*(f for f in found if not f.is_dir() or f.suffix in (".log", ".tsv")))
 
     def failed(self) -> None:
-        """Say that the disk is full, if it is: jobs cannot, since their logs are on it."""
+        """Print that the disk is full, if it is: jobs cannot, since their logs are on it."""
         try:
             with TemporaryFile(dir=self.place) as probe:
                 probe.write(bytes(2**20))
@@ -142,6 +144,7 @@ class Workflow:
         plugged = plugin_folders()
 
         def path(chosen: Iterable[str]) -> str:
+            """Return the package's source and some folders as a quoted Python path."""
             unique = dict.fromkeys([source, *chosen])
             return shlex.quote(os.pathsep.join(unique))
 
@@ -157,7 +160,7 @@ class Workflow:
 
     @told
     def study(self, wildcards: Wildcards) -> Study:
-        """Return the study that a target belongs to."""
+        """Return the study, or paper, that a target belongs to."""
         key = wildcards.get("paper") or wildcards.batch.partition("/")[0]
         if key not in self.studies:
             raise ConcordError(f"config/papers: there is no {key!r}; {nearest(key, self.studies)}")
@@ -165,14 +168,14 @@ class Workflow:
 
     @told
     def unknown(self, wildcards: Wildcards) -> list[str]:
-        """Refuse a word that is neither a study nor a rule."""
+        """Refuse a word of the command line that is neither a study nor a rule."""
         known = [*self.studies, "reproduce", "everything"]
         word = wildcards.target
         raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")
 
     @cached_property
     def targets(self) -> dict[str, list[Any]]:
-        """Return what each target but ``reproduce`` asks for: of studies, and of all of them.
+        """Return the files that each target but ``reproduce`` asks for, per study and of all.
 
         ``made`` is what has been made, whatever was asked for: the report shows it.
         """
@@ -196,7 +199,7 @@ class Workflow:
         return found
 
     def outputs(self, keys: Iterable[str]) -> dict[str, list[Run]]:
-        """Return every figure and table of studies: one of its files, and the runs it shows."""
+        """Return the runs that each figure and table of studies shows, by one of its files."""
         return {
             f"{self.results}/{paper.key}/{section}/{name}.{suffix}": paper.output_runs(
                 section, name
@@ -208,18 +211,19 @@ class Workflow:
 
     @told
     def without_downloads(self, wildcards: Wildcards) -> list[str]:
-        """Return the papers' figures and tables that need no download."""
+        """Return the papers' figures and tables whose runs need no download."""
         found = self.outputs(self.papers)
         return [file for file, runs in found.items() if not any(run.downloads for run in runs)]
 
     def makeable(self, keys: Sequence[str]) -> Inputs:
-        """Return what lists all figures and tables for which nothing is missing here.
+        """Return an input function that lists the figures and tables for which nothing is missing.
 
-        It names what it leaves out, once.
+        The function prints once which outputs it leaves out.
         """
 
         @cache
         def files() -> list[str]:
+            """Return the files that can be made here, and print which are left out and why."""
             found, left_out = [], dict[str, list[str]]()
             for file, runs in self.outputs(keys).items():
                 missing = next(filter(None, map(self._missing, runs)), None)
@@ -235,11 +239,11 @@ class Workflow:
         return told(lambda wildcards: files())
 
     def _missing(self, run: Run) -> str | None:
-        """Say what to install for a run; conda environments have everything."""
+        """Return what to install for a run; None if nothing lacks, or conda installs it."""
         return None if self.config["conda"] else run.unavailable
 
     def standing(self, files: Iterable[str]) -> Inputs:
-        """Return what lists those of these results of which there is anything, if only the seal."""
+        """Return an input function that lists the results of which a file, or its seal, exists."""
         return lambda wildcards: [
             file
             for file in files
@@ -248,7 +252,7 @@ class Workflow:
 
     @told
     def shown(self, wildcards: Wildcards) -> list[str]:
-        """Return whatever there is for the site to show."""
+        """Return the existing figures, tables, verdicts and scores, which the site shows."""
         files = [*self.outputs(self.studies), *(self.table(key, "claims") for key in self.studies)]
         files += [self.table(key, "scores") for key, study in self.studies.items() if study.arenas]
         surveys = self.standing(self.table(key, "multiverse") for key in self.papers)
@@ -257,13 +261,14 @@ class Workflow:
         return self.standing(files)(wildcards) + whole
 
     def table(self, key: str, name: str) -> str:
-        """Return a study's ``claims``, its ``scores``, or its verdicts over the ``multiverse``."""
+        """Return the file of a study's ``claims``, ``scores`` or ``multiverse``."""
         return f"{self.results}/{key}/{name}.csv"
 
     # Batches.
 
     @cache  # noqa: B019  # there is one workflow in a process
     def _measured(self, key: str) -> dict[str, Batch]:
+        """Return the batches of a study's own runs, by the batch's name."""
         found = batches.batches(self.studies[key], self.config["chains_per_job"])
         return {batch.name: batch for batch in found}
 
@@ -278,15 +283,17 @@ class Workflow:
         return Multiverse(self.studies[key])
 
     def _long(self, run: Run) -> bool:
+        """Return whether a run is sampled by a job of its own, as configured."""
         return batches.long(run, self.config["chains_per_job"])
 
     @told
     def batch(self, wildcards: Wildcards) -> Batch:
-        """Return the runs of a job."""
+        """Return the batch of runs that a job makes."""
         return self._batch(self.study(wildcards).key, wildcards.batch.partition("/")[2])
 
     @cache  # noqa: B019
     def _batch(self, key: str, name: str) -> Batch:
+        """Return a study's batch by its name; a run's name stands for the run alone."""
         if name.startswith("multiverse/"):
             _, universe, batch = name.split("/", 2)
             return self.universes(key).batch(universe, batch)
@@ -296,6 +303,7 @@ class Workflow:
         return Batch(name, key, (self._run(key, *name.split("/", 1)),))
 
     def _run(self, key: str, experiment: str, name: str = "") -> Run:
+        """Return a study's run by experiment and name."""
         paper = self.studies[key]
         return paper.runs.get((experiment, name)) or paper.run(experiment, name)
 
@@ -306,7 +314,7 @@ class Workflow:
         return str(self._batch_of(run.paper)[run.folder].file(self.place))
 
     def by_hand(self, wildcards: Wildcards) -> str:
-        """Return what makes a file of a run that its batch leaves out: draws that were deleted."""
+        """Return the shell command that makes a run's deleted draws; ``false`` for other files."""
         if wildcards.file != "trace.nc":
             return "false"
         folder = f"{self.results}/{wildcards.paper}/{wildcards.experiment}/{wildcards.run}"
@@ -320,14 +328,14 @@ class Workflow:
 
     @told
     def traces(self, wildcards: Wildcards) -> list[str]:
-        """Return what the long runs of a batch, which others sample, are measured from."""
+        """Return the seals of the draws of a batch's long runs, which other jobs sample."""
         batch = self.batch(wildcards)
         alone = [] if batch.variant else [run for run in batch.runs if self._long(run)]
         return [f"{self.results}/{run.folder}.{sampled()}.json" for run in alone]
 
     @told
     def pieces(self, wildcards: Wildcards) -> list[str]:
-        """Return the chains of a run that other jobs sample, if one samples only so many."""
+        """Return the seals of a run's blocks of chains that jobs sample apart, if there are any."""
         (run,), most = self.batch(wildcards).runs, self.config["chains_per_job"]
         starts = [] if most is None or run.chains <= most else range(0, run.chains, most)
         ends = [(first, min(first + most, run.chains)) for first in starts]
@@ -335,17 +343,17 @@ class Workflow:
 
     @told
     def for_draws(self, wildcards: Wildcards) -> list[str]:
-        """Return what the draws of a run are made from."""
+        """Return the input files for sampling a run: pieces of its chains, and data files."""
         return self.pieces(wildcards) + self.data(wildcards)
 
     @told
     def for_metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return what the metrics of a batch are made from."""
+        """Return the input files for a batch's metrics: draws of long runs, and data files."""
         return self.traces(wildcards) + self.data(wildcards)
 
     @told
     def data(self, wildcards: Wildcards) -> list[str]:
-        """Return the data files that a batch reads: what it needs, and what else is at hand."""
+        """Return the data files that a batch reads: those needed, and optional ones at hand."""
         found: dict[str, None] = {}
         for run in self.batch(wildcards).runs:
             optional = filter(self._at_hand, run.optional_data_sets)
@@ -358,7 +366,7 @@ class Workflow:
 
     @cached_property
     def data_files(self) -> dict[str, list[str]]:
-        """Return the files of each data set."""
+        """Return the paths of the files of each data set, by data set."""
         return {
             name: [f"{RESOURCES}/{name}/{file}" for file in entry.files]
             for name, entry in told(load_registry)().items()
@@ -374,7 +382,7 @@ class Workflow:
         }
 
     def _at_hand(self, name: str) -> bool:
-        """Whether all files of a data set are in place or in the data mirror."""
+        """Return whether all files of a data set are in place or in the data mirror."""
         # Unlike Path's, this expanduser knows what to do without such a user.
         mirror = [os.path.expanduser(self.mirror)] if self.mirror else []
         folders = [RESOURCES / name, *map(Path, mirror)]
@@ -385,34 +393,34 @@ class Workflow:
 
     @told
     def command(self, wildcards: Wildcards) -> str:
-        """Return what a job of a batch tells ``concord make``."""
+        """Return the arguments with which the job of a batch calls ``concord make``."""
         batch, study = self.batch(wildcards), self.study(wildcards)
         words = [str(study.path), wildcards.batch.partition("/")[2]]
         words += [] if batch.variant else [run.name for run in batch.runs]
         return f"{shlex.join(words)} {self.options} {self.sampling(wildcards)['options']}".rstrip()
 
     def settings(self, wildcards: Wildcards) -> str:
-        """Return the study of a job, and the options that its command has."""
+        """Return the arguments that name a job's study, scale, seed and results."""
         return f"{shlex.quote(str(self.study(wildcards).path))} {self.options}"
 
     @property
     def options(self) -> str:
-        """Return the options that the commands of jobs have."""
+        """Return the options ``--scale``, ``--seed`` and ``--results`` of a job's command."""
         results = shlex.quote(self.results)
         return f"--scale {self.config['scale']} --seed {self.config['seed']} --results {results}"
 
     @property
     def pairs(self) -> str:
-        """Return the option that has universes with two alternatives, too."""
+        """Return the option ``--pairs`` if universes of two alternatives are configured, or ""."""
         return " --pairs" if self.config["pairs"] else ""
 
     def sampling(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return what the sampling of a batch takes, which kinds of problems may say."""
+        """Return memory, time and environment for sampling a batch, as its problem's kind asks."""
         kind = self.batch(wildcards).runs[0].problem.module
         return {**USUAL, **(kind.JOB if offers(kind, Extra) else {})}
 
     def measuring(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return what a batch takes whose job measures, and samples what is short."""
+        """Return memory, time and environment for the job that measures a batch."""
         batch = self.batch(wildcards)
         taken = self.sampling(wildcards) if batch.variant else USUAL
         minutes = min(10 * len(batch.runs), 240) if batch.variant else 10
@@ -424,9 +432,10 @@ class Workflow:
     def taking(
         of: Callable[[Wildcards], dict[str, Any]] | None = None, **amounts: int
     ) -> dict[str, Callable[..., int]]:
-        """Return resources: amounts, or those of a job, and as much again with every attempt."""
+        """Return ``mem_mb`` and ``runtime`` as functions that grow with every attempt of a job."""
 
         def growing(key: str) -> Callable[..., int]:
+            """Return the function by which a resource grows with every attempt of a job."""
             return told(
                 lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
             )
@@ -434,7 +443,7 @@ class Workflow:
         return {key: growing(key) for key in ("mem_mb", "runtime")}
 
     def environment(self, of: Callable[[Wildcards], dict[str, Any]]) -> Inputs:
-        """Return what names the conda environment of a job."""
+        """Return an input function that names the file of a job's conda environment."""
         return told(lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml")  # type: ignore[arg-type, return-value]
 
     @told
@@ -455,18 +464,18 @@ class Workflow:
 
     @told
     def drawn(self, wildcards: Wildcards) -> list[str]:
-        """Return what a figure or table shows."""
+        """Return the batch files of the runs that a figure or table shows."""
         runs = self.study(wildcards).output_runs(wildcards.section, wildcards.name)
         return self.metrics(runs)
 
     @told
     def caption(self, wildcards: Wildcards) -> str:
-        """Return a caption for the report."""
+        """Return the caption of a figure or table for Snakemake's report."""
         return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
 
     @told
     def judged(self, wildcards: Wildcards) -> list[str]:
-        """Return what a study's claims read, as far as it was made, or can be without a download.
+        """Return the batch files that a study's claims read, made or makeable without a download.
 
         Claims about other runs get the verdict "not run" instead of stopping the ledger. A study of
         one's own has its data downloaded.
@@ -474,28 +483,29 @@ class Workflow:
         study = self.study(wildcards)
 
         def wanted(run: Run) -> bool:
+            """Return whether a run's metrics are to be made, or read, for the verdicts."""
             own = not study.printed and not self._missing(run)
             return own or measured.at_hand(run, self.place) or self._here(run)
 
         return self.metrics(filter(wanted, study.claim_runs()))
 
     def _here(self, run: Run) -> bool:
-        """Whether a run can be made without a download and with what is installed."""
+        """Return whether a run can be made without a download and with the packages installed."""
         return not self._missing(run) and all(map(self._at_hand, run.downloads))
 
     def surveyed_first(self, wildcards: Wildcards) -> list[str]:
-        """Return the multiverse of a paper where verdicts are to wait for it."""
+        """Return the table over the multiverse if verdicts are configured to wait for it."""
         return [self.table(wildcards.paper, "multiverse")] if self.config["multiverse"] else []
 
     @told
     def scored(self, wildcards: Wildcards) -> list[str]:
-        """Return the cells of a study's arena."""
+        """Return the batch files of the cells of a study's arena."""
         runs = self.study(wildcards).runs.values()
         return self.metrics(run for run in runs if run.arena is not None)
 
     @told
     def varied(self, wildcards: Wildcards) -> list[str]:
-        """Return what a study's universes compute, as far as it is wanted, made, or can be had."""
+        """Return the batch files of a study's universes that exist, or need no download."""
         key = wildcards.paper
         return [
             str(file)
@@ -508,12 +518,13 @@ class Workflow:
 
     @cached_property
     def _reasons(self) -> Callable[[str], Path]:
+        """Return a function from a reason to a temporary file that is called like the reason."""
         stack = ExitStack()
         atexit.register(stack.close)
         return cache(lambda why: stack.enter_context(temporary(Path(".snakemake", why))))
 
     def _because(self, why: str, file: Path) -> list[str]:
-        """Return a file that is newer than another, and called like the reason."""
+        """Return a temporary file named after a reason, newer than the file to be made again."""
         newer = self._reasons(why)
         time = newer.stat().st_mtime
         if os.path.lexists(file):
@@ -523,7 +534,7 @@ class Workflow:
         return [self.local(str(newer))]
 
     def _unless(self, file: Path, why: Callable[[], str]) -> list[str]:
-        """Return nothing where a result stands; else what has it made again.
+        """Return no input if a result stands, else a file that makes Snakemake remake the result.
 
         Snakemake itself makes a file that is missing, but not behind one that stands. Where not
         even its folder is there, nothing stands that was made from it unnoticed.
@@ -535,11 +546,12 @@ class Workflow:
 
     @told
     def stale_metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return what has the metrics of a batch made again, if those of a run do not stand."""
+        """Return an input that makes a batch's metrics stale if those of any run do not stand."""
         batch = self.batch(wildcards)
         places = [batch.place(run, self.place) for run in batch.runs]
 
         def why() -> str:
+            """Return the reason why the batch's metrics must be made again; "" if they stand."""
             reasons = (place.lacks_metrics() for place in places)
             return next(filter(None, reasons), "") or self._listed(file, listed(places))
 
@@ -548,7 +560,7 @@ class Workflow:
 
     @told
     def stale_draws(self, wildcards: Wildcards) -> list[str]:
-        """Return what has a run, or some chains of it, sampled again."""
+        """Return an input that makes the draws of a run, or of some chains, stale if they are."""
         if self.planned:
             return []
         batch = self.batch(wildcards)
@@ -565,17 +577,20 @@ class Workflow:
 
     @staticmethod
     def _listed(file: Path, text: str) -> str:
+        """Return "damaged" where a file's text is not the expected one, else ""."""
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
     def stale(self, rule: str) -> Inputs:
-        """Return what has a rule's sealed result made again if it was made from something else."""
+        """Return an input function that makes a rule's sealed result stale if sources differ."""
         file, wanted = self._sealed[rule]
 
         @told
         def inputs(wildcards: Wildcards) -> list[str]:
+            """Return a reason's file if the sealed result must be made again, else nothing."""
             path = Path(file.format(**wildcards))
 
             def why() -> str:
+                """Return the reason why the sealed result is out of date; "" if it stands."""
                 made = integrity.intact(path)
                 wants = wanted(wildcards)
                 changed = [key for key in wants if made.get(key) != wants[key]]
@@ -587,20 +602,24 @@ class Workflow:
 
     @cached_property
     def _sealed(self) -> dict[str, tuple[str, Callable[[Wildcards], Made]]]:
-        """Return what rules seal: the first file, and what it would be made from now."""
+        """Return, by rule, the pattern of its first file and a function of its current sources."""
         tables = [Path(self.table(key, "claims")) for key in self.papers]
         output = f"{self.results}/{{paper}}/{{section}}/{{name}}"
 
         def drawn(w: Wildcards) -> Made:
+            """Return the digests of everything from which a figure or table is made."""
             return draw.made(self.study(w), w.section, w.name, self.place)
 
         def judged(w: Wildcards) -> Made:
+            """Return the digests of everything from which a study's verdicts are made."""
             return judge.made(self.study(w), self.place)
 
         def surveyed(w: Wildcards) -> Made:
+            """Return the digests of everything from which verdicts over universes are made."""
             return survey.made(self.study(w), self.place, self.universes(w.paper))
 
         def scored(w: Wildcards) -> Made:
+            """Return the digests of everything from which an arena's scores are made."""
             return compete.board_made(self.study(w), self.place)
 
         return {
@@ -614,7 +633,7 @@ class Workflow:
 
     @property
     def expected(self) -> list[str]:
-        """Return the files of committed verdicts, which a study of one's own may not have."""
+        """Return the files of committed verdicts that exist; a study of one's own may have none."""
         files = [str(EXPECTED), str(EXPECTED.with_name("expected_multiverse.yaml"))]
         return [self.local(file) for file in files if os.path.exists(file)]
 
@@ -630,6 +649,7 @@ def sampled(chains: Chains | None = None) -> str:
 
 
 def _check_place(folder: str) -> None:
+    """Refuse a working folder, or a source folder, whose name Snakemake or Python cannot take."""
     if set("{}") & set(folder):
         raise ConcordError(
             f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"

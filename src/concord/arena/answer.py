@@ -49,7 +49,7 @@ HELD = 3e7  # numbers that the powers of versions together may hold
 
 
 class Entry(NamedTuple):
-    """A sampler of a kind and what is tuned: ``tune``, and the values of a second option."""
+    """A sampler of a kind, its option to tune, and the values to try of a second option."""
 
     name: str
     kind: str
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 
 class Wish(Options):
-    """What is asked for: the least b2 for a budget by price, or the least price to a target."""
+    """A user's target: the least b2 for a budget by price, or the least price to a value of b2."""
 
     budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
     target: Positive | None = None
@@ -69,7 +69,7 @@ class Wish(Options):
 
 
 class Lattice(NamedTuple):
-    """An entry with a value of its second option, ``own``; the tuned one is top / 2^(j/4).
+    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
 
     limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
     read-out the score, at which iteration, and b2 by level.
@@ -83,15 +83,15 @@ class Lattice(NamedTuple):
     tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
 
     def step(self, j: int) -> float:
-        """Return the tuned option's value."""
+        """Return the tuned option's value at place j, top / 2^(j/4)."""
         return float(self.top * 2.0 ** (-j / 4))
 
     def values(self, j: int) -> dict[str, Any]:
-        """Return the values of what is tuned."""
+        """Return the values of the tuned and the second option at place j."""
         return {**self.own, self.entry.tune: self.step(j)}
 
     def sampler(self, j: int) -> Sampler:
-        """Return the sampler with these values."""
+        """Return the entry's sampler with the option values at place j."""
         return changed(self.entry.sampler, self.values(j), self.entry.name)
 
 
@@ -114,17 +114,17 @@ class Found(NamedTuple):
 
     @property
     def entry(self) -> Entry:
-        """The sampler, and what is tuned of it."""
+        """The entry whose sampler was tuned."""
         return self.lattice.entry
 
     @property
     def sampler(self) -> Sampler:
-        """The sampler with its values."""
+        """The sampler with the option values of the setting."""
         return self.lattice.sampler(self.j)
 
 
 class Search:
-    """The search on one problem and network.
+    """The search for the best settings of samplers on one problem and network.
 
     found: the Gaussian that fits the posterior. positions: the moments of an agent's start. masks:
     makes the stream of what happens on the network.
@@ -139,6 +139,7 @@ class Search:
         wish: Wish,
         masks: Callable[[], np.random.Generator],
     ) -> None:
+        """Set problem, network, starts, quadratic fit and wish; ``masks`` returns a generator."""
         self.problem, self.network, self.fit, self.wish = problem, network, found, wish
         self.positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
@@ -188,7 +189,7 @@ class Search:
                 yield best
 
     def confirmed(self, found: Found) -> Found:
-        """Return a screened setting with the score of its own law, or a neighbor that is better.
+        """Return a screened setting rescored by its own law, or a better neighbor.
 
         ``NoLaw`` where that is too large.
         """
@@ -209,7 +210,7 @@ class Search:
         )
 
     def stated(self, entry: Entry) -> Iterator[Found]:
-        """Yield settings along octaves, of agents or their average, of which nothing is known."""
+        """Yield settings along octaves, unscored, for the read-outs agents and average."""
         for lattice in self.lattices(entry):
             known = np.isfinite(lattice.limit)
             octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if known else np.s_[-12:]]
@@ -219,9 +220,9 @@ class Search:
                     yield self._found(lattice, j, read, [j], "chains", (np.inf, count, {}))
 
     def needs(self, entry: Entry, best: Found, price: str) -> float:
-        """Return how many times what the best one pays an entry must pay for its score.
+        """Return the price an entry pays to reach the best one's score, over the best one's price.
 
-        Not a number where that is not known soon, or it does not get there.
+        The ratio is nan where it is not known soon, or the entry does not reach the score.
         """
         known = self._small and self._exact and self.network.is_lossless
         if not (known and best.b2[self.wish.level] > 0):
@@ -233,7 +234,7 @@ class Search:
         return least / best.spent[price] if least < UNSOLVED else np.nan
 
     def worth(self, found: Found) -> float:
-        """Return how many independent draws a chain's are worth, of the worst coordinate.
+        """Return the number of independent draws that a chain is worth, for the worst coordinate.
 
         Iterations over the integrated autocorrelation time of the stationary law where everything
         arrives, 1 + 2 sum_k corr(x_j(0), x_j(k)); at most the iterations. Not a number where that
@@ -257,7 +258,7 @@ class Search:
         return min(found.iterations / time, float(found.iterations))
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return iterations, and b2 of the level asked for at them, of a setting."""
+        """Return iterations, and a setting's b2 at these iterations for the wished level."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
         path = self._law([found.sampler], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
@@ -277,6 +278,7 @@ class Search:
                 continue
 
             def sampler_of(step: float, own: Any = own) -> Sampler:
+                """Return the entry's sampler with a step and a value of its second option."""
                 return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
 
             limit = np.inf
@@ -291,7 +293,7 @@ class Search:
         return found
 
     def _dear(self, price: Mapping[str, float]) -> str:
-        """Say which part of the budget pays for no iteration."""
+        """Return a sentence on the part of the budget that pays for no iteration."""
         budget = self.wish.budget
         name = max(budget, key=lambda name: price[name] / budget[name])
         return (
@@ -300,7 +302,7 @@ class Search:
         )
 
     def _check_law(self, sampler: Sampler) -> None:
-        """Refuse a sampler without a law of this size: ``NoLaw``. Of choices each is a matrix."""
+        """Raise ``NoLaw`` for a sampler with random choices on too large a problem."""
         size = self.problem.agents * self.problem.dim
         reader = StepReader(sampler, self._bare(), Network(self.network.graph))
         if reader.chooses and size > SECOND_LIMIT:
@@ -310,7 +312,7 @@ class Search:
             )
 
     def _bare(self) -> Any:
-        """Return the problem that limits are those of: the stiffest coordinate of a large one."""
+        """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
         found = self.fit
         if self._small:
             return self.problem if self._exact else QuadraticProblem(found.hessians, found.shift)
@@ -318,13 +320,14 @@ class Search:
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
     def _octaves(self, lattice: Lattice) -> list[int]:
+        """Return the places j of a lattice that are scored first, one in each octave."""
         if not np.isfinite(lattice.limit):
             return [4 * i for i in range(19)]
         count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
         return [4 * i for i in range(1, count + 1)]
 
     def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
-        """Try more octaves where the best is the last one; return whether there were any."""
+        """Try more octaves where the best setting is the last; return whether any were tried."""
         score, place, j = min(_scores(lattices, read))
         tried, limit = lattices[place].tried, lattices[place].limit
         side = 1 if j == max(tried) else -1 if j == min(tried) and not np.isfinite(limit) else 0
@@ -334,7 +337,7 @@ class Search:
         return True
 
     def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
-        """Return the two best minima along octaves: score, place of the lattice, and j."""
+        """Return the two best minima along octaves as (score, place of the lattice, j)."""
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
         found = [
             (score, place, j)
@@ -351,9 +354,9 @@ class Search:
         own: bool = False,
         only: str | int | None = None,
     ) -> None:
-        """Score values of a lattice that have no score yet, with all read-outs or ``only`` one.
+        """Score a lattice's unscored settings j, with all read-outs or ``only`` one.
 
-        own: by their own laws, and beyond the limit, too.
+        own: score by the settings' own laws, and beyond the stability limit, too.
         """
         below = own or np.isinf(lattice.limit)
         new = [j for j in js if j not in lattice.tried and (below or j > 0)]
@@ -383,9 +386,9 @@ class Search:
     def _values(
         self, b2: Mapping[str, np.ndarray], ks: list[int], price: Mapping[str, float], read: Any
     ) -> tuple[list[float], list[int]]:
-        """Return what is to be least, and the place of the iteration that it is reached at.
+        """Return each version's objective, and the row of b2 at which it is reached.
 
-        Where a target is not reached, that is its score, beyond all prices.
+        The objective of an unreached target is b2 times ``UNSOLVED``, beyond all prices.
         """
         own = b2[self.wish.level]
         if self.wish.target is None:
@@ -397,12 +400,12 @@ class Search:
         return values.tolist(), np.where(solved, at, len(ks) - 1).tolist()
 
     def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
-        """Return the best setting with a read-out."""
+        """Return the setting with the least score for a read-out."""
         careful = not self._exact and self.wish.target is None
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
 
         def worse(place: int, j: int) -> float:
-            """Return a score; of approximate laws the worst of it and its neighbors'."""
+            """Return a setting's score; for approximate laws the largest of it and neighbors."""
             beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
             return max(own[place, j], *beside, 0.0)
 
@@ -428,21 +431,22 @@ class Search:
         how: str,
         known: tuple[float, int, Mapping[str, float]],
     ) -> Found:
-        """Return a setting with what is known of it; near: places that are at most twice as bad."""
+        """Return a setting with score and price; near: places at most twice as bad."""
         score, count, b2 = known
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
         within = lattice.step(max(near)), lattice.step(min(near))
         return Found(lattice, j, read, count, paid, b2, within, how, score)
 
     def _price(self, sampler: Sampler) -> dict[str, float]:
+        """Return the expected price of an iteration of a sampler, by currency."""
         return prices.price_per_iteration(sampler, self.problem, self.network, self._masks())
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
-        """Return what an iteration costs with a read-out."""
+        """Return the price of an iteration, by currency, with the bytes of a read-out added."""
         return {**price, "bytes": price["bytes"] + self.reads[read][1]}
 
     def _iterations(self, price: Mapping[str, float], read: str | int) -> int:
-        """Return how many iterations are paid for, or followed where a target is to be reached."""
+        """Return the number of iterations that the budget pays for, or the longest for a target."""
         paid = self._paid(price, read)
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
@@ -454,7 +458,7 @@ class Search:
         return int(min(min(most), 10**9))
 
     def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
-        """Return the laws of versions: their own, or surrogates to choose by."""
+        """Return the laws of samplers: exact or linearized if ``own``, else surrogates."""
         network, given, errors = self.network, self.positions, self._errors
         if errors is not None and not self._small:
             raise NoLaw(
@@ -471,9 +475,9 @@ class Search:
         return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
-        """Return b2 by level, each (iterations, versions); infinite where a law is no number.
+        """Return b2 by level, each (iterations, versions); infinite where it is not a number.
 
-        However large: agents that start far away are not yet near, and have not diverged.
+        Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
@@ -482,11 +486,12 @@ class Search:
 
 
 def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
-    """Yield all scores with a read-out, each with the place of the lattice and j."""
+    """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
         for j, of in lattice.tried.items():
             yield of[read][0], place, j
 
 
 def _powers(most: int) -> list[int]:
+    """Return the powers of two from 1 to at most ``most``."""
     return [2**i for i in range(int(np.log2(most)) + 1)]

@@ -21,18 +21,18 @@ _SCORES = re.compile(
 
 
 def task_of(run: Mapping[str, Any]) -> str:
-    """Return a task's key: what its labels say of problem and network."""
+    """Return a task's key: its labels of problem and network, joined by "+"."""
     return "+".join(f"{k}={v}" for k, v in run["labels"].items() if k != "entry") or "task"
 
 
 def called(run: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Return what readers call a task, such as "apart, ring"; ``names`` are the study's."""
+    """Return a task's name for readers, such as "apart, ring"; ``names`` are the study's texts."""
     told = (words.label(k, v, names) for k, v in run["labels"].items() if k != "entry")
     return ", ".join(told) or run["experiment"].replace("_", " ")
 
 
 def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
-    """Yield the rows of the long table; a cell without scores has one that says why.
+    """Yield the rows of the long table of scores; a cell without scores has one with the reason.
 
     state: scored, diverged (the score is infinite), not applicable, or not run.
     """

@@ -70,14 +70,14 @@ TUNING = 4  # of so many chains one is tuned with
 
 
 class Scored(NamedTuple):
-    """What a cell's metrics are written from, and the small file that says what was chosen."""
+    """The rows of a cell's metrics, and the choice of settings with its reasons."""
 
     rows: list[Row]
     choice: dict[str, Any]
 
 
 class Task(NamedTuple):
-    """A network with the problems on it: the first to choose on, the others to judge on.
+    """A network with problems: the first to choose settings on, the others to judge on.
 
     names: of the streams of each problem. kept: what scores of all entries share.
     """
@@ -100,14 +100,14 @@ _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
 def made(run: Run, resources: Path) -> Made:
-    """Return what the scores of a cell are made from."""
+    """Return the digests of run, code and data from which a cell's scores are made."""
     families = [location("metrics", name) for name in run.metrics]
     files = code(__name__, *run.modules, *families)
     return {"run": run.digest, "code": files, "data": run.data_digest(resources)}
 
 
 def task_of(run: Run, resources: Path) -> Task:
-    """Return the task of a run; the same, number for number, for all entries.
+    """Return the task of a run, the same for all entries: problems, network and events.
 
     Of runs after each other whose problems are the same these are the same objects, so that what is
     known of a posterior is computed once.
@@ -115,6 +115,7 @@ def task_of(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
+        """Return the generator of the network's random events, the same for every entry."""
         return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
     own = run.problem_name
@@ -130,7 +131,7 @@ def task_of(run: Run, resources: Path) -> Task:
 
 
 def score(run: Run, task: Task) -> Scored:
-    """Score an entry on a task."""
+    """Choose an entry's setting for each budget on a task, and score it on the judging data."""
     sampler, arena = run.sampler.params, run.arena
     assert arena is not None
     last, first = run.iterations, task.problems[0]
@@ -154,6 +155,7 @@ def score(run: Run, task: Task) -> Scored:
         network: Network,
         share: int = 1,
     ) -> Laws | Chains | None:
+        """Return the laws of versions, or their chains where no law is known; None if neither."""
         try:
             return laws_of_versions(samplers, problems, network, positions, mix)
         except NoLaw:
@@ -164,6 +166,7 @@ def score(run: Run, task: Task) -> Scored:
         return Chains(samplers, named, network, fewer, run.initial, mix, task.kept)
 
     def tries(group: list[Setting]) -> Tried | None:
+        """Return settings with the path of their laws and their price; None without any law."""
         own, size = [setting.sampler for setting in group], len(group)
         price = prices.price_per_iteration(own[0], first, task.network, task.masks())
         price["bytes"] += bytes_of(vectors, first)
@@ -173,7 +176,7 @@ def score(run: Run, task: Task) -> Scored:
         return None if path is None else (group, path, price)
 
     def network_of(sampler: Sampler, price: Mapping[str, float]) -> Network:
-        """Return the network; with the noise that hides what is sent for the budget, if stated."""
+        """Return the task's network, with the privacy noise for which the budget spends epsilon."""
         if arena.epsilon is None:
             return task.network
         network = task.network
@@ -249,16 +252,17 @@ def score(run: Run, task: Task) -> Scored:
 
 
 def _network(k: int, metric: str, value: float) -> Row:
+    """Return the row of a number of the network that no chance enters."""
     return Row(k, "network", metric, value, chance=False)
 
 
 def _iterations(budget: float, price: float, last: int) -> int:
-    """Return how many iterations a budget pays for; at most those of the run."""
+    """Return the number of iterations that a budget pays for, at most ``last``."""
     return int(min(budget / price if price > 0 else np.inf, last))
 
 
 def _end(found: _Tuned, open_above: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return at which end of the values tried the choice is; None within, and at a limit.
+    """Return the end of the values tried, "least" or "largest", at which the choice lies; or None.
 
     None where all diverge, too. ``open_above``: values of the second option with which all of the
     first are stable.
@@ -336,7 +340,7 @@ def _tuned(
 
 
 def _looks(end: int, per_octave: int) -> list[int]:
-    """Return the iterations up to the end at which scores are looked at, and the end.
+    """Return the iterations up to ``end`` at which scores are read, ``end`` included.
 
     They are ``per_octave`` to twice that times powers of two, so that one power of an update leads
     from each to the next.
@@ -349,11 +353,12 @@ def _looks(end: int, per_octave: int) -> list[int]:
 def _bias(
     path: Laws | Chains, due: Sequence[int], problems: Sequence[Problem]
 ) -> dict[str, np.ndarray]:
-    """Return b² by level, each (iterations, versions)."""
+    """Return b² by level, each (iterations, versions), of laws or chains at iterations ``due``."""
     return path.bias(due) if isinstance(path, Chains) else _of_law(path.at(due), problems)
 
 
 def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
+    """Return b² of laws by level, (iterations, versions), each against its problem's posterior."""
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
     each = [
@@ -364,6 +369,7 @@ def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
 
 
 def _posterior(problem: Problem) -> Gaussian:
+    """Return a problem's Gaussian posterior, which must exist."""
     assert problem.posterior is not None  # laws are of Gaussian problems
     return problem.posterior
 
@@ -377,7 +383,7 @@ def _judged(
     price: float,
     run: Run,
 ) -> Iterator[Row]:
-    """Yield the scores of the choice on the data sets that judge."""
+    """Yield the scores of the chosen setting on the judging data sets."""
     last, judges = run.iterations, task.problems[1:]
     score = "b2" if known(judges[0]) else "log_loss"
     end = _iterations(budget, price, last)
@@ -422,6 +428,7 @@ def _judged(
 
 
 def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the last values along the first axis, by level."""
     return {level: of[-1] for level, of in values.items()}
 
 
@@ -434,9 +441,10 @@ def _parts(
     last: int,
     final: Mapping[str, np.ndarray],
 ) -> Iterator[Row]:
-    """Yield what else a law says at the end of the budget; infinite where b² is."""
+    """Yield a law's further metrics at the end of the budget; infinite where b² is."""
 
     def lost(values: Sequence[Any], level: str) -> dict[str, np.ndarray]:
+        """Return values by level, infinite where the final b² is infinite."""
         numbers = np.array(values, dtype=float)
         return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
 
@@ -480,7 +488,7 @@ def _predicted(
 
 
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
-    """Yield the bias of the limit, where the update repeats."""
+    """Yield the b² of the stationary law, where the update repeats."""
     seen = path.limit()
     if seen is not None:
         values = _ends(_of_law(seen.only(None), task.problems[1:]))
@@ -488,14 +496,14 @@ def _limit(path: Laws, task: Task) -> Iterator[Row]:
 
 
 def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
-    """Return the mean over data sets with its interval."""
+    """Return the row of a mean over data sets with its interval."""
     return Row(k, level, metric, *over_chains(values), trials=len(values))
 
 
 def _scores(
     k: int, metric: str, values: Mapping[str, np.ndarray], each: bool = True
 ) -> Iterator[Row]:
-    """Yield the geometric mean over data sets with its interval, and the numbers of each set."""
+    """Yield the geometric mean over data sets with its interval, and each set's number."""
     for level, of_sets in values.items():
         if len(of_sets) == 1:
             yield Row(k, level, metric, float(of_sets[0]), chance=False)

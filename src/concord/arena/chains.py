@@ -37,12 +37,12 @@ FLOORS = 20  # times that the floor of a score is drawn
 
 
 def known(problem: Problem) -> bool:
-    """Whether results can be compared with the posterior."""
+    """Return whether a problem has a posterior with which results can be compared."""
     return isinstance(problem, WithReference) or problem.posterior is not None
 
 
 class Chains:
-    """Versions, each a problem and a sampler, that are sampled when they are asked for.
+    """Versions, each a sampler on a problem, whose chains are sampled on demand.
 
     named: the problems by the names that their streams have: noise is apart for each, starts and
     masks are those that all samplers meet.
@@ -60,6 +60,7 @@ class Chains:
         mix: np.ndarray | None = None,
         kept: dict[Any, Any] | None = None,
     ) -> None:
+        """Pair samplers with named problems on a network; ``kept`` shares draws among entries."""
         self._kept = {} if kept is None else kept
         self._versions = list(zip(named, samplers, strict=True))
         self._network, self._run, self._law = network, run, law
@@ -67,7 +68,7 @@ class Chains:
         self._found: dict[tuple[int, ...], dict[str, np.ndarray]] = {}
 
     def bias(self, iterations: Sequence[int]) -> dict[str, np.ndarray]:
-        """Return the score by level at increasing iterations, each (iterations, versions)."""
+        """Return b² or log loss by level at increasing iterations, each (iterations, versions)."""
         if (known_as := tuple(iterations)) not in self._found:
             found = [self._one(*version, iterations) for version in self._versions]
             self._found[known_as] = {
@@ -78,7 +79,7 @@ class Chains:
     def told(
         self, iterations: Sequence[int], families: Sequence[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
-        """Return the score as ``bias`` does, and by metric and level what else the end tells.
+        """Return the score by level, as ``bias`` does, and further metrics by level at the end.
 
         Of the second half of the last iterations: the ergodic b², distances and coverage of its
         draws, and what these families of metrics say. ``floor.b2``: what the score is never less
@@ -107,11 +108,12 @@ class Chains:
         }
 
     def _floor(self, name: str, problem: Problem, chains: int) -> dict[str, np.ndarray]:
+        """Return b² of exact draws by level, as many as there are chains."""
         found: dict[str, np.ndarray] = self._of_all(_floors, chains, problem, "floors", name)
         return found
 
     def _of_all(self, make: Callable[..., Any], count: int, problem: Problem, *of: str) -> Any:
-        """Return what is drawn so often for scores of a problem, the same for all samplers."""
+        """Return the result of ``make`` for a problem, drawn once and shared by all samplers."""
         if (count, *of) not in self._kept:
             what, name = of
             rng = streams.generator(self._run.seed, what, self._run.paper, name)
@@ -119,7 +121,7 @@ class Chains:
         return self._kept[count, *of]
 
     def _late(self, trace: Trace, name: str, problem: Problem) -> dict[str, dict[str, np.ndarray]]:
-        """Return metrics of a chain's second half by level; of what diverged infinite or nan."""
+        """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
         marked = trace.marked()
         with np.errstate(all="ignore"):
             found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
@@ -133,6 +135,7 @@ class Chains:
     def _one(
         self, named: tuple[str, Problem], sampler: Sampler, iterations: Sequence[int]
     ) -> dict[str, np.ndarray]:
+        """Return the score of one version by level, (iterations,); infinite if a chain diverges."""
         try:
             trace = self._sampled(*named, sampler, iterations, strict=True)
         except Diverged:  # the score is infinite, whatever comes
@@ -147,6 +150,7 @@ class Chains:
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
+        """Return the trace of a sampler on a problem; ``strict`` raises ``Diverged``."""
         run = self._run
         options = f"{sampler}" if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
@@ -170,6 +174,7 @@ class Chains:
         return trace
 
     def _bias(self, trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+        """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
         lost = (trace["diverged_at"] >= 0).any()
         with np.errstate(all="ignore"):
             found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
@@ -178,10 +183,11 @@ class Chains:
     def _families(
         self, trace: Trace, problem: Problem, sampler: Sampler, name: str, families: Sequence[str]
     ) -> dict[str, dict[str, np.ndarray]]:
-        """Return what families of metrics say of a trace, by metric and level."""
+        """Return the values of metric families for a trace, by metric and level."""
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
+            """Return a generator of random numbers for resampling, by label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         if not families:
@@ -207,7 +213,7 @@ class Chains:
 
 
 def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
-    """Return a trace at some of its iterations."""
+    """Return a trace reduced to some of its recorded iterations."""
     rows = np.searchsorted(trace.draw, iterations)
     variables = {}
     for name, (names, values) in trace.variables.items():
@@ -218,7 +224,7 @@ def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
 
 
 def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
-    """Return b² by level, (iterations,), at least one over the chains."""
+    """Return b² by level, (iterations,), bounded below by one over the number of chains."""
     exact, each = reference_of(problem), _both(trace["x"])
     found = {
         "worst": _b2(each, exact).max(axis=-1),
@@ -229,11 +235,12 @@ def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
 
 
 def _both(x: np.ndarray) -> np.ndarray:
+    """Return coordinates and their squares side by side, (..., 2 dim)."""
     return np.concatenate([x, x**2], axis=-1)
 
 
 def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
-    """Return b² of values of f (chains, ..., 2 dim), of any names between."""
+    """Return b² of f, values (chains, ..., 2 dim) of x and x², for the worst coordinate."""
     wanted, variance = exact.monomials()
     square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / len(f)
     b2: np.ndarray = (square / variance).max(axis=-1)
@@ -241,11 +248,12 @@ def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
 
 
 def _yardstick(count: int, problem: Problem, rng: np.random.Generator) -> scores.Yardstick:
+    """Return the exact draws and floors with which ``count`` draws are compared."""
     return scores.yardstick(count, reference_of(problem), rng)
 
 
 def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return by level the mean b² of so many exact draws, at least one over their number.
+    """Return, by level, the mean b² of as many exact draws as chains; at least 1 / chains.
 
     Of agents with draws of their own, of which the worst counts, and of one alone, for the average
     and for agents that are pooled.
@@ -261,13 +269,13 @@ def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> dict[str
 
 
 def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
-    """Return the log loss by level, (iterations,)."""
+    """Return the log loss on the first test set by level, (iterations,)."""
     assert isinstance(problem, Predictive) and isinstance(problem, WithTests)
     labels = next(iter(problem.tests.values())).labels
     images = np.arange(len(labels))
 
     def of(x: np.ndarray) -> np.ndarray:
-        """Return the loss of every agent, of positions (chains, agents, dim)."""
+        """Return each agent's log loss at positions (chains, agents, dim)."""
         chance = problem.predictive(x)[..., images, labels].mean(axis=0)
         return -np.log(chance).mean(axis=-1)
 
@@ -277,11 +285,12 @@ def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
 
 
 def _ergodic(trace: Trace, exact: Reference) -> dict[str, np.ndarray]:
-    """Return the ergodic b² of x: the mean square over chains of errors of time averages."""
+    """Return the ergodic b² by level: the mean square error of time averages over chains."""
     dim = trace["x"].shape[-1]
     wanted, variance = (part[:dim] for part in exact.monomials())
 
     def of(x: np.ndarray) -> np.ndarray:
+        """Return the worst coordinate's ergodic b² from positions (chains, draws, ..., dim)."""
         square = ((x.mean(axis=1) - wanted) ** 2).mean(axis=0) / variance
         return np.nan_to_num(square.max(axis=-1), nan=np.inf, posinf=np.inf)
 

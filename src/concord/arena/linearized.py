@@ -33,7 +33,7 @@ DIVERGED = 1e4  # standard deviations of the fit
 
 
 class Linearized(Path):
-    """The approximate laws of versions of a sampler on any smooth problem.
+    """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
 
     errors: of mini-batches, as of ``laws_of_versions``.
     found: the Gaussian that fits the posterior, whose width says what is small and what diverged.
@@ -51,6 +51,7 @@ class Linearized(Path):
         mix: np.ndarray | None = None,
         errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
+        """Set up the laws of samplers on a problem; ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
         check(samplers)
@@ -64,6 +65,7 @@ class Linearized(Path):
         self._parts: list[tuple[list[Update], Path, Moments]] = []
 
     def _step_of(self, k: int) -> Any:
+        """Refuse to give a single step: a linearized law is computed part by part."""
         raise NotImplementedError("a linearized law goes by parts")
 
     def _go(
@@ -73,6 +75,7 @@ class Linearized(Path):
         end: int,
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
+        """Return the moments at iteration ``end``, linearizing further parts where needed."""
         while not self._begins or _next(self._begins[-1]) <= end:
             self._begin()
         place = bisect_right(self._begins, end) - 1
@@ -81,7 +84,7 @@ class Linearized(Path):
         return path._go(begun, self._begins[place], end)
 
     def _begin(self) -> None:
-        """Linearize at the end of the last part, and begin the next one."""
+        """Linearize the problem at the end of the last part, and begin the next part."""
         if not self._begins:
             updates = self._updates(self._start)
             path = self._path(updates)
@@ -105,14 +108,14 @@ class Linearized(Path):
         self._parts.append((updates, self._path(updates), (mean, cov)))
 
     def _path(self, updates: list[Update]) -> Path:
-        """Return the laws by these updates, with the starts that they state."""
+        """Return the laws that updates give, from the initial moments that the updates state."""
         given = self._agents, self._dim, self._positions
         starts = [exact.initial(*given, update.start) for update in updates]
         turn = self._parts[0][1]._turn if self._parts else None  # the same all along
         return laws_of_updates(updates, starts, self._network, self._dim, turn=turn)
 
     def _updates(self, moments: Moments) -> list[Update]:
-        """Return the updates on problems that are linearized at these moments of the states.
+        """Return the updates on the problem linearized at the agents' current moments.
 
         What has diverged is linearized at the fit, and stays infinite.
         """
@@ -140,6 +143,7 @@ class Linearized(Path):
         ]
 
     def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
+        """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
         if self._errors is None:
             return update_of(sampler, problem, self._network)
         batches, errors = self._errors
@@ -147,7 +151,7 @@ class Linearized(Path):
 
 
 def check(samplers: Sequence[Any]) -> None:
-    """Refuse samplers whose agents cannot be followed: ``NoLaw``."""
+    """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
     if any(getattr(own, "period", 1) > 1 for own in samplers):
         raise NoLaw(
             "agents make several steps between two vectors, along which they are not linearized; "
@@ -156,7 +160,7 @@ def check(samplers: Sequence[Any]) -> None:
 
 
 def law_of_run(run: OfRun) -> exact.Law:
-    """Return the approximate law at the recorded iterations.
+    """Return the approximate law of a run's agents at its recorded iterations.
 
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.
@@ -175,5 +179,5 @@ def law_of_run(run: OfRun) -> exact.Law:
 
 
 def _next(k: int) -> int:
-    """Return where gradients are linearized after iteration k."""
+    """Return the next iteration after k at which gradients are linearized again."""
     return k + 1 if k < 3 else int(1.5 * k)

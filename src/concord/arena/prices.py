@@ -26,7 +26,7 @@ CHAINS, STEPS, MOST_STEPS, KNOWN_MEAN = 8, 48, 4800, 0.002
 
 
 class _Counts(NamedTuple):
-    """Means of an iteration: of each agent, (agents,), and the seconds that all of them take."""
+    """Mean counts of an iteration: for each agent, (agents,), and the seconds for all agents."""
 
     gradients: np.ndarray
     bytes: np.ndarray
@@ -37,7 +37,7 @@ class _Counts(NamedTuple):
 def price_per_iteration(
     sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the expected price of an iteration, for the mean agent.
+    """Return the expected price of an iteration for the mean agent, by currency.
 
     gradients: of its potential. bytes: of the vectors that it sends, one for every neighbor that
     needs it; lost ones are paid. seconds: until the last agent has ended it, where the network has
@@ -58,14 +58,14 @@ def price_per_iteration(
 def try_step(
     sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> None:
-    """Take one step: some samplers refuse unsuited input only then."""
+    """Take one step, so that a sampler which refuses unsuited input only there does so."""
     _count(sampler, problem, network, rng, most=1)
 
 
 def most_broadcasts(
     sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
 ) -> float:
-    """Return how many vectors the agent that sends most sends to its neighbors, an iteration."""
+    """Return the vectors sent per iteration by the agent that sends the most."""
     return float(_count(sampler, problem, network, rng).broadcasts.max())
 
 
@@ -76,6 +76,7 @@ def _count(
     rng: np.random.Generator,
     most: int = MOST_STEPS,
 ) -> _Counts:
+    """Return a sampler's mean counts of gradients, messages and seconds of an iteration."""
     masks, times = rng.spawn(2)
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim
@@ -110,7 +111,7 @@ def _count(
 
 
 def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
-    """Whether as much is sent in every iteration, by those seen one by one and by totals."""
+    """Return whether every iteration sends as much, judged by single steps and by totals."""
     (rate, *others) = {row[1:] for row in seen}
     return not others and all(
         np.allclose(total, steps * each, rtol=1e-12, atol=0.0)
@@ -119,19 +120,19 @@ def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int
 
 
 def _mean_known(gradients: np.ndarray) -> bool:
-    """Whether the mean of gradients that are drawn, totals of (chains,), is known well enough.
+    """Return whether the mean of random gradient counts (chains,) is precise enough.
 
-    Of gradients that repeat slowly all chains are alike: there is no error to go by.
+    Chains whose gradients repeat slowly are alike, so that no error can be estimated.
     """
     error = gradients.std(ddof=1) / CHAINS**0.5
     return bool(0 < error < KNOWN_MEAN * gradients.mean())
 
 
 def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarray | float]:
-    """Return the network on which all is up and awake, and shares of iterations, (agents,).
+    """Return the network with all edges up and agents awake, and their shares of iterations.
 
-    The shares: in which an agent is awake, and of its vectors that it sends; with pairs and
-    schedules that take turns the mean over these.
+    The shares, (agents,), are of iterations in which an agent is awake, and of vectors that it
+    sends; means over turns where schedules take turns.
     """
     options, graph = network.conditions, network.graph
     if options.awake == 1 and options.schedule == Static():

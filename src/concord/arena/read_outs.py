@@ -22,7 +22,7 @@ from concord.problem import Problem
 
 
 def read_out(read: str | int, network: Network) -> tuple[np.ndarray | None, float]:
-    """Return the matrix that makes the answers, (agents, agents), and vectors per agent for one.
+    """Return the matrix of a read-out, (agents, agents), and its cost in vectors per agent.
 
     No matrix: the answers are the positions.
 
@@ -47,5 +47,5 @@ def read_out(read: str | int, network: Network) -> tuple[np.ndarray | None, floa
 
 
 def bytes_of(vectors: float, problem: Problem) -> float:
-    """Return the bytes of so many positions."""
+    """Return the bytes of a number of position vectors."""
     return vectors * problem.dim * dtype_of(problem).itemsize

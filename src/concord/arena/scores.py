@@ -25,13 +25,13 @@ DIVERGED = 1e6
 
 
 def bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
-    """Return b² by level, of any leading shape; infinite beyond ``DIVERGED``."""
+    """Return b² of laws by level, of any leading shape; infinite beyond ``DIVERGED``."""
     found = compute_bias(seen, target)
     return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
 
 
 def compute_bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
-    """Return b² by level, of any leading shape, however large; infinite where it is no number."""
+    """Return b² of laws by level, of any leading shape; infinite only where it is not a number."""
     wanted, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
         pooled = monomials(seen.mean, seen.cov)[0].mean(axis=-2)
@@ -44,9 +44,10 @@ def compute_bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
 
 
 def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
-    """Return the ergodic b² of x, of the worst agent and of the network average."""
+    """Return the ergodic b² of time averages, for the worst agent and the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the worst coordinate's ergodic b² from moments; infinite if it diverged."""
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
         b2 = (spread / np.diag(target.cov)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)
@@ -58,7 +59,7 @@ def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
 
 
 def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
-    """Return by level: W2 over the root of tr Sigma, and its parts, whitened.
+    """Return, by level, W2 over sqrt(tr Sigma), and whitened errors of mean and covariance.
 
     mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the
     difference of covariances, over the root of the dimension.
@@ -67,6 +68,7 @@ def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
     dim = len(target.mean)
 
     def parts(mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+        """Return w2, mean_error and covariance_error of moments from the target."""
         apart = np.matvec(root, mean - target.mean)
         other = root @ cov @ root.T - np.eye(dim)
         found = {
@@ -89,7 +91,7 @@ LARGER_IS_BETTER = ("ess_bulk", "ess_tail", "log_predictive", "modes_visited")
 
 
 class Yardstick(NamedTuple):
-    """What draws are compared with, the same for all samplers: made once for a problem.
+    """Exact draws and directions with which every sampler's draws on a problem are compared.
 
     onto: coordinates in posterior standard deviations, and directions, (dim, dim + DIRECTIONS).
     drawn: exact draws, (draws, FLOORS + 1, dim). sorted: of each coordinate, (EXACT, dim).
@@ -101,7 +103,7 @@ class Yardstick(NamedTuple):
 
 
 def yardstick(count: int, exact: Reference, rng: np.random.Generator) -> Yardstick:
-    """Return what so many draws are compared with."""
+    """Return the exact draws and directions with which ``count`` draws are compared."""
     variance = exact.monomials()[1]
     dim = len(variance) // 2
     directions = rng.standard_normal((dim, DIRECTIONS))
@@ -112,7 +114,7 @@ def yardstick(count: int, exact: Reference, rng: np.random.Generator) -> Yardsti
 
 
 def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield metrics by level, of draws (draws, agents and the average, dim).
+    """Yield metrics by level of draws (draws, agents and the average, dim).
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
     and sliced_w2 (Bonneel, Rabin, Peyré and Pfister, 2015), both with what as many exact draws show
@@ -137,7 +139,7 @@ def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, 
 
 
 def _masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the mass of the central intervals, (level, name), of draws (draws, name, dim).
+    """Return the posterior mass of draws' central intervals, (level, name).
 
     ``exact`` are draws of the posterior, sorted along the first axis. Not a number where a draw is
     none.
@@ -150,7 +152,7 @@ def _masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarray:
-    """Return the value of the worst agent, the farthest from the right value where there is one."""
+    """Return the worst agent's value of a metric: farthest from ``right``, or least, or largest."""
     if np.isnan(each).any():
         return np.array(np.nan)
     if right is not None:
@@ -159,9 +161,9 @@ def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarr
 
 
 def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
-    """Return the first place along the first axis from which b² stays at most ``target``.
+    """Return the first index of the first axis from which b² stays at most ``target``.
 
-    The length of the axis where it does not at the end.
+    The index is the length of the axis where b² is above the target at the end.
     """
     above = b2 > target
     last = np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)

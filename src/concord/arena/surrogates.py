@@ -25,7 +25,7 @@ from concord.problems._quadratic import QuadraticProblem
 
 
 def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
-    """Return the eigenbasis (dim, dim), a problem for each of its vectors, and starts there."""
+    """Return the eigenbasis (dim, dim) of the fit, and a problem and starts for each vector."""
     basis = np.linalg.eigh(found.hessians.sum(axis=0))[1]
     center, mean = basis.T @ found.mean, np.broadcast_to(positions[0], found.mean.shape)
     slopes = (found.hessians @ found.mean - found.shift) @ basis
@@ -40,7 +40,7 @@ def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticPro
 
 
 class Coordinates:
-    """The laws of versions of a sampler: one coordinate after another.
+    """The approximate laws of versions of a sampler, one coordinate after another.
 
     mean: take the mean curvature of agents, and the network's spectrum.
     """
@@ -53,6 +53,7 @@ class Coordinates:
         positions: Moments,
         mean: bool = False,
     ) -> None:
+        """Compute a law of dimension one for each eigenvector of the fitted curvature."""
         self._basis, problems, (starts, spreads) = along(found, positions)
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
@@ -69,7 +70,7 @@ class Coordinates:
             self._paths.append(law.repeating())
 
     def reading(self, mix: np.ndarray | None) -> Coordinates:
-        """Return the same laws with other answers, as ``Path`` does."""
+        """Return the same laws with the read-out ``mix``, (agents, agents)."""
         other = object.__new__(Coordinates)
         other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
         return other
@@ -80,9 +81,11 @@ class Coordinates:
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
+            """Return a field of means of all coordinates in the original basis, (..., dim)."""
             return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
 
         def cov(name: str) -> np.ndarray:
+            """Return a field of variances of all coordinates as covariances, (..., dim, dim)."""
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
@@ -90,11 +93,12 @@ class Coordinates:
 
 
 class _Modes(Determined):
-    """Laws by eigenvectors of the network, (agents, agents): modes stand on the second axis."""
+    """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
 
     vectors: np.ndarray
 
     def _seen(self, moments: Moments) -> Seen:
+        """Return the laws of agents and of their average from the moments of modes."""
         lead = self.vectors if self._mix is None else self._mix @ self.vectors
         mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
         whole = lead.mean(axis=0)
@@ -119,6 +123,7 @@ def _spectrum(
     agents = problem.agents
 
     def none(why: str) -> NoLaw:
+        """Return the error that says why the network's spectrum gives no law."""
         return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
@@ -135,7 +140,7 @@ def _spectrum(
     vectors = np.linalg.eigh(first)[1]
 
     def blocks(matrix: np.ndarray) -> np.ndarray:
-        """Return the blocks of a matrix by eigenvectors, (agents, blocks, blocks)."""
+        """Return a state matrix's blocks for each eigenvector, (agents, blocks, blocks)."""
         count = len(matrix) // agents
         parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
         turned = vectors.T @ parts @ vectors
@@ -146,9 +151,11 @@ def _spectrum(
         return np.moveaxis(found, 2, 0)
 
     def turned(mean: np.ndarray) -> np.ndarray:
+        """Return a stacked mean of agents in the network's eigenvectors."""
         return (mean.reshape(-1, agents) @ vectors).T
 
     def modes(step: Affine) -> Affine:
+        """Return an affine step of the agents' state in the network's eigenvectors."""
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
     steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]

@@ -33,7 +33,7 @@ WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how man
 
 
 class Setting(NamedTuple):
-    """One setting: the values of what is tuned, and the sampler with them."""
+    """Values of the tuned options, and the sampler with these values."""
 
     values: Mapping[str, Any]
     sampler: Sampler
@@ -50,7 +50,7 @@ def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
 
 
 def value_of(sampler: Sampler, name: str, where: str) -> float:
-    """Return the value of the tuned option, where the search begins."""
+    """Return the stated value of the option to tune, around which the search begins."""
     stated = plain(sampler)
     value = stated.get(name)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -62,9 +62,9 @@ def value_of(sampler: Sampler, name: str, where: str) -> float:
 def stable(
     sampler_of: Callable[[float], Sampler], value: float, problem: Problem, network: Network
 ) -> float:
-    """Return the largest stable value of an option where everything arrives; infinity: not known.
+    """Return the largest stable value of an option on a perfect network; infinity if not known.
 
-    Of a sampler with random choices it is that of the mean.
+    For a sampler with random choices the limit is that of its mean step.
     """
     try:
         return exact.stable_limit(
@@ -81,7 +81,7 @@ def settings(
     network: Network,
     where: str,
 ) -> tuple[list[list[Setting]], list[float]]:
-    """Return the settings, in a group for each value of the second option, and each group's limit.
+    """Return a group of settings for each value of the second option, and each group's limit.
 
     The limit is infinite where it is not known.
     """
@@ -104,6 +104,7 @@ def settings(
         own = {} if name is None else {name: value}
 
         def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
+            """Return the sampler with a step and a value of the second option."""
             return changed(sampler, {**own, tune: step}, f"{where}.second")
 
         limit = stable(sampler_of, begin, problem, bare)
@@ -120,21 +121,21 @@ def settings(
 
 
 def beyond(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
-    """Return the settings beyond the best one, which is the largest or the least that was tried."""
+    """Return further settings beyond the best one, above it if ``up``, else below."""
     factor = COARSE if arena.second else FACTOR
     powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
     return _times(powers, arena, best, where)
 
 
 def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
-    """Return the settings between the best one's neighbors, of what aims at a target."""
+    """Return the settings between the best one's neighbors, for an entry that aims at a target."""
     factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
     parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
     return _times([factor**part for part in parts], arena, best, where)
 
 
 def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
-    """Return the best setting with the tuned option times each of these factors."""
+    """Return the best setting with its tuned option multiplied by each factor."""
     tune, found = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}

@@ -55,32 +55,32 @@ from concord.words import name, number
 
 
 class _Rule(Kind):
-    """What is judged; ``WORSE`` names the quantity that is only said to be worse than another.
+    """A rule that judges quantities; ``WORSE`` names the one only claimed to be worse.
 
-    If a run of that diverged, nothing is decided.
+    Nothing is decided if a run of the quantity ``WORSE`` names diverged.
     """
 
     WORSE: ClassVar[str] = ""
 
     @property
     def kind(self) -> str:
-        """Return what the check is called in a study."""
+        """Return the name of the check's kind in a study."""
         return str(self.__struct_config__.tag)
 
     def worse(self) -> Quantity | None:
-        """Return the quantity said to be worse, None if none is."""
+        """Return the quantity that is only claimed to be worse than another; None if none is."""
         return getattr(self, self.WORSE) if self.WORSE else None
 
 
 def _list(texts: Sequence[str]) -> str:
-    """Return the texts, the middle ones left out where they are many."""
+    """Return texts joined to a list, shortened in the middle where they are many."""
     if len(texts) > 8:
         texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
     return "; ".join(texts)
 
 
 def _range(ours: Numbers) -> str:
-    """Return the smallest and the largest number, and whose they are; all of a few."""
+    """Return as text the smallest and largest of numbers with their owners; all if few."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.told(i) for i in range(len(order)))
@@ -88,7 +88,7 @@ def _range(ours: Numbers) -> str:
 
 
 def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places, in ``first`` and in ``second``, of all pairs that agree in these names."""
+    """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
     for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
         alone = [key for key in mine if key not in set(others)]
@@ -104,7 +104,7 @@ def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.nd
 
 
 def _varying(first: Numbers, second: Numbers) -> list[str]:
-    """Return what varies on both sides: axes of the sweep, agents, iterations.
+    """Return the axes that vary in both of two quantities: sweep, agents or iterations.
 
     An axis of one value on a side, such as two samplers that are compared, or one agent against the
     network, is what the sides may differ in.
@@ -113,7 +113,7 @@ def _varying(first: Numbers, second: Numbers) -> list[str]:
 
 
 def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of all pairs of like numbers, whose sides are compared.
+    """Return the indices of all pairs of like numbers of two quantities.
 
     An axis of which they have no value in common is what they differ in.
     """
@@ -123,7 +123,7 @@ def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joined(first: Numbers, second: Numbers) -> np.ndarray:
-    """Return the place in ``second`` of the only like number of every number of ``first``."""
+    """Return, for every number of ``first``, the index of its only like number in ``second``."""
     names = _varying(first, second)
     i, j = _alike(first, second, names)
     if not len(i) == len(set(i)) == len(set(j)):
@@ -134,7 +134,7 @@ def _joined(first: Numbers, second: Numbers) -> np.ndarray:
 
 
 def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
-    """Return the axis, of which there must be one number for each of several values."""
+    """Return the values of an axis, which must have one number each, and several of them."""
     x = ours.axis(axis)
     if len(set(x)) < max(2, len(x)):
         others = [name for name in ours.varying() if name != axis]
@@ -144,7 +144,7 @@ def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
 
 
 def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
-    """Return the mean over data sets and its interval, one of a family."""
+    """Return the mean over data sets, and its interval corrected for ``family`` comparisons."""
     mean, *ends = (float(end) for end in mean_interval(each, family))
     if math.isfinite(mean):
         factor = source.factor(family, len(each))
@@ -165,7 +165,7 @@ class Value(_Rule):
     at_most: Annotated[bool, "print says that it is at most this much"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether the quantity is the printed value within the tolerance."""
         (ours,) = gather(source, self.quantity)
         low = -math.inf if self.at_most else self.printed - self.tolerance
         high = self.printed + self.tolerance
@@ -200,7 +200,7 @@ class Order(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether every lower number is below its higher one, times the factor."""
         lower, higher = gather(source, self.lower, self.higher)
         i, j = _compared(lower, higher)
         if self.paired:
@@ -231,6 +231,7 @@ class Order(_Rule):
     def _of_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
+        """Return the verdict on paired numbers, compared data set by data set."""
         source.unit, source.trials, source.what = "data sets", [], ""
         found = []
         for i, j in pairs:
@@ -282,7 +283,7 @@ class Trend(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether the quantity moves in the stated direction along the axis."""
         (ours,) = gather(source, self.quantity)
         x = _one_each("a trend", ours, self.axis)
         order = np.argsort(x)
@@ -299,6 +300,7 @@ class Trend(_Rule):
         return Judgement(decide(sure, refuted), text, self._least(*steps))
 
     def _least(self, *steps: np.ndarray) -> Margin:
+        """Return the margin of the least step along the axis, with its interval's ends."""
         return Margin.of(
             (step.min() for step in steps), low=-self.slack, what=f"least step, {self.direction}"
         )
@@ -306,6 +308,7 @@ class Trend(_Rule):
     def _of_pairs(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
+        """Return the verdict on steps between neighbors, paired by data set."""
         found, texts = [], []
         source.unit = "data sets"
         for i, j in itertools.pairwise(order):
@@ -338,7 +341,7 @@ class Rate(_Rule):
     at_most: Annotated[float | None, "largest exponent"] = None
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether the exponent lies within [at_least, at_most]."""
         (ours,) = gather(source, self.quantity)
         x = _one_each("an exponent", ours, self.against)
         if (x <= 0).any() or (ours.value <= 0).any():
@@ -384,7 +387,7 @@ class Bound(_Rule):
     bound: Annotated[Quantity, "what they are said not to exceed"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether every number is at most its bound."""
         ours, bound = gather(source, self.quantity, self.bound)
         at = _joined(ours, bound)
         claimed = ~np.isposinf(bound.value[at])
@@ -417,7 +420,7 @@ class Identity(_Rule):
     tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether the two quantities agree within the tolerance."""
         left, right = gather(source, self.left, self.right)
         at = _joined(left, right)
         lo, hi = right.lo[at], right.hi[at]
@@ -433,7 +436,7 @@ class Identity(_Rule):
 
 
 def _minus(left: Any, right: Any) -> Any:
-    """Return left - right, where two infinite numbers are infinitely apart."""
+    """Return left - right; the difference of two infinite numbers is infinite."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
@@ -450,7 +453,7 @@ class Spread(_Rule):
     relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether all numbers lie within the tolerance of each other."""
         (ours,) = gather(source, self.quantity)
         if len(ours.value) < 2:
             raise Missing("there is one number only, which agrees with itself")
@@ -482,7 +485,7 @@ class Condition(_Rule):
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether every number of the theorem's condition is 1, that is met."""
         (ours,) = gather(source, self.quantity)
         source.what = ""
         unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
@@ -502,7 +505,7 @@ class Measurement(_Rule):
     quantity: Annotated[Quantity, "our numbers"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the numbers."""
+        """Report the numbers, with no rule to judge them by."""
         (ours,) = gather(source, self.quantity)
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
         return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
@@ -524,7 +527,7 @@ class Sooner(_Rule):
     threshold: Annotated[float, "value to reach"]
 
     def judge(self, source: Source) -> Judgement:
-        """Return the verdict."""
+        """Judge whether one quantity reaches the threshold in fewer iterations."""
         first, later = map(self._arrivals, gather(source, self.first, self.later))
         i, j = _compared(first, later)
         sure = (first.hi[i] < later.lo[j]).all()
@@ -548,7 +551,7 @@ class Sooner(_Rule):
         return Judgement(decide(sure, refuted), text, margin)
 
     def _arrivals(self, ours: Numbers) -> Numbers:
-        """Return the iteration of arrival of every curve, one by run and agent."""
+        """Return the first iteration at the threshold of every curve, by run and agent."""
         keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
         curves = [
             np.array([i for i, other in enumerate(keys) if other == key])
@@ -577,7 +580,7 @@ KINDS = kinds(Check)
 
 
 def quantities(check: Check) -> list[Quantity]:
-    """Return the quantities a check reads."""
+    """Return the quantities that a check reads."""
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 

@@ -15,7 +15,7 @@ from concord.runs.run import Run
 
 
 class Claim(Options):
-    """What the cases of a sentence share."""
+    """A claim of a study: sentence, source and whatever else its cases share."""
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]
@@ -35,7 +35,7 @@ class Claim(Options):
 
 
 class Case(Options):
-    """What is judged in one case of a claim, and in one reading: of which runs ``reads`` says."""
+    """A check to judge in one case of a claim and one reading, with the runs it reads."""
 
     check: Annotated[checks.Check, "what is compared, and how"]
     reason: Annotated[str, "why this rule and tolerance"]
@@ -48,16 +48,17 @@ class Case(Options):
         return [run for _, runs in self.reads for run in runs]
 
     def judge(self, find: Callable[[Run], Measured]) -> verdicts.Judgement:
-        """Return the verdict on metrics that ``find`` returns, or says are missing."""
+        """Return the judgement of the case on metrics that ``find`` returns for its runs."""
 
         def measured(quantity: Quantity) -> Sequence[Measured]:
+            """Return the measured runs of a quantity of the case."""
             return [find(run) for run in next(runs for of, runs in self.reads if of == quantity)]
 
         return verdicts.judge(self.check, measured)
 
 
 def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
-    """Return a case as a study's file has it, joined with its claim's rule, checked."""
+    """Return a case from a study's mapping, joined with its claim's rule and checked."""
     check, reasons = mapping["check"], [mapping.get("reason")]
     if rule is not None:
         check = ruled(check, rule, where)

@@ -46,16 +46,17 @@ class Entry:
 
     @property
     def deciding(self) -> Row:
-        """The first case that has the claim's verdict."""
+        """The row of the first case that has the claim's verdict."""
         return self._deciding[0]
 
     @property
     def _deciding(self) -> list[Row]:
+        """Return the rows of the cases that have the claim's verdict."""
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
     def reading(self) -> str:
-        """The reading as readers see it, "published (57)"; nothing of our own findings."""
+        """The reading as readers see it, "published (57)"; "" for findings of our own."""
         row = self.rows[0]
         reading = shown_reading(row["reading"], row.get("source") == OURS)
         if row.get("ours") != COMMITTED:
@@ -63,7 +64,7 @@ class Entry:
         return f"{reading} (committed)" if reading else "committed"
 
     def counted(self, names: Mapping[str, str] | None = None) -> str:
-        """Return in how many cases it has its verdict, and in which, where not in all.
+        """Return the number and names of the cases with the claim's verdict, unless all are.
 
         ``names`` are a study's texts for labels.
         """
@@ -73,14 +74,14 @@ class Entry:
         return f"{text}: {'; '.join(named)}" if text else ""
 
     def decided(self, names: Mapping[str, str] | None = None) -> str:
-        """Return our numbers in the case that decides, with its name where there are several."""
+        """Return our numbers in the deciding case, with its name if there are several cases."""
         case, text = self.deciding["case"], self.deciding["ours"]
         alone = len(self._deciding) == 1  # which ``counted`` names
         return text if alone or text == COMMITTED else f"{words.case(case, names)}: {text}"
 
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
-    """Return claims with their cases, in the order of the rows."""
+    """Return a claim with its cases for each claim and reading, in the rows' order."""
     found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
@@ -91,7 +92,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 
 
 def read_rows(path: Path) -> Sequence[Row]:
-    """Read a table of verdicts; its digest must match."""
+    """Return the rows of a table of verdicts, whose digest must match."""
     integrity.check(path)
     rows = [
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
@@ -102,14 +103,14 @@ def read_rows(path: Path) -> Sequence[Row]:
 
 
 def shown_reading(reading: str, ours: bool) -> str:
-    """Return a reading as readers see it; nothing where nobody has printed or released anything."""
+    """Return a reading's name for readers; "" where nothing was printed or released."""
     if ours and reading == "published":
         return ""
     return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
 
 
 def is_smoke(rows: Iterable[Row]) -> bool:
-    """Whether verdicts come from runs of smoke scale, and so mean nothing."""
+    """Return whether verdicts come from runs of smoke scale, which mean nothing."""
     return any(row["scale"] == "smoke" for row in rows)
 
 
@@ -120,7 +121,7 @@ def scoreboard(rows: Sequence[Row]) -> list[str]:
 
 
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Return the same as columns and rows; a printed sentence counts once, whatever its cases."""
+    """Return the scoreboard as column names and rows, a printed sentence counted once."""
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries(rows):
         row = entry.rows[0]
@@ -151,7 +152,7 @@ def expected_rows(path: Path) -> list[Row]:
 
 
 def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
-    """Yield what is committed of every claim in a reading, as ``_nested`` wrote it."""
+    """Yield each claim's place and committed value, from the file's nested mappings."""
     document = load_yaml(path)
     for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
         for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
@@ -160,7 +161,7 @@ def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
 
 
 def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
-    """Return texts by keys of several parts as mappings in mappings."""
+    """Return nested mappings from values by keys of several parts."""
     found: dict[str, Any] = {}
     for (*outer, last), text in said:
         place = found
@@ -171,6 +172,7 @@ def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
 
 
 def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
+    """Return the items of a mapping, or refuse what is no mapping; ``what`` names its values."""
     if not isinstance(mapping, dict):
         raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
     return mapping.items()
@@ -178,7 +180,7 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Verdicts beside the committed ones, one line each; all who count them ask for this.
+    """The verdicts of a ledger beside the committed ones, one line for each.
 
     changed: those that differ, and those whose claim is gone.
     seeds: those committed as depending on data or seed, which were not varied here.
@@ -195,7 +197,7 @@ class Comparison:
 
     @property
     def text(self) -> str:
-        """Return what it adds up to, in a sentence."""
+        """Return the comparison's counts in one sentence."""
         if self.compared is None:
             return "Verdicts are not compared: none of this scale and these studies is committed."
         many = len(self.changed)
@@ -211,7 +213,7 @@ class Comparison:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return all lines, those that differ first."""
+        """Return the comparison's lines, differing verdicts first."""
         return self.changed + self.seeds + self.new + self.left
 
 
@@ -259,14 +261,14 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 
 def by_seed(rows: Iterable[Row], path: Path) -> set[Place]:
-    """Return which of these claims are committed as depending on data or seed."""
+    """Return the claims of rows that are committed as depending on data or seed."""
     committed = entries(expected_rows(path)) if path.exists() else []
     found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
     return found & set(map(_place, rows))
 
 
 def unvaried(rows: Iterable[Row], path: Path) -> str:
-    """Say for which papers seeds were not varied, and how many verdicts are known to need it."""
+    """Return a sentence on papers whose seeds were not varied, or ""."""
     papers = [row for row in rows if row["source"] != OURS]
     varied = {row["paper"] for row in papers if row["multiverse"]}
     alone = [row for row in papers if row["paper"] not in varied]
@@ -280,12 +282,12 @@ def unvaried(rows: Iterable[Row], path: Path) -> str:
 
 
 def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return what verdicts depend on, where universes were run."""
+    """Return, by claim, the assumptions on which its verdict depends, where varied."""
     return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 
 
 def expected_universes(path: Path) -> dict[Place, str]:
-    """Return the committed ones, which are in ``expected_multiverse.yaml`` beside the verdicts."""
+    """Return, by claim, the committed assumptions on which its verdict depends."""
     path = path.with_name("expected_multiverse.yaml")
     found = dict(_committed(path)) if path.exists() else {}
     for (paper, claim, reading), text in found.items():
@@ -296,10 +298,12 @@ def expected_universes(path: Path) -> dict[Place, str]:
 
 
 def _place(row: Row) -> Place:
+    """Return the columns that identify a claim in a reading: paper, claim and reading."""
     return row["paper"], row["claim"], row["reading"]
 
 
 def _key(row: Row) -> tuple[str, ...]:
+    """Return the columns that identify a verdict: paper, claim, case and reading."""
     return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
 
 
@@ -319,7 +323,7 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
 
 def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
-    """Make a ledger's verdicts the committed ones, and update the scoreboard of the page.
+    """Write a ledger's verdicts as the expected ones, and update the scoreboard of the page.
 
     What is committed of studies that the ledger does not hold stays.
     """
@@ -349,7 +353,7 @@ def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
 
 
 def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
-    """Return a page's text with the scoreboard of these verdicts between its two marks."""
+    """Return a page's text with a new scoreboard of verdicts between its two marks."""
     start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
     if start not in text or end not in text:
         raise ConcordError(f"the page has no place for the scoreboard; add {start} and {end}")

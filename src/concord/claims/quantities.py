@@ -34,19 +34,20 @@ MEAN = "mean of"  # so many agents
 
 
 class Missing(Exception):
-    """A number that a claim needs is not there; the text says which."""
+    """The error that a number which a claim needs is not there, with the reason."""
 
 
 class Diverged(Exception):
-    """Quantities of a claim are undefined because a run diverged."""
+    """The error that a claim's quantities are undefined, since a run diverged."""
 
     def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
+        """Name the run that diverged, and the quantities that are undefined for it."""
         super().__init__(f"{run} diverged: its {quantities[0].metric} is not a number")
         self.quantities = quantities
 
 
 class Quantity(Options):
-    """Numbers of a claim: a metric of some runs."""
+    """The numbers that a claim is about: a metric of selected runs."""
 
     experiment: Annotated[
         str | Some[str], "id of the experiment, or ids where readings have experiments of their own"
@@ -71,7 +72,7 @@ class Quantity(Options):
 
     @property
     def experiments(self) -> tuple[str, ...]:
-        """Return the ids of the experiments."""
+        """Return the ids of the experiments whose runs the quantity selects."""
         return (self.experiment,) if isinstance(self.experiment, str) else self.experiment
 
 
@@ -93,7 +94,7 @@ class Numbers:
         return show(self.value[index], self.lo[index], self.hi[index])
 
     def who(self, index: int) -> str:
-        """Return whose number it is: what tells its run from others, its agent and iteration."""
+        """Return the owner of a number as text: run, agent and iteration."""
         agent = self.agent[index]
         run = self.run[index]
         parts = [words.label(axis, lookup(run.run, axis), run.names) for axis in self.axes]
@@ -106,12 +107,12 @@ class Numbers:
         return ", ".join(parts) or none
 
     def told(self, index: int) -> str:
-        """Return the number, what it is and whose."""
+        """Return a number as text with its metric and its owner."""
         told = "; ".join(filter(None, [self.what, self.who(index)]))
         return f"{self.pick(index)} ({told})"
 
     def varying(self) -> list[str]:
-        """Return the axes of the sweep that differ between runs, and what does within a run."""
+        """Return the names of sweep axes, agent or iteration in which numbers differ."""
         labels = [run.run.get("labels") or {} for run in self.run]
         names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
         for name, values in (("agent", self.agent), ("iteration", self.iteration)):
@@ -123,7 +124,7 @@ class Numbers:
         return names
 
     def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return what every number is of, by these names."""
+        """Return, for every number, its values under ``names``."""
         own = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
         return [
             tuple(own[n][i] if n in own else str(run.run["labels"].get(n)) for n in names)
@@ -147,7 +148,7 @@ def show(value: float, lo: float, hi: float) -> str:
 
 
 def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Return a quantity's numbers before there are any, as far as runs and options tell them."""
+    """Return a quantity's numbers before any run, without values, from runs and options."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
         known = recorded(run)
@@ -163,7 +164,7 @@ def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
 
 @dataclass
 class Source:
-    """Where the numbers of a check come from.
+    """The runs from which a check's numbers come, and how intervals are scaled.
 
     runs: returns the runs of a quantity.
     narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
@@ -183,12 +184,12 @@ class Source:
     what: str = ""
 
     def factor(self, count: int, trials: float) -> float:
-        """Return what half-widths grow by, of ``count`` that hold together (``widening``)."""
+        """Return the factor that widens half-widths of ``count`` joint intervals."""
         return self.narrow * (repeating(trials, max(count, 1)) if self.again else 1)
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
-    """Return the numbers of all quantities of a check, with intervals that hold together.
+    """Return the numbers of all quantities of a check, with joint 95 % intervals.
 
     ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
     interval of a random number; ``Diverged`` if a value is not one because its run diverged.
@@ -222,7 +223,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
 
 
 def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
-    """Return what differs between runs: axes of their sweeps, or else their experiments."""
+    """Return the axes of sweeps in which runs differ, or else "experiment"."""
     labels = dict.fromkeys(label for run in runs for label in run.run.get("labels") or {})
     known = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
     axes = [axis for axis in known if len({str(lookup(run.run, axis)) for run in runs}) > 1]
@@ -239,7 +240,7 @@ def widening(count: int, trials: float) -> float:
 
 
 def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
-    """Return the rows of all runs, with the column place (of the run) besides."""
+    """Return the rows of all runs as one table, with the index of the run as a column."""
     if not runs:
         raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
     found = [_rows(quantity, run) for run in runs]
@@ -250,7 +251,7 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
 
 
 def _rows(quantity: Quantity, run: Measured) -> Table:
-    """Return the rows of a run, by agent and iteration, with intervals everywhere, and chance."""
+    """Return a run's rows of the quantity, by agent and iteration, with interval ends."""
     what = f"{run.name} has no {quantity.metric}"
     keep = np.flatnonzero(run.metrics["metric"] == quantity.metric)
     if not keep.size:
@@ -296,7 +297,7 @@ def _rows(quantity: Quantity, run: Measured) -> Table:
 
 
 def _mean(rows: Table) -> Table:
-    """Return one row: the mean, whose interval's ends are the means of the ends.
+    """Return rows averaged to one row, whose interval's ends are the means of the ends.
 
     Conservative without widening: however the numbers depend on each other, the standard deviation
     of their mean is at most the mean of their standard deviations.
@@ -321,6 +322,7 @@ def _numbers(
     source: Source,
     axes: tuple[str, ...],
 ) -> Numbers:
+    """Return the numbers of a table's rows, with intervals widened for ``count`` of them."""
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
     factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))

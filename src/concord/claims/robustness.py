@@ -30,7 +30,7 @@ WAYS = ("holds", "fails", "open")
 
 
 def way(verdict: str) -> str:
-    """Return which of the ``WAYS`` a verdict goes; or nothing if it says nothing."""
+    """Return the way a verdict goes, one of ``WAYS``; "" if it decides nothing."""
     if verdict in (NOT_RUN, MEASURED):
         return ""
     return (
@@ -43,7 +43,7 @@ def way(verdict: str) -> str:
 
 
 def row(claim: str, case: str, reading: str, universe: str, found: Judgement) -> Row:
-    """Return a line of the table: a case in a reading and a universe."""
+    """Return a row of the multiverse table for a case in a reading and a universe."""
     margin = found.margin
     numbers = [None] * 7 if margin is None else vars(margin).values()
     cells = (claim, case, reading, universe, found.verdict, found.ours, *numbers)
@@ -51,7 +51,7 @@ def row(claim: str, case: str, reading: str, universe: str, found: Judgement) ->
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read the table; its digest must match."""
+    """Return the rows of the table of verdicts over universes, whose digest must match."""
     integrity.check(path)
     found: list[Row] = []
     for line in read_table(path, COLUMNS):
@@ -63,18 +63,18 @@ def read_rows(path: Path) -> list[Row]:
 
 @dataclass(frozen=True)
 class Robustness:
-    """A claim in a reading: its verdict in every universe that counts, the study's first."""
+    """A claim in a reading, with its verdict in every universe that counts."""
 
     verdicts: Mapping[str, str]
 
     @property
     def ways(self) -> dict[str, str]:
-        """Return which way the verdict goes, in all universes where there is one."""
+        """Return the way the verdict goes in each universe that decides."""
         return {name: way(verdict) for name, verdict in self.verdicts.items() if way(verdict)}
 
     @property
     def turns(self) -> dict[str, str]:
-        """Return the universes in which it goes another way; pairs only if neither part does."""
+        """Return the universes whose verdict goes another way than the study's."""
         ways = self.ways
         found = {name: said for name, said in ways.items() if said != ways.get(BASE, said)}
         return {
@@ -85,7 +85,7 @@ class Robustness:
 
     @property
     def text(self) -> str:
-        """Return the robustness in a sentence, or nothing where nothing is known."""
+        """Return the robustness as a sentence; "" where fewer than two universes decide."""
         ways = list(self.ways.values())
         if BASE not in self.ways or len(ways) < 2:
             return ""
@@ -124,7 +124,7 @@ def of_claims(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
 
 
 def contradictions(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str, str], str]:
-    """Return, by claim, case and reading, what master seeds do not agree on.
+    """Return, by claim, case and reading, the verdicts on which master seeds disagree.
 
     ``seed`` is the study's.
     """
@@ -145,7 +145,7 @@ def contradictions(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str,
 
 
 def over_seeds(found: Judgement, others: str | None) -> Judgement:
-    """Return the judgement, inconclusive where another master seed gives another."""
+    """Return a judgement, made inconclusive where another master seed contradicts it."""
     if not others or found.verdict == NOT_RUN:
         return found
     return Judgement(verdicts.SEED, f"{found.ours} (alone: {found.verdict}; {others})")

@@ -16,7 +16,7 @@ PATH = Path(__file__).with_name("rules.yaml")
 
 
 class Rule(Options):
-    """How certain words of a paper are judged."""
+    """The check by which certain words of a paper are judged."""
 
     words: Annotated[str, "words of a paper that it is for"]
     rule: Annotated[str, "when they hold"]
@@ -25,13 +25,13 @@ class Rule(Options):
 
 @cache
 def rules() -> dict[str, Rule]:
-    """Return the rules by name."""
+    """Return the rules for certain words of papers, by name."""
     found: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(PATH), PATH)
     return found
 
 
 def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
-    """Return a check with what its rule sets.
+    """Return a check joined with the keys that its rule sets.
 
     A ConcordError if there is no such rule, or the check changes what it sets.
     """
@@ -43,6 +43,7 @@ def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
 
 
 def _join(rule: Mapping[str, Any], own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return a rule's mapping joined with a check's own; refuse a key set twice differently."""
     joined = {**rule, **own}
     for key in rule.keys() & own.keys():
         place = f"{where}.{key}"

@@ -41,7 +41,7 @@ MORE = (2, 3, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Margin:
-    """The number on which a verdict turns, with its interval, and where the rule wants it.
+    """The number on which a verdict turns, with its interval and the rule's range for it.
 
     The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
     where it does not.
@@ -57,14 +57,14 @@ class Margin:
 
     @classmethod
     def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
-        """Return the margin of a value and its interval's ends."""
+        """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
         value, lo, hi = map(float, ends)
         return cls(value, lo, hi, **rule)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the sentence that says who, where and how much, and the number that decides."""
+    """A verdict with its explaining sentence and the number that decides."""
 
     verdict: str
     ours: str
@@ -72,12 +72,12 @@ class Judgement:
 
 
 def decide(sure: Any, refuted: Any) -> str:
-    """Return the verdict of a rule that is surely met, surely broken, or neither."""
+    """Return the verdict "holds" if sure, "does not hold" if refuted, else "inconclusive"."""
     return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
 
 
 def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
-    """Return a check's judgement; what is missing makes it not run, what diverged does not hold.
+    """Return a check's judgement: not run if numbers are missing, failed or lost if runs diverged.
 
     ``runs`` returns the runs of a quantity.
     """
@@ -113,12 +113,12 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
 
 
 def of_cases(verdicts: Iterable[str]) -> str:
-    """Return a claim's verdict from its cases': it holds if all do, and fails if one does."""
+    """Return a claim's verdict from its cases' verdicts: it holds if all do, fails if one does."""
     return min(verdicts, key=VERDICTS.index)
 
 
 def counted(verdicts: Sequence[str]) -> str:
-    """Return in how many of its cases a claim has its verdict, where not in all."""
+    """Return in how many of its cases a claim has its verdict; "" if in all."""
     verdict = of_cases(verdicts)
     same = Counter(verdicts)[verdict]
     said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
@@ -126,7 +126,7 @@ def counted(verdicts: Sequence[str]) -> str:
 
 
 def known(verdict: str, where: str) -> str:
-    """Return the verdict if it is one, else raise with the nearest."""
+    """Return a verdict, or raise a ConcordError with the nearest one if it does not exist."""
     if verdict not in VERDICTS:
         raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
     return verdict

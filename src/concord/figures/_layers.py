@@ -42,7 +42,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ends:
-    """Last values over a number that runs differ in, one line of a panel; shapes (numbers,)."""
+    """One line of a panel: last values over a number in which runs differ, shapes (numbers,)."""
 
     label: str
     look: style.Look
@@ -56,7 +56,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel with everything it shows."""
+    """A panel of curves or ends, with everything that it shows."""
 
     cell: Cell
     lines: str
@@ -70,7 +70,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Artist]:
-        """Return the legend's entries of its lines, each label once."""
+        """Return the legend's entries of the panel's lines, each label once."""
         of_agents = self.lines == "agent"
         lines = [
             (c.label, c.look, c.linestyle if of_agents else "-") for c in self.curves if c.first
@@ -81,7 +81,7 @@ class Panel:
 
 
 def bounds(panels: Sequence[Panel], log: bool) -> tuple[float, float]:
-    """Return the y limits that hold the curves, and diverging ones where they start.
+    """Return the y limits that hold the curves; of diverging curves only the start counts.
 
     Lower ends of intervals do not count: near 0 they would stretch a log axis without end.
     """
@@ -115,7 +115,7 @@ def bounds(panels: Sequence[Panel], log: bool) -> tuple[float, float]:
 
 
 def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool) -> None:
-    """Draw the curves with their intervals and exact laws.
+    """Draw a panel's curves with their intervals and exact laws.
 
     Where the limits of y are known (``framed``) intervals on a log axis are bars at the markers, as
     a band that reaches 0 would fill the panel. The first curve, the one that the figure is about,
@@ -194,7 +194,7 @@ def draw_exact(axes: Axes, x: np.ndarray, value: np.ndarray, color: str, label: 
 
 
 def draw_levels(panel: Panel, axes: Axes, framed: bool) -> None:
-    """Draw points and floors; one floor on a framed log axis, which has room, is named."""
+    """Draw a panel's points and floors; a single floor on a log axis with room is named."""
     for value in panel.points:
         axes.axhline(value, **style.POINT, label="_point", zorder=1.8)
     for value, _ in panel.floors:
@@ -222,7 +222,7 @@ def draw_others(curve: Curve, others: Iterable[Series], axes: Axes) -> None:
 
 
 def draw_ends(panel: Panel, axes: Axes, framed: bool, small: bool) -> None:
-    """Draw the last values of runs over their numbers, hollow where few are not exact."""
+    """Draw the last values of runs over a number, with hollow markers where they are estimated."""
     for ends in panel.ends:
         size: dict[str, Any] = {"linewidth": 1, "markersize": 3} if small else {}
         depth = 3 if framed else 2
@@ -247,7 +247,7 @@ def draw_ends(panel: Panel, axes: Axes, framed: bool, small: bool) -> None:
 
 
 def draw_slopes(panel: Panel, axes: Axes, slopes: Sequence[float]) -> None:
-    """Draw a power of x through a point above each curve's first value, over what log axes show."""
+    """Draw powers of x above the first value of each curve, over the range of log axes."""
     drawn = []
     for curve in panel.curves:
         x, y = curve.series.iteration, curve.series.value
@@ -295,13 +295,15 @@ def write_exponents(axes: Axes, fitted: Sequence[tuple[str, Series]]) -> None:
 
 
 def stretch(axes: Axes, knee: float, low: float, high: float) -> None:
-    """Give the values above the knee as much room as those below, on gray."""
+    """Scale an axis so that values above the knee take as much room as those below."""
     ends, half = (low, knee, high), (0.0, 0.5, 1.0)
 
     def forward(values: np.ndarray) -> np.ndarray:
+        """Map values of the axis to places on its stretched scale."""
         return np.interp(values, ends, half, left=-1.0, right=2.0)
 
     def inverse(places: np.ndarray) -> np.ndarray:
+        """Map places on the stretched scale back to values of the axis."""
         return np.interp(places, half, ends)
 
     axes.set_yscale("function", functions=(forward, inverse))
@@ -311,7 +313,7 @@ def stretch(axes: Axes, knee: float, low: float, high: float) -> None:
 
 
 def mark_divergence(panel: Panel, axes: Axes) -> None:
-    """Cross and note where runs diverged; at the top of the panel for curves that left it."""
+    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
     top = axes.get_ylim()[1]
     noted: list[str] = []
     for curve in panel.curves:
@@ -375,7 +377,7 @@ _CROSS: dict[str, Any] = {
 
 
 def intervals_entries(panels: Sequence[Panel], framed: bool) -> Iterator[Artist]:
-    """Yield the legend's entries of intervals, of the scales on which there are some."""
+    """Yield the legend's entries of intervals, for the y scales that show any."""
     known = [c.series.lo for panel in panels for c in panel.curves]
     known += [ends.lo for panel in panels for ends in panel.ends]
     if not any(np.isfinite(lo).any() for lo in known):

@@ -16,7 +16,7 @@ from concord.results import Measured
 
 @dataclass(frozen=True)
 class Cell:
-    """One panel: its title, its runs (none: the panel stays empty) and its place."""
+    """One panel: its title, its runs (empty if it has none) and its row and column."""
 
     title: str
     runs: list[Measured]
@@ -44,7 +44,7 @@ def cross(
 def listed(
     panels: Iterable[tuple[str, Sequence[Measured]]], across: int | None = None
 ) -> list[Cell]:
-    """Return a panel per title and runs, in reading order; ``across`` none: as many as look well.
+    """Return a panel for each title and its runs, in reading order, ``across`` of them a row.
 
     A row that is not full is the first, so that labels stand below the last row only.
     """
@@ -64,7 +64,7 @@ def lines(
     key: str,
     names: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
-    """Yield each value of ``key`` in ``scope``, with look, text, and those of ``runs`` with it."""
+    """Yield each value of ``key``, with its look, its text, and the runs that have it."""
     values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):
         yield value, look, style.name(key, value, names), selection.having(runs, key, value)
@@ -75,7 +75,7 @@ SMALL_PER_INCH = 18  # of the name of a tick
 
 
 class Panels:
-    """A figure with an axes for each cell, titled (a), (b), ...; iterating yields both.
+    """A figure with an axes for each cell, titled (a), (b), ...; iteration yields both.
 
     cells: the panels.
     height: height of one row in inches.
@@ -86,6 +86,7 @@ class Panels:
     def __init__(
         self, cells: Sequence[Cell], height: float, share: str = "all", width: str = "auto"
     ) -> None:
+        """Lay out an axes for each cell, ``height`` inches a row; ``share``: y axes in common."""
         self.cells, self.share = cells, share
         self.rows = 1 + max(cell.row for cell in cells)
         self.columns = 1 + max(cell.column for cell in cells)
@@ -102,10 +103,11 @@ class Panels:
             axes.set_title(style.panel_title(index, cell.title, len(cells)))
 
     def __iter__(self) -> Iterator[tuple[Cell, Axes]]:
+        """Yield each cell with its axes."""
         return zip(self.cells, self.axes, strict=True)
 
     def label(self, x: str, y: str) -> None:
-        """Label x below the lowest panel of each column, and y where it is not shared."""
+        """Label x below the lowest panel of each column, and y where the axis is not shared."""
         room = PER_INCH * (self.figure.get_figwidth() / self.columns - 0.35)
         if len(x) > room and " (" in x:
             x = x.replace(" (", "\n(", 1)
@@ -141,7 +143,7 @@ def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
 
 
 def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:
-    """Check ``[low, high]`` of an axis; ``null`` on a side leaves it to the data."""
+    """Return the [low, high] of an axis, checked; None on a side leaves it to the data."""
     if values is None:
         return None, None
     low, high = values

@@ -13,7 +13,7 @@ from concord.results import Measured
 
 
 class Panel(Options):
-    """One panel."""
+    """One panel of a figure of predictions, with the run that it selects."""
 
     title: Annotated[str, "title of the panel"]
     select: Annotated[dict[str, Any] | None, NamesRuns("labels of its run, {label: value}")] = None
@@ -22,7 +22,7 @@ class Panel(Options):
 
 
 def run_of(panel: Panel, runs: Sequence[Measured]) -> Measured:
-    """Return the one run of a panel."""
+    """Return the only run that a panel selects."""
     return selection.only(selection.select(runs, panel.select), f"panel {panel.title!r}")
 
 

@@ -24,7 +24,7 @@ Price = Annotated[
 
 
 def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
-    """Return what runs must have for an x axis of ``Price``; what is no price is refused."""
+    """Return the metrics that runs must have for an x axis that shows a price."""
     if price == ITERATION:
         return []
     if price not in metrics.prices():
@@ -34,7 +34,7 @@ def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
 
 
 def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
-    """Return where iterations are on the x axis."""
+    """Return the positions of iterations on an x axis that shows iterations or a price."""
     if price == ITERATION:
         return iterations
     paid = results.series(run, price, "network")
@@ -42,7 +42,7 @@ def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
 
 
 def axis(panels: Sequence[Axes], price: str, scale: str) -> str:
-    """Scale and number the x axes, whose limits are set, and return their label."""
+    """Scale the x axes of panels and number their ticks, and return their label."""
     paid = metrics.prices().get(price)
     for axes in panels:
         axes.set_xscale(scale)

@@ -36,7 +36,7 @@ def save(
     folder: Path,
     watermark: bool,
 ) -> list[Path]:
-    """Draw the overview and every claim's curve into a folder (.pdf .svg .png), and return them.
+    """Draw the overview and each claim's curve into a folder, and return the files.
 
     rows: of the table of the multiverse.
     names, says: what universes are, and what claims say, in words.
@@ -61,7 +61,7 @@ def save(
 
 
 def _case(rows: Sequence[Row]) -> str:
-    """Return the case that most universes turn, of several the first."""
+    """Return the case whose verdict turns in most universes; the first of several."""
     base = {
         (row["case"], row["reading"]): row["verdict"] for row in rows if row["universe"] == BASE
     }
@@ -127,12 +127,13 @@ _RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "marke
 
 
 def _value(row: Row) -> float:
+    """Return a row's number, infinity where it has none."""
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
 
 
 def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the numbers with their intervals, and the rule."""
+    """Draw the numbers of universes with their intervals, and the range of the rule."""
     axes.grid(False, axis="x")
     for place, row in enumerate(rows):
         said = way(row["verdict"])
@@ -165,13 +166,13 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _ends(rows: Sequence[Row]) -> list[float]:
-    """Return the ends of the rule that are drawn, each once."""
+    """Return the ends of a rule's range that are drawn, each once."""
     ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
     return sorted(filter(np.isfinite, ends))
 
 
 def _scale(axes: Axes, rows: Sequence[Row]) -> None:
-    """Have a logarithmic axis where numbers are positive and far apart."""
+    """Set a logarithmic axis where numbers are positive and of different magnitude."""
     values = np.array([row["value"] for row in rows], float)
     marked = np.array([*values[np.isfinite(values)], *_ends(rows)])
     if len(marked) and marked.min() > 0 and marked.max() > 20 * marked.min():
@@ -180,7 +181,7 @@ def _scale(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the lines below a curve: what is otherwise, and its text; all seeds are one."""
+    """Return name and text of each line below a specification curve, all seeds as one."""
     parts = dict.fromkeys(part for name in universes for part in name.split("+"))
     lines = [(BASE, OURS)]
     for part in parts:
@@ -196,7 +197,7 @@ def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str
 
 
 def _dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> None:
-    """Mark below every number what is otherwise."""
+    """Mark below every number how its universe deviates, with dots and seeds' numbers."""
     axes.grid(False)
     for line in range(0, len(lines), 2):
         axes.axhspan(line - 0.5, line + 0.5, color="#f5f5f5", zorder=0)
@@ -217,7 +218,7 @@ def _dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> 
 
 @style.styled
 def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
-    """Draw claims over assumptions: pale where the verdict is as configured, full where it turns.
+    """Draw claims over assumptions as a map, dark where an alternative turns the verdict.
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """

@@ -27,7 +27,7 @@ from concord.results import Measured
 
 
 class Params(Options):
-    """Options of maps of what is best."""
+    """Options of maps that show which entry is best."""
 
     rows: Annotated[str, NamesLabel("label along the y axis")]
     columns: Annotated[str, NamesLabel("label along the x axis")]
@@ -43,13 +43,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return list(params.metric)
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; where no score is finite the map is white."""
+    """Draw a map of the best entry by rows and columns; white where no score is finite."""
     shown = selection.select(runs, params.select)
     titles = params.titles or {}
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
@@ -105,7 +105,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _short(key: str, value: object, params: Params) -> str:
-    """Return the text of a tick: a number alone where it is one."""
+    """Return the text of a tick for a value of a key, a number alone where it is one."""
     if isinstance(value, (int, float)) and str(value) not in (params.names or {}):
         return f"{value:g}"
     return style.name(key, value, params.names)

@@ -61,13 +61,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [Read("misclassified_median", params.select, (params.agent,))]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel."""
+    """Draw box plots over chains along iterations, a panel for each run."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     panels = Panels(cells, 1.75, params.share_y, params.width)
@@ -136,7 +136,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
 
 
 def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
-    """Return the rows that get a box: those requested, else about ten, first and last included.
+    """Return the rows of a series that get a box: as requested, or about ten.
 
     Iterations that the run did not reach (at smoke scale) are left out.
     """
@@ -162,6 +162,7 @@ _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0
 
 
 def _handles(params: Params, outside: bool) -> list[Artist]:
+    """Return the legend's entries of medians, boxes and, if drawn, extremes."""
     text = f"median, {words.agent(params.agent)}"
     handles: list[Artist] = [style.entry(text, color=style.BLACK, linewidth=1.2)]
     box: dict[str, Any] = {"facecolor": "#e6e6e6", "edgecolor": style.GRAY, "linewidth": 0.7}

@@ -118,7 +118,7 @@ OF_CHAINS = ("w2_floor",)
 
 
 class Panel(Options):
-    """One entry of ``panels``; what it leaves out is taken from the figure."""
+    """One entry of ``panels``; an option it leaves out is taken from the figure."""
 
     title: Annotated[str, "text above the panel, after its letter"] = ""
     select: Annotated[dict | None, NamesRuns("runs of this panel: {label: value or [values]}")] = (
@@ -203,17 +203,17 @@ class Params(Options):
 
     @property
     def framed(self) -> bool:
-        """Whether the limits are set by the curves, and not by all that is drawn."""
+        """Whether the y limits follow the curves alone, and not other layers."""
         return self.intervals == "auto" and not self.differences
 
     @property
     def spread(self) -> str | None:
-        """The metric that holds the standard deviation over chains."""
+        """The metric with the standard deviation over chains, if it is shown."""
         return None if self.intervals in ("auto", "band", "none") else self.intervals
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     found: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
@@ -232,7 +232,7 @@ def reads(params: Params) -> list[Read | str]:
 
 @style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each line."""
+    """Draw curves of a metric over iterations, a price or a label, in panels."""
     panels = _shown(params, selection.select(runs, params.select))
     height = params.height or (1.75 if len(panels) > 1 else 2.1)
     drawn = Panels([panel.cell for panel in panels], height, params.share_y, params.width)
@@ -265,6 +265,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
+    """Return the figure's panels with everything that they show; refuse mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
@@ -315,7 +316,7 @@ def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
 def _lines(
     cell: Cell, key: str, agents: Sequence[int | str], scope: Sequence[Measured], params: Params
 ) -> Iterator[tuple[Measured, int | str, style.Look, str, str, Any, bool]]:
-    """Yield what tells a panel's curves apart: ``Curve``'s run, agent, look, texts and pattern."""
+    """Yield run, agent, look, texts and line pattern of each curve of a panel."""
     if key == "agent":
         where = f"panel {cell.title!r}" if cell.title else "the panel"
         run = selection.only(cell.runs, where)
@@ -346,7 +347,7 @@ def _members(
     scope: Sequence[Measured],
     params: Params,
 ) -> Iterator[tuple[Measured, int | str, Any, str]]:
-    """Yield the curves of one value of ``lines``: run, agent, pattern, what that stands for."""
+    """Yield run, agent, pattern and its meaning for each curve of one value of ``lines``."""
     if params.styles is None:
         for agent in agents if runs else ():
             run = selection.only(runs, where)
@@ -360,13 +361,13 @@ def _members(
 
 
 def _muted(value: Any, params: Params) -> str | None:
-    """Return the text of the gray lines that a value is among, none if it has its own color."""
+    """Return the text under which a value's line is drawn gray, None if it has a color."""
     groups = (params.muted or {}).items()
     return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
 
 
 def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
-    """Solid for the first agent, other patterns for further ones; the average is dashed."""
+    """Return an agent's line pattern: solid for the first one, dashed for the average."""
     if agent == AVERAGE and len(agents) > 1:
         return style.AVERAGE_STYLE
     numbered = [a for a in agents if a != AVERAGE]
@@ -384,6 +385,7 @@ def _curve(
     first: bool,
     params: Params,
 ) -> Curve:
+    """Return the curve of an agent's metric in a run, with intervals and exact law."""
     diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
     whole = results.series(run, params.metric, agent)
@@ -418,7 +420,7 @@ def _curve(
 def _beside(
     run: Measured, what: str, agent: int | str, end: float, params: Params
 ) -> Series | None:
-    """Return what stands beside a metric of an agent, if there is such."""
+    """Return a companion metric of an agent over iterations, such as its exact law, if any."""
     table, name = run.metrics, f"{params.metric}_{what}"
     if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
         return None
@@ -426,12 +428,13 @@ def _beside(
 
 
 def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -> Series:
+    """Return a series with other ends of its intervals."""
     none = np.zeros(len(series.value))
     return Series(series.iteration, series.value, none + lo, none + hi)
 
 
 def _along(run: Measured, series: Series, params: Params) -> Series:
-    """Return a series over what x counts."""
+    """Return a series with iterations replaced by the quantity on the x axis."""
     if params.distribution:
         share = (np.arange(len(series.value)) + 1) / len(series.value)
         ordered = Series(share, np.sort(series.value), series.lo, series.hi)
@@ -445,7 +448,7 @@ def _along(run: Measured, series: Series, params: Params) -> Series:
 
 
 def _apart(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves less their mean, without intervals."""
+    """Return curves minus the mean of all, without intervals."""
     values = [curve.series.value for curve in curves]
     if len({len(value) for value in values}) > 1:
         raise ConcordError("differences: the lines have different iterations; record the same")
@@ -465,7 +468,7 @@ def _ends(
     params: Params,
     over: str,
 ) -> Iterator[Ends]:
-    """Yield the lines of a panel over a label, in the order of its numbers."""
+    """Yield the lines of a panel whose x axis is a numeric label, in its order."""
     exact = f"{params.metric}_exact"
     for _, look, text, mine in lines(cell.runs, scope, key, params.names):
         found = {}
@@ -493,7 +496,7 @@ def _ends(
 
 
 def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
-    """Return the floors of a panel, each with its number of draws (0: not known).
+    """Return the floors of a panel, each with its number of draws (0 if not known).
 
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
@@ -509,13 +512,13 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
 
 
 def _points(runs: Sequence[Measured], metric: str) -> list[float]:
-    """Return how far a point at the posterior's mean is, for each posterior of a panel."""
+    """Return the distance of a point at the posterior's mean, for each posterior shown."""
     first = (value for run in runs for value in run.values(f"{metric}_point")[:1])
     return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
 def _frame(panels: Sequence[_layers.Panel], axes: Sequence[Axes], share: str) -> None:
-    """Set the y limits: of all panels with one axis together, and not by curves that diverge."""
+    """Set the y limits of panels, together for those that share an axis."""
     groups: dict[Any, list[int]] = {}
     for index, panel in enumerate(panels):
         if panel.curves or panel.ends:
@@ -561,7 +564,7 @@ def _draw(panel: _layers.Panel, axes: Axes, params: Params) -> None:
 
 
 def _others(curve: Curve, params: Params) -> Iterator[Series]:
-    """Yield the metric of every other recorded agent of a curve's run."""
+    """Yield the metric of the other recorded agents of a curve's run, one series each."""
     table = curve.run.metrics
     recorded = table["agent"][(table["metric"] == params.metric).to_numpy()]
     for agent in dict.fromkeys(recorded):
@@ -572,7 +575,7 @@ def _others(curve: Curve, params: Params) -> Iterator[Series]:
 
 
 def _across(panel: _layers.Panel, axes: Axes, log: bool) -> None:
-    """Set the x limits, by whole runs: a curve that ends where it diverged does not shorten x."""
+    """Set the x limits of a panel by whole runs, even where a curve ends early."""
     start = min(curve.span[0] for curve in panel.curves)
     end = max(curve.span[1] for curve in panel.curves)
     if log:
@@ -585,7 +588,7 @@ def _across(panel: _layers.Panel, axes: Axes, log: bool) -> None:
 
 
 def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, legend: bool) -> None:
-    """Draw a panel over a label; with its own legend if panels of curves are beside it."""
+    """Draw a panel over a label, with its own legend if ``legend``."""
     _layers.draw_levels(panel, axes, params.framed)
     _layers.draw_ends(panel, axes, params.framed, params.thin)
     text = str((params.names or {}).get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
@@ -595,7 +598,7 @@ def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, lege
 
 
 def _legends(params: Params, panels: Sequence[_layers.Panel], drawn: Panels) -> None:
-    """Put legends below: of all panels together, or each its own if they have other lines."""
+    """Put a legend below all panels, or one below each if their lines differ."""
     common = _common(params, panels)
     along = [panel for panel in panels if panel.over is None]
     if not along:
@@ -615,7 +618,7 @@ def _legends(params: Params, panels: Sequence[_layers.Panel], drawn: Panels) -> 
 
 
 def _common(params: Params, panels: Sequence[_layers.Panel]) -> list[Artist]:
-    """Return the legend's entries that belong to no single line: patterns and layers."""
+    """Return the legend's entries of line patterns and layers, which panels share."""
     if params.differences:
         return []
     patterns: dict[str, Any] = {}

@@ -42,7 +42,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = "posterior_mean", "posterior_sd"
     return [
         Read("draw", params.select, params.agents),
@@ -52,7 +52,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each row."""
+    """Draw agents' draws and laws over the posterior's density, a row for each run."""
     chosen = selection.select(runs, params.select)
     groups = selection.split(chosen, params.rows)
     first = results.series(chosen[0], "draw", params.agents[0]).iteration
@@ -83,6 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
+    """Draw the posterior's density and the agents' draws of a run at iteration k."""
     center, width = (
         results.series(run, name, "network").value[0] for name in ("posterior_mean", "posterior_sd")
     )
@@ -110,19 +111,19 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
 
 
 def _at(run: Measured, metric: str, agent: int, k: int) -> np.ndarray:
-    """Return a metric of an agent at iteration k."""
+    """Return a metric's values of an agent at iteration k."""
     series = results.series(run, metric, agent)
     return series.value[series.iteration == k]
 
 
 def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a normal density of height one, up to ``reach`` standard deviations."""
+    """Return x and a normal density of height one, up to ``reach`` standard deviations."""
     x = np.linspace(mean - reach * sd, mean + reach * sd, 200)
     return x, np.exp(-0.5 * ((x - mean) / sd) ** 2)
 
 
 def _height(place: int, params: Params) -> float:
-    """Where the ticks of the agent at a place are, on the axis of densities."""
+    """Return the height at which the agent at a place has its ticks, on the density axis."""
     return (place + 0.6) / (len(params.agents) + 0.5)
 
 
@@ -130,6 +131,7 @@ _POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}
 
 
 def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
+    """Return the legend's entries of agents, posterior and exact laws."""
     tick: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 6}
     handles: list[Artist] = [
         style.entry(style.name("agent", agent, params.names), color=look.color, **tick)

@@ -43,7 +43,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     named = [(panel.metric or params.metric, panel) for panel in params.panels]
     return [
         Read(f"{metric}_0_0", panel.select, (panel.agent,))
@@ -54,7 +54,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel."""
+    """Draw maps of true by predicted label, one for each panel's run and agent."""
     missing = params.missing or {}
     maps, lacking = [], []
     for panel in params.panels:
@@ -77,6 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
+    """Draw a matrix of values as a colored map with a number in each cell."""
     finite = values[np.isfinite(values)]  # none of a run that diverged
     top = float(finite.max()) if counts and finite.size else 1.0
     norm = PowerNorm(0.5 if counts else 1.0, 0, top)
@@ -98,7 +99,7 @@ def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
 
 
 def _text(value: float, counts: bool) -> str:
-    """Return the text of a cell; none where it would round to zero."""
+    """Return the text of a map's cell; "" where the value would round to zero."""
     if np.isnan(value):
         return ""
     rounded = f"{value:.0f}" if counts else f"{value:.2f}".lstrip("0")

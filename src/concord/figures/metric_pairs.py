@@ -42,13 +42,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [params.x, params.y]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; a point that is not finite is left out, and its curve interrupted."""
+    """Draw curves of one metric against another; a point that is not finite interrupts a curve."""
     shown = selection.select(runs, params.select)
     panels = Panels(cross(shown, params.names, params.columns), 2.6)
     drawn: set[style.Look] = set()
@@ -84,7 +84,7 @@ def _point(run: Measured, params: Params) -> list[float]:
 
 
 def front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of the staircase below and left of which no point lies."""
+    """Return the corners (x, y) of the staircase below and left of which no point lies."""
     points = points[np.isfinite(points).all(axis=1)]
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     best = np.minimum.accumulate(points[:, 1])

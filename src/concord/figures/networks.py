@@ -56,7 +56,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the figure's runs must have."""
     return []
 
 
@@ -221,10 +221,12 @@ def positions(graph: Graph) -> np.ndarray:
 
 
 def _fit(at: np.ndarray) -> np.ndarray:
+    """Return positions centered and scaled to within [-1, 1]."""
     centered = at - (at.max(axis=0) + at.min(axis=0)) / 2
     return centered / np.abs(centered).max()
 
 
 def _circle(count: int) -> np.ndarray:
+    """Return ``count`` positions on the unit circle, clockwise from the top, (count, 2)."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(count) / count
     return np.column_stack([np.cos(angle), np.sin(angle)])

@@ -33,7 +33,7 @@ MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.
 
 
 class Params(Options):
-    """Options of a figure of posterior maps."""
+    """Options of maps of the posterior density of two parameters."""
 
     agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
     select: Annotated[dict | None, NamesRuns("the run drawn: {label: value}")] = None
@@ -47,14 +47,14 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = ["density", *([params.distance] if params.distance else [])]
     return [Read(name, params.select, params.agents or ()) for name in names]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, of one run."""
+    """Draw maps of the agents' and the exact posterior density, of one run."""
     run = selection.only(selection.select(runs, params.select), "the figure")
     agents = params.agents
     if agents is None:
@@ -82,6 +82,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _title(run: Measured, agent: int | str, params: Params) -> str:
+    """Return the title of an agent's map, with its distance and the printed one."""
     if agent == EXACT:
         return "exact posterior"
     text = style.name("agent", agent)
@@ -109,7 +110,7 @@ def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Exact:
-    """The exact density on a grid, shape (cells of the first parameter, of the second).
+    """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
 
     ``edges`` are those of the cells along each axis; contours are at ``levels``.
     """
@@ -129,7 +130,7 @@ class Exact:
 
     @property
     def area(self) -> float:
-        """The area of a cell."""
+        """The area of one cell of the grid."""
         return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
 
     def shade(self, axes: Axes, density: np.ndarray, vmax: float | None = None) -> QuadMesh:

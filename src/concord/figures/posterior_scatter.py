@@ -46,14 +46,14 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = [name for name in (params.distance, params.floor) if name]
     return [Read(name, params.select) for name in ("draw_0", "density", *names)]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; a network is one run."""
+    """Draw the figure, with panels of each run, which is one network."""
     chosen = selection.select(runs, params.select)
     title = "exact posterior" + _distance(chosen[0], params.floor, "network", "floor")
     shown: list[tuple[str, Measured, str | None]] = [(title, chosen[0], None)]
@@ -102,6 +102,7 @@ def _titles(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
 
 
 def _distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
+    """Return the title's line with an agent's last distance; "" without a metric."""
     if metric is None:
         return ""
     return f"\n{symbol} {results.series(run, metric, agent).value[-1]:.3f}"

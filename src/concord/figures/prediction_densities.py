@@ -39,7 +39,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     names = [name for name in params.sets if name not in (params.missing or {})]
     return [
         Read(f"confidence_density_{name}_0", panel.select, (panel.agent,))
@@ -50,7 +50,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel."""
+    """Draw densities of predictive probabilities, a panel for each run."""
     panels = Panels(listed((p.title, [run_of(p, runs)]) for p in params.panels), 1.45, width="full")
     missing = params.missing or {}
     looks = style.looks("set", list(params.sets))

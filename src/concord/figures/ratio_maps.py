@@ -47,17 +47,18 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [*_metrics(params)]
 
 
 def _metrics(params: Params) -> list[str]:
+    """Return the metrics of the options as a list."""
     return [params.metric] if isinstance(params.metric, str) else [*params.metric]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure; some run must have the plain condition."""
+    """Draw maps of scores over those under the plain condition, which some run must have."""
     shown = selection.select(runs, params.select)
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
     plain = [v for v in columns if selection.same(v, params.plain)]
@@ -109,7 +110,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 def _with_numbers(
     rows: Sequence[Any], columns: Sequence[Any], by: Mapping[tuple[str, ...], Measured]
 ) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Return the rows that have a number anywhere, and the others by what all of theirs lacks."""
+    """Return rows with a number in any column, and the other rows by what they lack."""
     shown: list[Any] = []
     empty: dict[str, list[Any]] = {}
     for row in rows:
@@ -124,7 +125,7 @@ def _with_numbers(
 
 
 def _said(found: scores.Ratio | str | None) -> tuple[str, float, bool]:
-    """Return what a place says, the ratio that colors it, and whether that is surely not one.
+    """Return a cell's text, the ratio that colors it, and whether that surely differs from one.
 
     A bound that does not tell on which side of one the ratio is has no color.
     """

@@ -27,7 +27,7 @@ LABELS = {name: price.axis for name, price in PRICES.items()}
 
 
 class Params(Options):
-    """Options of curves of what is solved."""
+    """Options of curves of the share of tasks and targets solved against the price paid."""
 
     prices: Annotated[Some[str], "prices, a panel for each"]
     targets: Annotated[Some[Positive], "targets of the score"]
@@ -38,13 +38,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read | str]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [f"{price}_to_{target:g}" for price in params.prices for target in params.targets]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure."""
+    """Draw the share of tasks and targets solved against the price, a panel for each price."""
     shown = selection.select(runs, params.select)
     panels = Panels(listed(("", shown) for _ in params.prices), 2.5)
     groups = selection.split(shown, params.lines)
@@ -82,7 +82,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:
-    """Return for each run and target what was paid on its data sets, and how many these are."""
+    """Return, for each run and target, the prices paid on its data sets, and their number."""
     metrics = [f"{price}_to_{target:g}" for target in params.targets]
     found = [scores.of_sets(run, metric, params.level) for run in runs for metric in metrics]
     return [(values, len(values)) for values in found]

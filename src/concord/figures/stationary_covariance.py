@@ -45,13 +45,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     return [Read("stationary_trace", params.select, (params.agent, AVERAGE))]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each line."""
+    """Draw the traces of stationary covariances over the posterior's, a line for each run."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     values = selection.distinct(chosen, params.lines)
@@ -91,6 +91,7 @@ def _mark(
     fill: Any,
     edges: tuple[float, float],
 ) -> None:
+    """Draw the trace of an agent's stationary covariance as a point at a height."""
     low, high = edges
     trace = float(results.series(run, "stationary_trace", agent).value[-1])
     marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
@@ -119,6 +120,7 @@ def _mark(
 
 
 def _handles(params: Params) -> list[Line2D]:
+    """Return the legend's entries of the agent, the average and missing laws."""
     gray: dict[str, Any] = {"color": style.GRAY, "linestyle": ""}
     return [
         style.entry(style.name("agent", params.agent), marker="o", **gray),

@@ -94,11 +94,12 @@ styled = matplotlib.style.context(["default", RC])
 @functools.cache
 @styled
 def _parse(text: str) -> None:
+    """Parse the formulas in a text as matplotlib does, or raise its error."""
     MathTextParser("path").parse(text)
 
 
 def check_formulas(texts: Any, where: str) -> None:
-    """Check the texts of a figure's options, whose formulas are between dollar signs.
+    """Refuse texts in options whose formulas, between dollar signs, cannot be parsed.
 
     A ConcordError if matplotlib could not draw one.
     """
@@ -187,11 +188,12 @@ SYMBOLS = {
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``: its figure is ``styled``, and what it refuses names the kind."""
+    """Decorate a kind's ``draw`` with the house style and errors that name the kind."""
 
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure; a refusal begins with the kind's name."""
         with results.naming("figure", draw):
             return draw(params, runs)
 
@@ -199,7 +201,7 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``, too: its figure names the runs that diverged on top.
+    """Decorate a kind's ``draw`` so that its figure names the diverged runs on top.
 
     Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
@@ -207,6 +209,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure, and name the diverged runs on top."""
         figure = drawing(draw)(params, runs)
         name_diverged(figure, params, runs)
         return figure
@@ -215,7 +218,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
-    """Name the runs that diverged on top of a figure, if there are such."""
+    """Write the names of diverged runs on top of a figure, if there are any."""
     text = results.diverged(params, runs)
     if text is None:
         return
@@ -237,7 +240,7 @@ _NOTE_COLOR = "#8a3b00"
 
 @dataclass(frozen=True)
 class Look:
-    """Color and marker of one line, fixed by what it represents."""
+    """Color and marker of one line, fixed by the value that it represents."""
 
     color: str
     marker: str
@@ -245,7 +248,7 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """What matplotlib draws the line and its markers with."""
+        """The matplotlib options that draw the line and its markers."""
         if self.hollow:
             own = {"markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": "--"}
             return {"color": self.color, "marker": self.marker, **own}
@@ -254,7 +257,7 @@ class Look:
 
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
-    """Return the look of each value of ``key``: fixed for agents, samplers and topologies.
+    """Return the look of each value of ``key``, fixed for agents, samplers and topologies.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
     ordered color scale; whatever has no look of its own takes the palette's colors in order, those
@@ -283,12 +286,14 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
 
 
 def _agent(agent: Any) -> Look:
+    """Return the color and marker of an agent; the average is black without marker."""
     if not isinstance(agent, int):
         return Look(BLACK, "")
     return Look(PALETTE[agent % len(PALETTE)], MARKERS[agent % len(MARKERS)])
 
 
 def _ordered(values: Sequence[float]) -> list[Look]:
+    """Return looks on an ordered color scale, by the ranks of the values."""
     ranks = sorted(values)
     chosen = []
     for value in values:
@@ -307,12 +312,12 @@ def mix(color: str, other: str, part: float) -> str:
 
 
 def dark(color: str) -> str:
-    """The shade in which an exact curve is drawn over the estimate of that color."""
+    """Return the darker shade in which an exact curve is drawn over its estimate."""
     return mix(color, BLACK, 0.4)
 
 
 def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
-    """Return the text a reader sees for ``value`` of ``key``, such as "No edges" or "$b$ = 5".
+    """Return the text for a value of ``key`` in figures, such as "No edges" or "$b$ = 5".
 
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
@@ -330,7 +335,7 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
 
 
 def number(value: float) -> str:
-    """Return 0.0025, but 2.5 x 10^-5 as print has it."""
+    """Return a number as text: 0.0025, but 2.5 x 10^-5 for small ones."""
     digits, _, power = f"{value:g}".partition("e")
     return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
 
@@ -381,14 +386,14 @@ def note_below(axes: Axes, text: str) -> None:
 
 
 def entry(text: str, **line: Any) -> Line2D:
-    """Return a legend's entry, with a line or marker that is drawn nowhere else."""
+    """Return a legend's entry with a line or marker that the figure itself does not draw."""
     return Line2D([], [], label=text, **line)
 
 
 def entries_drawn(
     axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
 ) -> list[Artist]:
-    """Return a legend's entries of lines that have a point; the others are named below a panel."""
+    """Return a legend's entries of the lines with points; note the others below a panel."""
     named = list(lines)
     if none := "; ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
@@ -396,7 +401,7 @@ def entries_drawn(
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Put one legend below all panels and make the figure higher by what it takes."""
+    """Put one legend below all panels, and make the figure higher by the legend's height."""
     if handles:
         width = figure.get_figwidth() - 0.1
         height = _fit_legend(figure, figure.legend, handles, width, loc="outside lower center")
@@ -485,7 +490,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
 
 
 def _simplify(figure: Figure) -> None:
-    """Leave out corners of bands that nobody sees, as matplotlib does with those of lines."""
+    """Leave out corners of shaded bands that are too close to be seen."""
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
         paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
@@ -495,12 +500,13 @@ def _simplify(figure: Figure) -> None:
 
 
 def _short(svg: bytes) -> bytes:
-    """Write coordinates to a hundredth of a point, and fonts for where there is no DejaVu.
+    """Return an SVG with coordinates rounded to a hundredth of a point, and fallback fonts.
 
     Verdana's letters are about as wide.
     """
 
     def rounded(tag: re.Match[bytes]) -> bytes:
+        """Return an SVG tag with its numbers rounded to two decimals."""
         return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
 
     tags = re.sub(rb"<[^>]+>", rounded, svg)
@@ -515,6 +521,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def _watermark(figure: Figure) -> Artist:
+    """Write "SMOKE SCALE" across a figure, and return the text."""
     width, height = figure.get_size_inches()
     return figure.text(
         0.5,

@@ -45,14 +45,14 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the figure must have."""
     own = [Read(name, params.select, params.agents) for name in ("ended", "waited")]
     return [*own, Read("sending", params.select, ("network",))]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure, a run for each panel, which records every iteration."""
+    """Draw agents' steps and waits on the clock, a panel for each run, all iterations recorded."""
     chosen = selection.select(runs, params.select)
     cells = cross(chosen, params.names, params.columns, params.rows)
     panels = Panels(cells, 0.55 + 0.2 * len(params.agents), width=params.width)
@@ -77,7 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _rows(axes: Axes, run: Measured, params: Params) -> float:
-    """Draw the agents of one run, and return when the last of them has ended."""
+    """Draw the agents of one run, and return the time at which the last agent ended."""
     options = dict(run.run["topology"])
     graph = build_graph(options.pop("kind"), run.run["agents"], **options)
     sending = results.series(run, "sending", "network").value[-1]

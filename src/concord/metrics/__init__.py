@@ -50,7 +50,7 @@ COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
 class Row(NamedTuple):
-    """A number: its iteration, agent, metric and interval, and whether it is random (``chance``).
+    """A number of a run: its iteration, agent, metric, interval and whether it is random.
 
     ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
     random number without an interval is unknown. ``measure`` sees to it that an interval contains
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a metric may read: the trace, and the run it came from.
+    """The input of a metric: a run's trace, problem, network and random streams.
 
     network
         The run's network, as it stands before the first iteration.
@@ -99,7 +99,7 @@ class Measurement:
 
     @property
     def late(self) -> np.ndarray:
-        """Return which of the recorded iterations are beyond burn-in."""
+        """Return a mask of the recorded iterations that come after burn-in."""
         return self.trace.late(self.burn_in)
 
     @property
@@ -109,7 +109,7 @@ class Measurement:
 
     @property
     def agents(self) -> list[str]:
-        """Return the recorded agents, as they appear in tables."""
+        """Return the numbers of the recorded agents as texts."""
         return [str(agent) for agent in self.trace.agent]
 
 
@@ -119,7 +119,7 @@ def series(
     numbers: Mapping[str, Any],
     chance: bool = True,
 ) -> Iterator[Row]:
-    """Yield metrics of one agent, or of several one after another, along iterations.
+    """Yield the rows of metrics along iterations, for one agent or several.
 
     numbers: of each metric the values, or these and both ends of their intervals: arrays of
     (iterations, agents) entries, of whatever shape.
@@ -139,7 +139,7 @@ def series(
 
 
 def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
-    """Yield numbers of the network at the end of the run that no chance enters."""
+    """Yield deterministic numbers of the network at the end of the run."""
     return series([m.iterations], "network", numbers, chance=False)
 
 
@@ -155,7 +155,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
 
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
-    """Refuse a family, its module, on a network to which it does not apply."""
+    """Refuse the module of a metric family on a network to which it does not apply."""
     about = declared(family, "NETWORK")
     if about is None:
         return
@@ -171,10 +171,10 @@ def check(
     record: Record | None = None,
     network: Conditions | None = None,
 ) -> None:
-    """Refuse a family that does not exist, or that reads what a run does not have.
+    """Refuse a metric family that does not exist, or that reads what a run does not record.
 
-    That is what its ``record`` leaves out, or what its ``network`` has not; without a record
-    neither is known.
+    A run lacks what its ``record`` leaves out and what its ``network`` has not; without a record
+    neither is checked.
     """
     for number, family in enumerate(families):
         if not exists("metrics", family):
@@ -215,7 +215,7 @@ OF_CELLS = (
 
 
 def computes(family: str, metric: str) -> bool:
-    """Whether a family yields a metric, or some of a pattern of metrics.
+    """Return whether a family yields a metric, or some metric of a pattern.
 
     Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
@@ -223,26 +223,26 @@ def computes(family: str, metric: str) -> bool:
 
 
 def exact(family: str, metric: str) -> bool:
-    """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
+    """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
     module = plugin("metrics", family, "metrics")
     return any(alike(metric, name) for name in declared(module, "EXACT"))
 
 
 @cache  # planning asks for every run of a figure
 def alike(metric: str, name: str) -> bool:
-    """Whether a metric has a name, where both may be patterns."""
+    """Return whether a metric matches a name, where both may be patterns."""
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
 
 def computed(run: Mapping[str, Any], metric: str) -> bool:
-    """Whether a resolved run has a metric."""
+    """Return whether the run of a resolved document has a metric."""
     if run.get("arena"):
         return any(alike(metric, name) for name in OF_CELLS)
     return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
 
 
 def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
-    """Say why a resolved run will not have a metric of some agents, and what to do; None: it will.
+    """Return the reason and remedy if a run will not have a metric of agents; None if it will.
 
     Which of ``average`` and ``network`` a metric is of, only its table tells.
     """
@@ -267,20 +267,22 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 
 
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a run's families compute a metric from the exact law alone."""
     modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
+    """Return whether the sampler of a resolved run has an affine step."""
     kind = plugin("samplers", run["sampler"]["kind"], "sampler")
     stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
     return states_law(build(kind, stated), run["agents"])
 
 
 def states_law(sampler: Sampler, agents: int = 5) -> bool:
-    """Whether a sampler's step is affine on a network of so many agents that suits it.
+    """Return whether a sampler's step is affine, tried on a network of at most five agents.
 
-    At most five are tried; True where none of the networks tried suits it.
+    True where none of the networks tried suits the sampler.
     """
     size = min(agents, 5)
     problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
@@ -299,12 +301,12 @@ def states_law(sampler: Sampler, agents: int = 5) -> bool:
 
 
 def families(metric: str) -> list[str]:
-    """Return the families that yield a metric."""
+    """Return the names of the families that yield a metric."""
     return [family for family in kinds("metrics") if computes(family, metric)]
 
 
 def remedy(metric: str) -> str:
-    """Return what to do to have a metric."""
+    """Return the advice by which a run gets a metric, for the end of an error."""
     found = families(metric)
     names = [name for kind in kinds("metrics") for name in plugin("metrics", kind, "").METRICS]
     if not found:
@@ -313,7 +315,7 @@ def remedy(metric: str) -> str:
 
 
 def said(metric: str) -> tuple[str, str]:
-    """Return the longest part of a metric's name of which a family says what it is, and that."""
+    """Return the longest prefix of a metric's name that has a label, and the label's text."""
     labels, part = _labels(_families()), metric
     while part and not labels.get(part, Label()).says:
         part = part.rpartition("_")[0]
@@ -321,50 +323,53 @@ def said(metric: str) -> tuple[str, str]:
 
 
 def head(metric: str) -> str:
-    """Return what heads a metric's column in a table, where that is not what it is."""
+    """Return the heading of a metric's column, where it differs from the metric's description."""
     return _labels(_families()).get(metric, Label()).head
 
 
 def prices() -> dict[str, Label]:
-    """Return what an axis may have in place of iterations."""
+    """Return the labels of metrics that an axis may show in place of iterations."""
     return {metric: label for metric, label in _labels(_families()).items() if label.axis}
 
 
 def is_condition(metric: str) -> bool:
-    """Whether a metric says if a condition is met: 1 or 0."""
+    """Return whether a metric tells if a condition is met, 1 or 0."""
     names = _conditions(_families())
     return not metric.endswith(".value") and any(fnmatchcase(metric, name) for name in names)
 
 
 def _families() -> tuple[Any, ...]:
-    """Return the modules of families that are loaded: no plug-in is executed for this."""
+    """Return the modules of the families that are loaded, without executing a plug-in."""
     own = sorted({*kinds("metrics")} - {*built_in("metrics")})
     return _built_in() + tuple(plugin("metrics", f, "") for f in own if executed("metrics", f))
 
 
 @cache
 def _built_in() -> tuple[Any, ...]:
+    """Return the modules of all metric families that are built in."""
     return tuple(plugin("metrics", family, "") for family in built_in("metrics"))
 
 
 @cache
 def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
+    """Return the labels of metrics by name: the common ones and those of families."""
     labels = (declared(family, "LABELS") for family in families)
     return LABELS | {name: label for own in labels for name, label in own.items()}
 
 
 @cache
 def _conditions(families: tuple[Any, ...]) -> list[str]:
+    """Return the names of conditions that families declare."""
     return [name for family in families for name in declared(family, "CONDITIONS")]
 
 
 def lacking(family: str, what: str) -> ConcordError:
-    """Return the error that refuses a family to a run to which it does not apply."""
+    """Return the error with which a family refuses an unsuited run; ``what`` is needed."""
     return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
 
 
 def with_values(*names: str) -> tuple[str, ...]:
-    """Return the metrics that ``conditions`` yields."""
+    """Return the names of metrics that ``conditions`` yields for named conditions."""
     return tuple(metric for name in names for metric in (name, f"{name}.value"))
 
 
@@ -376,7 +381,7 @@ def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iter
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
-    """Return the rows of all families, and of divergence, which every run reports."""
+    """Return the rows of metric families and of divergence for a run."""
     chains = len(measurement.trace["diverged_at"])
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())
@@ -392,7 +397,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
 
 
 def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
-    """Return a row with its interval's ends and trials, or without: of what one chain shows."""
+    """Return a row with its interval and trials, or without if one chain alone is behind it."""
     over_chains = row.trials is None and row.chance
     if math.isnan(ends[0]) or (over_chains and chains == 1):
         return row._replace(lo=None, hi=None)
@@ -400,7 +405,7 @@ def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Return the table as text; numbers in their shortest form that reads back exactly.
+    """Return rows as CSV text; numbers in their shortest form that reads back exactly.
 
     Ends that are unknown are empty.
     """
@@ -416,7 +421,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 
 def _diverged(m: Measurement) -> Iterator[Row]:
-    """Fraction of chains that left the finite range, and the first iteration at which one did."""
+    """Yield the share of chains that left the finite range, and the first such iteration."""
     at = m.trace["diverged_at"]
     if not at.size:
         return

@@ -17,13 +17,13 @@ from concord.sampling.initial import normal
 
 
 def told(theorem: str, *names: str) -> tuple[str, ...]:
-    """Return the metrics that ``tell`` yields of a theorem with these constants and conditions."""
+    """Return the names of the metrics that ``tell`` yields for a theorem."""
     whole = f"{theorem}_bound", f"{theorem}_rederived", "w2_exact_mean"
     return (*whole, *(f"{theorem}.{name}" for name in names))
 
 
 def labels(theorem: str) -> dict[str, Label]:
-    """Return the labels of what ``tell`` yields."""
+    """Return the labels of the metrics that ``tell`` yields for a theorem."""
     return {
         "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
         f"{theorem}_bound": Label(head="bound"),
@@ -56,7 +56,7 @@ def law_of(m: Measurement, theorem: str, sampler: type[Any], name: str) -> exact
 
 
 def setting(m: Measurement) -> Setting:
-    """Return the theorems' conditions on problem, network and start."""
+    """Return curvature, shift, spectrum of W and start of a run, as the theorems take them."""
     problem: Any = m.problem
     start: Any = m.initial.params
     spectrum: Any = weights_spectrum(m)
@@ -64,14 +64,14 @@ def setting(m: Measurement) -> Setting:
 
 
 def weights_spectrum(m: Measurement) -> np.ndarray | None:
-    """Return the eigenvalues of W; None where it is not symmetric."""
+    """Return the eigenvalues of the weights W; None where W is not symmetric."""
     sampler: Any = m.sampler
     weights = as_dense(m.network.matrix(sampler.weights))
     return np.linalg.eigvalsh(weights) if (weights == weights.T).all() else None
 
 
 def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator[Row]:
-    """Yield bound and exact average W2 at every recorded iteration, constants and conditions.
+    """Yield a theorem's bound and the exact mean W2 over iterations, constants and conditions.
 
     <theorem>_bound is the printed bound on (1/N) sum_i W2(law of x_i, exp(-sum_i f_i)), infinite
     where a condition fails; <theorem>_rederived the bound with the transient as its proof gives it;

@@ -11,7 +11,7 @@ from concord.metrics import Measurement, Row, series
 
 
 def vector_bytes(m: Measurement) -> float:
-    """Return the bytes of what is sent for a vector, compressed by the network or the sampler."""
+    """Return the bytes of one vector as sent, compressed by the network or the sampler."""
     dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
     own = m.sampler.vector_size(dim, itemsize)
     return m.network.conditions.size(dim, itemsize) if own is None else own
@@ -23,7 +23,7 @@ def paid(
     names: Sequence[tuple[str, float]],
     whole: Callable[..., Any] = np.sum,
 ) -> Iterator[Row]:
-    """Yield numbers of each recorded agent, and of the network if all are recorded.
+    """Yield the amounts that each recorded agent paid, and the network if all are recorded.
 
     Where chains differ: mean over chains with an interval.
 

@@ -9,7 +9,7 @@ from concord.problem import Problem
 
 
 def posterior(problem: Problem, metric: str) -> Reference:
-    """Return the posterior that results are compared with; ``metric`` is who asks."""
+    """Return the posterior of a problem, or an error that names the metric that needs it."""
     try:
         return reference_of(problem)
     except ConcordError as error:
@@ -17,14 +17,14 @@ def posterior(problem: Problem, metric: str) -> Reference:
 
 
 def gaussian(problem: Problem, metric: str) -> Gaussian:
-    """Return the problem's exact Gaussian posterior; ``metric`` is who asks."""
+    """Return a problem's Gaussian posterior, or an error that names the metric."""
     if problem.posterior is None:
         raise lacking(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
 
 
 def grid(problem: Problem, metric: str) -> Grid:
-    """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
+    """Return a problem's posterior on a grid, or an error that names the metric."""
     found = problem.reference if isinstance(problem, WithReference) else None
     if not isinstance(found, Grid):
         raise ConcordError(

@@ -16,7 +16,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield each agent's mean over chains, and the spread over chains.
+    """Yield each agent's mean accuracy over chains, and its standard deviation over chains.
 
     Both carry an interval.
     """

@@ -19,7 +19,7 @@ WITHIN = 0.005
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the network's accuracy over time, when it settles, and the agents' disagreement.
+    """Yield the network's accuracy, its settling iteration, and the agents' disagreement.
 
     accuracy_network: mean over agents, then over chains with an interval. accuracy_settled:
     the first recorded iteration from which on it stays within half a point of its last value.
@@ -43,6 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _settled(draws: np.ndarray, curve: np.ndarray) -> float:
+    """Return the first draw from which a curve stays ``WITHIN`` of its end; nan if that is nan."""
     if not np.isfinite(curve[-1]):
         return float("nan")
     outside = np.flatnonzero(np.abs(curve - curve[-1]) > WITHIN)

@@ -16,7 +16,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield per agent the mean over chains, with an interval.
+    """Yield each agent's activations and triggers, and their rates, means over chains.
 
     activations: ticks at which the agent moved, and activation_rate, the part of all ticks.
     triggers: how often it sent to its neighbors, all at once, and trigger_rate, the number per

@@ -13,7 +13,7 @@ APART = True
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the mean over chains, and the spread over chains, as ``accuracy`` does of agents."""
+    """Yield mean and standard deviation over chains of the accuracy of the average's parameters."""
     if not isinstance(m.problem, Classifier) or "x_average" not in m.trace:
         raise lacking("average_accuracy", "a problem of classes, and record.average")
     average = np.asarray(m.trace["x_average"])  # (chains, draws, dim)

@@ -40,6 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     exact = target.quantiles((np.arange(chains) + 0.5) / chains)  # (chains, dim)
 
     def distance(sorted_draws: np.ndarray) -> np.ndarray:
+        """Return W2 over chains between sorted draws and exact quantiles."""
         aim = exact.reshape(chains, *[1] * (sorted_draws.ndim - 2), -1)
         return np.sqrt(((sorted_draws - aim) ** 2).mean(axis=0).sum(axis=-1))
 

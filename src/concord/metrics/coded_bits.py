@@ -30,7 +30,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield 32 d over the bits of a message, by the right logarithm and by the natural one."""
+    """Yield 32 d over the bits of a coded message, with the base-2 and the natural logarithm."""
     compression = getattr(m.sampler, "compression", None)
     if getattr(compression, "kind", None) != "qsgd":
         raise lacking("coded_bits", "a sampler with compression qsgd")
@@ -40,7 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def bits(dim: int, levels: int, log: Callable[[float], float]) -> float:
-    """Return the bound on the bits of a message, with this logarithm."""
+    """Return the bound on the bits of a message of d numbers, with a given logarithm."""
     root, square = math.sqrt(dim), levels**2
     if levels <= math.sqrt(max(dim / 2 - root, 0)):
         sparse = levels * (levels + root)

@@ -17,7 +17,7 @@ CONDITIONS = ("condition1.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield for every condition its value and whether it holds (1) or not (0)."""
+    """Yield the value of every condition, and whether it holds (1) or not (0)."""
     params = m.sampler
     if not isinstance(params, (DULA, GossipULA)):
         raise lacking("condition1", "a sampler with the schedules step_size and fusion")

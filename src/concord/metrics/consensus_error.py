@@ -10,6 +10,6 @@ RECORDS = ("consensus_error",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the mean over chains with an interval, at every recorded iteration."""
+    """Yield the consensus error at every recorded iteration, a mean over chains with interval."""
     found = mean_interval(m.trace["consensus_error"])
     return series(m.trace.draw, "network", {"consensus_error": found})

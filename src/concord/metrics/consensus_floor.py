@@ -30,7 +30,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def windows(m: Measurement, name: str, less: float) -> Iterator[Row]:
-    """Yield the windows' means, less a number that is known."""
+    """Yield the metric ``name``: the mean consensus error in windows, less the number ``less``."""
     draw, errors = m.trace.draw, m.trace["consensus_error"]
     edges = np.geomspace(max(m.last / 100, 1), m.last + 1, WINDOWS + 1)
     for low, high in itertools.pairwise(edges):

@@ -71,6 +71,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _slope(log_k: np.ndarray, errors: np.ndarray) -> float:
+    """Return the slope of log mean error against log k; nan where an error is not positive."""
     with np.errstate(divide="ignore"):
         logs = np.log(errors.mean(axis=0))
     return float(np.polyfit(log_k, logs, 1)[0]) if np.isfinite(logs).all() else float("nan")

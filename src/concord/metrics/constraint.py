@@ -26,7 +26,7 @@ LEVELS = 100_000
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield share and distance of every recorded iteration, agent and the average.
+    """Yield the share of draws outside of the constraint set, and their distance from the set.
 
     Draws inside have distance 0, and one that is not finite has neither. envelope_w2: of problems
     on an interval, exact.

@@ -18,7 +18,7 @@ TAILS = 0.05, 0.95  # quantiles
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield them per recorded agent and for the average, of the draws beyond burn-in.
+    """Yield ess_bulk, ess_tail and r_hat of each recorded agent and of the average.
 
     ess_bulk, ess_tail: the least over coordinates, of all chains together. r_hat: the largest over
     coordinates, rank-normalized and split. Source: A. Vehtari, A. Gelman, D. Simpson, B. Carpenter

@@ -13,7 +13,7 @@ RECORDS = ("draws",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield every recorded draw, one row per chain, and the laws they may be compared with.
+    """Yield every recorded draw, one row per chain, and the exact laws to compare draws with.
 
     draw: positions of recorded agents, chains in order. law_mean, law_sd: of the exact law, where
     the sampler states it. posterior_mean, posterior_sd: of the exact posterior.

@@ -18,7 +18,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, per recorded agent and for the average, how the law of an iteration differs.
+    """Yield an exact law's trace over the posterior's and its bias, per agent and average.
 
     exact_trace: trace of the covariance over the posterior's. exact_bias: distance of the means in
     posterior standard deviations, the largest over directions. On a network where vectors may not

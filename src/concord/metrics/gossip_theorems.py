@@ -61,7 +61,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what the theorems say of the run, and on linear regression what is true.
+    """Yield the theorems' bounds and conditions, and on linear regression the true values.
 
     gossip.condition_1 and _2: (25) and (26), 1 where met, and .value, left over right side;
     condition_1 is left out where the log-Sobolev constant is not known well enough.
@@ -100,6 +100,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
+    """Return the constants of the gossip theorems for a run's network and options."""
     agents, active = m.network.agents, activity(m.network.graph)
     laplacian = np.zeros((agents, agents))
     for i, j in m.network.edges:
@@ -120,7 +121,7 @@ def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
 
 
 def _curvature(problem: Problem) -> tuple[float, float, float, float]:
-    """Return Lipschitz constants of the f_i's and of f's gradient, and bounds of rho.
+    """Return Lipschitz constants of every grad f_i and of grad f, and bounds of log-Sobolev rho.
 
     A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
     most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
@@ -139,6 +140,7 @@ def _curvature(problem: Problem) -> tuple[float, float, float, float]:
 
 
 def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
+    """Yield a run's last communication threshold, and both theoretical ones for a common clock."""
     seldom = m.trace["activations"][:, -1].min(axis=1)
     own = gossip.threshold / (seldom + 1.0) ** gossip.decay
     yield from series([m.last], "network", {"gossip.threshold": mean_interval(own)})
@@ -153,6 +155,7 @@ def _linear(
     gossip: theory.Gossip,
     curvature: tuple[float, float, float, float],
 ) -> Iterator[Row]:
+    """Yield the theorems' quantities on linear regression, from the exact law."""
     problem = m.problem
     assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
     moments = m.initial.moments(m.problem.dim)
@@ -206,7 +209,7 @@ def _linear(
 def _divergence(
     mean: np.ndarray, cov: np.ndarray, posterior: Gaussian, step: float = 1.0
 ) -> tuple[float, float]:
-    """Return what encloses the average's divergence from the posterior (see above)."""
+    """Return bounds of the divergence of the agents' average from the posterior."""
     precision, away = np.linalg.inv(posterior.cov), mean - posterior.mean
     twice = np.trace(precision @ cov) + away @ precision @ away - len(mean)
     twice -= np.linalg.slogdet(precision)[1]
@@ -216,30 +219,31 @@ def _divergence(
 
 @dataclass(frozen=True)
 class _Squares:
-    """The function E [s^T Q s - 2 q^T s + c] of the state's moments."""
+    """The expectation E [s^T Q s - 2 q^T s + c] of a state s, as a function of its moments."""
 
     matrix: np.ndarray
     vector: np.ndarray
     constant: float
 
     def at(self, mean: np.ndarray, cov: np.ndarray) -> float:
+        """Return the expectation for a state of this mean (size,) and covariance (size, size)."""
         inner = np.vdot(self.matrix, cov) + mean @ (self.matrix @ mean) - 2 * self.vector @ mean
         return float(inner + self.constant)
 
     @classmethod
     def norm(cls, matrix: np.ndarray, offset: np.ndarray) -> _Squares:
-        """Return E |matrix s - offset|^2."""
+        """Return the function E |matrix s - offset|^2 of the moments of s."""
         return cls(matrix.T @ matrix, matrix.T @ offset, float(offset @ offset))
 
     @classmethod
     def disagreement(cls, agents: int, dim: int) -> _Squares:
-        """Return E sum_i |x_i - average|^2."""
+        """Return the function E sum_i |x_i - average|^2 of the moments of the state."""
         center = np.eye(agents) - 1 / agents
         return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
 
     @classmethod
     def of(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
-        """Return disagreement, n mu_g, C_xi and C_w as functions of the moments."""
+        """Return disagreement, n mu_g, C_xi and C_w as functions of the state's moments."""
         agents, dim = problem.agents, problem.dim
         average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
         gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
@@ -286,7 +290,7 @@ def _follow(
     agents: int,
     dim: int,
 ) -> _Law:
-    """Return the law at ``ticks``, which increase from 0."""
+    """Return disagreement and the average's moments at ``ticks``, which increase from 0."""
     mean, cov = start
     apart, means, covs, largest = [], [], [], np.zeros(3)
     wanted = set(ticks)

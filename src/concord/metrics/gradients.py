@@ -11,7 +11,7 @@ LABELS = {"gradients": Label(axis="gradients taken by the whole network")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield how many each agent has evaluated so far, and all together.
+    """Yield the number of gradients that each agent, and the network, has evaluated so far.
 
     A product with a Hessian counts as two, a proximal step as what its inner solver evaluates, or
     as one where it is a closed form. Where chains differ: mean over chains with an interval.

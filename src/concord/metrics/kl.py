@@ -28,7 +28,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the divergence of the average's law and the consensus error, and condition (26).
+    """Yield KL of the average's law, the consensus error, and condition (26).
 
     kl_average: KL(law of the average || posterior). consensus_exact: mean of sum_i |x_i - xbar|^2 /
     N. theorem2_step: whether the numerator of alpha is what (26) allows for some gamma > 2.

@@ -20,7 +20,7 @@ CONDITIONS = ("lemma12.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield for every condition its value and whether it holds (1) or not (0).
+    """Yield the value of every condition, and whether it holds (1) or not (0).
 
     A ConcordError if the run is not what the lemma speaks of.
     """

@@ -34,7 +34,7 @@ FLOORS = 50
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield distances at the last iteration per agent, and of the network over time.
+    """Yield W1 of marginals at the last iteration per agent, and of the network over time.
 
     w1_marginal_<d>: of parameter d, w1_marginal: mean over parameters; both of the draws of one
     chain, mean over chains with an interval, and w1_marginal_min and _max the extremes.
@@ -63,6 +63,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
+    """Yield W1 of each agent's draws of all chains together, with a bootstrap interval."""
     # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
     # resampled distances use 200 draws of every chain; what that changes is taken back.
     chains, draws = late.shape[1], late.shape[3]
@@ -78,16 +79,18 @@ def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
 
 
 def _pool(draws: np.ndarray, exact: Grid) -> float:
-    """Return the distance of draws (dim, ...), all taken together, mean over the parameters."""
+    """Return the mean over parameters of W1 between pooled draws (dim, ...) and the exact law."""
     return float(np.mean([marginal_w1(each.ravel(), exact, d) for d, each in enumerate(draws)]))
 
 
 def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float | None, float | None]:
+    """Return the mean W1 of ``count`` exact draws from the posterior, with its interval."""
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
     return over_chains(np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0))
 
 
 def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
+    """Yield the network's mean W1 of the draws between iterations k/2 and k, for several k."""
     draw = m.trace.draw
     wanted = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
     ends = np.unique(np.searchsorted(draw, wanted - 1e-6).clip(max=len(draw) - 1))

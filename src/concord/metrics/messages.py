@@ -18,7 +18,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what each agent has sent so far, and the whole network, in both ways of counting.
+    """Yield the messages and bytes that each agent, and the network, has sent so far.
 
     unicasts and unicast_bytes: a vector for every neighbor that needs it; broadcasts and
     broadcast_bytes: one for all neighbors that hear it. Samplers are to be compared in one of them,

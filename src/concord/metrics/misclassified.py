@@ -21,7 +21,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield box-plot statistics over chains, and the mean.
+    """Yield quartiles, whiskers, extremes and mean over chains of the misclassified points.
 
     Whiskers reach the outermost chain within 1.5 interquartile ranges of the box. Median and mean
     carry bootstrap intervals over chains. A chain that diverged is worse than any other.
@@ -50,4 +50,5 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _ends(value: float, resampled: np.ndarray) -> tuple[float, float]:
+    """Return the percentile interval of resampled values; (value, value) if value is not finite."""
     return percentile_interval(resampled) if np.isfinite(value) else (value, value)

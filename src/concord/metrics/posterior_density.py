@@ -22,7 +22,7 @@ POSTERIOR = "posterior"  # an agent of its own
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield densities of cells: of the draws of all chains beyond burn-in, and exact.
+    """Yield the density of draws in the cells of a grid, per agent, and the exact one.
 
     cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
     area, per agent, and for the agent "posterior" the exact one.
@@ -52,6 +52,7 @@ def _normal(law: Gaussian) -> Grid:
     precision, half = np.linalg.inv(law.cov), 9 * np.sqrt(np.diag(law.cov))
 
     def log_density(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the normal law's log density of two parameters, up to a constant."""
         a, b = first - law.mean[0], second - law.mean[1]
         cross = precision[0, 1] * a * b
         return -0.5 * (precision[0, 0] * a**2 + precision[1, 1] * b**2) - cross
@@ -61,5 +62,6 @@ def _normal(law: Gaussian) -> Grid:
 
 
 def _cells(agent: str, density: np.ndarray, chance: bool) -> Iterator[Row]:
+    """Yield a density as one row per cell of the grid."""
     for cell, value in enumerate(density.ravel()):
         yield Row(cell, agent, "density", value, chance=chance)

@@ -29,7 +29,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield shares and visits of the modes, which the sign of the second parameter tells apart.
+    """Yield the share of draws in each mode, and the visits, by the sign of parameter two.
 
     modes_share: part of an agent's draws beyond burn-in whose second parameter is negative, mean
     over chains with an interval. modes_share_exact: its exact probability.

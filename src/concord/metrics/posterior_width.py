@@ -15,7 +15,7 @@ LABELS = {"posterior_trace": Label("trace of the draws' covariance over the post
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield posterior_trace per agent, the trace of its covariance over the posterior's.
+    """Yield posterior_trace per agent: the trace of its draws' covariance over the posterior's.
 
     The covariance is that of the draws of all chains together, beyond burn-in. It is the mean over
     chains of what each adds to it, about the mean of all chains, so the interval is that of a mean.

@@ -79,7 +79,7 @@ Number = tuple[str, float, float | None, float | None, int | None]
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the rows of every recorded agent and test set, at the last recorded iteration."""
+    """Yield predictive metrics of each recorded agent and test set, at the last iteration."""
     mean, sd = m.trace["predictive_mean"], m.trace["predictive_sd"]
     if not isinstance(m.problem, WithTests):
         raise lacking("predictions", "a problem with test sets")
@@ -118,13 +118,13 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the fraction classified right, by probabilities (..., images, classes)."""
+    """Return the fraction of images classified right, from chances (..., images, classes)."""
     unknown = np.where(np.isfinite(chances).all(axis=(-2, -1)), 0.0, np.nan)
     return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
 
 
 def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Number]:
-    """Yield metrics of probabilities (chains, images, classes) for images with these labels.
+    """Yield metrics of class probabilities (chains, images, classes) on a labeled test set.
 
     Intervals are over images where the chain is a ``single`` one.
     """
@@ -133,7 +133,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
 
     def number(metric: str, each: np.ndarray, ends: tuple[float, float], count: int) -> Number:
-        """Return the mean of every chain's number; ``ends`` and ``count`` are of its images."""
+        """Return the mean over chains of a metric; ``ends`` and ``count`` are of its images."""
         if single:
             return metric, float(each[0]), *ends, count
         return metric, *over_chains(each), chains
@@ -164,6 +164,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
 def _examples(
     name: str, examples: Mapping[str, int], chances: np.ndarray, sd: np.ndarray, labels: np.ndarray
 ) -> Iterator[tuple[str, float, float | None, float | None, bool]]:
+    """Yield label, prediction and probability of example images, with intervals."""
     average = chances.mean(axis=0)
     for image, row in examples.items():
         label = average[row].argmax()
@@ -175,7 +176,7 @@ def _examples(
 
 
 def _sd(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the standard deviation; its variance is (m_4 - s^4) / (4 s^2 n) for large n."""
+    """Return a sample's standard deviation with its 95 % interval from the fourth moment."""
     sd = values.std()
     if not sd > 0:
         return sd, sd, sd

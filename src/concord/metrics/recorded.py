@@ -36,7 +36,7 @@ PAIRS = 40  # of each resampled run with others
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the recorded values, and the share of them that is inside.
+    """Yield the authors' recorded values, and the share of them inside our scaled intervals.
 
     <metric>_recorded: of each recorded agent, along iterations; without intervals, as the authors
     had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and
@@ -62,6 +62,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
 
     def inside(apart: np.ndarray) -> np.ndarray:
+        """Return the share of recorded differences within the intervals of our values."""
         return ((apart >= low) & (apart <= high)).mean(axis=-1)
 
     again, theirs = again[:, have], theirs[:, have]
@@ -78,7 +79,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _found(table: Mapping[str, np.ndarray], where: Mapping[str, Any]) -> np.ndarray:
-    """Return which rows of a table have these values."""
+    """Return the mask of a table's rows that have the given values."""
     keep = np.full(len(next(iter(table.values()))), True)
     for column, wanted in where.items():
         keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
@@ -88,15 +89,15 @@ def _found(table: Mapping[str, np.ndarray], where: Mapping[str, Any]) -> np.ndar
 def _together(
     table: Mapping[str, np.ndarray], where: Mapping[str, Any], like: Mapping[str, str]
 ) -> int:
-    """Return how many runs are recorded beside this one: what their rows differ in is ``like``."""
+    """Return the number of runs that the table records beside this one."""
     keep = _found(table, {column: wanted for column, wanted in where.items() if column not in like})
     return max(len(set(zip(*(table[column][keep] for column in like), strict=True))), 1)
 
 
 def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return agents, our values and their intervals' ends less these, (draw, agent).
+    """Return agents, our values, interval ends less the values, and two sets of resampled values.
 
-    And values (replicate, draw, agent) of as many resampled chains, and of as many as the record's.
+    Resampled values, (replicate, draw, agent), are of as many chains as ours and as the record has.
     """
     stream, recorded = m.stream("bootstrap"), m.recorded
     if recorded is not None and recorded.metric == "accuracy_mean":
@@ -104,6 +105,7 @@ def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray,
         mean, *ends = mean_interval(values)
 
         def resampled(count: int) -> np.ndarray:
+            """Return bootstrap means of ``count`` runs drawn from our values."""
             weights = stream.multinomial(count, np.full(len(values), 1 / len(values)), REPLICATES)
             return np.tensordot(weights / count, values, 1)
 

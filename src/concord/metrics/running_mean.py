@@ -29,7 +29,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield both errors of each agent at the recorded iterations beyond burn-in, with intervals."""
+    """Yield errors of each agent's time average at iterations beyond burn-in, with intervals."""
     mean, cov = posterior(m.problem, "running_mean").moments()
     away, total = m.trace["x"][:, m.late] - mean, np.trace(cov)
     counts = np.arange(1, away.shape[1] + 1)[:, None]

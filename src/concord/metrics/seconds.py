@@ -18,7 +18,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, of each agent and of the network, means over chains with intervals.
+    """Yield the seconds on the simulated clock and the share of waiting, per agent and network.
 
     seconds: when it had ended its last step, of the network the last agent. waiting: the share of
     this time for which it had waited for vectors of others, of the network the mean over agents.

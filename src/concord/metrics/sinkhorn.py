@@ -74,7 +74,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
-    """Return each data set's draws (draws, agents, dim), and pairs of exact samples of that size.
+    """Return the draws of each data set, (draws, agents, dim), and pairs of exact samples.
 
     The first pairs are those of the data sets, one for each.
     """
@@ -95,11 +95,13 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
 
 @lru_cache(maxsize=32)  # for runs that share exact draws, and that one process measures
 def _floor(pair: bytes, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Return both distances between two exact samples of this shape, given as bytes."""
     a, b = np.frombuffer(pair).reshape(shape)
     return _both(a, b)
 
 
 def _both(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the Sinkhorn cost and the exact distance between two samples (draws, dim)."""
     cost = costs(a, b)
     return sinkhorn(cost, REGULARIZATION), distances(cost, [1])[0]
 
@@ -122,7 +124,7 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
 def _iterated(
     cost: np.ndarray, regularization: float, kind: type[np.floating], relaxation: float, most: int
 ) -> float | None:
-    """Return what Sinkhorn's iteration finds in so many steps; None if it does not converge.
+    """Return the transport cost that Sinkhorn's iteration finds; None if it does not converge.
 
     Steps are over-relaxed but for the first ten and each tenth, after which the rows' marginals
     are met and those of the columns are checked.

@@ -27,7 +27,7 @@ PRECISION = 1e-4
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, for each of the sampler's steps, its value and the largest stable one.
+    """Yield the value of each of the sampler's steps, and its largest stable value.
 
     stable.<step> is where the spectral radius of the update, conserved quantities apart, reaches 1
     while everything else stays; nan if other parameters leave no stable value, inf if a million
@@ -40,15 +40,16 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def with_step(m: Measurement, name: str, value: float) -> Measurement:
-    """Return the measurement with another step, the others held at those of the last one."""
+    """Return the measurement with another constant step, the other steps at their last value."""
     changes: dict[str, Any] = {**_steps(m), name: Schedule(value)}
     return replace(m, sampler=structs.replace(m.sampler, **changes))
 
 
 def largest(m: Measurement, name: str = "step_size") -> float:
-    """Return the largest stable value of a step, as ``rows`` yields it."""
+    """Return the largest stable value of the step ``name``, the other steps at their last value."""
 
     def affine_for(value: float) -> exact.Affine:
+        """Return the affine step at the last iteration with a value of the step."""
         update = update_of(with_step(m, name, value).sampler, m.problem, m.network, m.batches)
         return exact.restrict(update.at(max(m.iterations - 1, 0)))[0]
 
@@ -56,6 +57,7 @@ def largest(m: Measurement, name: str = "step_size") -> float:
 
 
 def _steps(m: Measurement) -> dict[str, Schedule]:
+    """Return the sampler's steps at the last iteration, by option; refuse other samplers."""
     named = {name: getattr(m.sampler, name, None) for name in ("step_size", "fusion")}
     steps = {name: step for name, step in named.items() if isinstance(step, Schedule)}
     try:

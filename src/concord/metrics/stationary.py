@@ -32,7 +32,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, per recorded agent and for the average, how the stationary distribution differs.
+    """Yield how the stationary law differs from the posterior, per agent and average.
 
     stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
     stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and
@@ -70,7 +70,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:
-    """Return the spectral radius and the limit's moments; ``NoLaw`` where they are not known."""
+    """Return the spectral radius and the stationary moments; ``NoLaw`` if they are not known."""
     last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
     choices = choices_of(*run)
     if choices is not None:
@@ -81,6 +81,7 @@ def _limit(m: Measurement) -> tuple[float, Moments | None]:
     noise = batch_noise(m)
 
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of mini-batch gradient errors at a state's moments."""
         assert noise is not None
         return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 
@@ -90,7 +91,7 @@ def _limit(m: Measurement) -> tuple[float, Moments | None]:
 
 
 def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
-    """Return what ``NAMES`` say of a law and the posterior."""
+    """Return W2, trace ratio, extreme variance ratios and bias of a normal law, as in ``NAMES``."""
     difference = mean - target.mean
     bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
     root = np.linalg.inv(np.linalg.cholesky(target.cov))

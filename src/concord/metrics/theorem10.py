@@ -24,7 +24,7 @@ LABELS = labels("theorem10")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what ``_bounds.tell`` tells of Theorem 10, refused to runs that it is not about.
+    """Yield bound, exact mean W2, constants and conditions of Theorem 10; refuse other runs.
 
     c_5, which the paper does not state, is the smallest there is: the largest E|x^(k)|^2 or
     E|v^(k)|^2 of the exact law.
@@ -56,5 +56,6 @@ def largest_moment(m: Measurement) -> float:
 
 
 def _moment(mean: np.ndarray, cov: np.ndarray, size: int) -> float:
+    """Return the larger of E|x|^2 and E|v|^2 from the moments of a state (x, v), x of ``size``."""
     squares = mean**2 + cov.diagonal()
     return float(max(squares[:size].sum(), squares[size:].sum()))

@@ -22,7 +22,7 @@ LABELS = labels("theorem2")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what ``_bounds.tell`` tells of Theorem 2, refused to runs that it is not about."""
+    """Yield bound, exact mean W2, constants and conditions of Theorem 2; refuse other runs."""
     law, sampler = law_of(m, "theorem2", DESGLD, "DE-SGLD"), m.sampler
     assert isinstance(sampler, DESGLD)
     found = theorem2(setting(m), sampler.step_size.initial, m.trace.draw)

@@ -26,7 +26,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the constants of the sufficient condition, and whether it holds (1) or not (0).
+    """Yield Theorem 3's constants, and whether its sufficient condition holds (1) or not (0).
 
     theorem3.limit is the tau_f below which it holds at this run's m_f, theorem3.limit_at_2 the one
     at m_f = 2, the paper's example; nan where no tau_f will do.
@@ -48,11 +48,12 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def of(problem: Quadratic, network: Network) -> tzikas2024.Theorem3:
-    """Return the theorem's constants for a problem on a network."""
+    """Return the constants of tzikas2024's Theorem 3 for a problem on a network."""
     curvature = np.linalg.eigvalsh(problem.gram)
     return tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *_graph(network))
 
 
 def _graph(network: Network) -> tuple[float, float]:
+    """Return the largest signless Laplacian eigenvalue and the algebraic connectivity."""
     spectrum = network.graph.spectrum()
     return spectrum["signless_max"], spectrum["algebraic_connectivity"]

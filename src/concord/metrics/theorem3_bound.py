@@ -27,7 +27,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the bound and what it bounds at every recorded iteration, and the penalty of both.
+    """Yield the bound of Theorem 3, the true value and the penalty of both at each iteration.
 
     The theorem says that there is a rho; theorem3_penalty is the one that its proof chooses, not
     the run's. theorem3_distance is the exact W(law of X^(k), mu* x ... x mu*) of all agents

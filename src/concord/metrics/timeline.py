@@ -11,7 +11,7 @@ NETWORK = "clocked"
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what the clock shows in the first chain: numbers without intervals.
+    """Yield when the first chain's agents ended and waited for each step, and sending times.
 
     ended: when each agent had ended its last step. waited: how long it had waited until then.
     sending: how long a vector is on its way, of the network.

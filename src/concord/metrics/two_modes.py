@@ -21,7 +21,7 @@ SETS = 200
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the share of data sets with two modes, among ``SETS`` drawn as the problem's is.
+    """Yield the share of simulated data sets, ``SETS`` of them, whose posterior has two modes.
 
     Two modes are what ``modes: two`` asks for: the marginal density of theta_2 falls by a tenth, or
     more, between them. The interval is Wilson's.

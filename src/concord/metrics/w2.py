@@ -23,7 +23,7 @@ LABELS = {
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the distances of recorded agents and of the average.
+    """Yield W2 between the draws and the posterior, for recorded agents and the average.
 
     w2: of the Gaussian fitted to the chains, with a bootstrap interval over chains. w2_exact: of
     the exact law, where the sampler states it. w2_floor: what as many exact posterior draws show.
@@ -43,7 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
-    """Return names and draws (chain, draw, name, dim) of recorded agents and average."""
+    """Return the names and draws, (chain, draw, name, dim), of recorded agents and average."""
     if "x" not in trace and "x_average" not in trace:
         raise lacking("w2", "record.draws or record.average")
     names, draws = [], []
@@ -57,9 +57,9 @@ def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
 
 
 def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
-    """Return names as ``positions`` does, and draws of all chains that stand for one sample.
+    """Return names, and draws (chain, draw, name, dim) of all chains that make one sample.
 
-    Those beyond burn-in, thinned evenly to ``most`` of all chains together, one at least of each.
+    The draws are beyond burn-in, thinned evenly to ``most`` in all, at least one of each chain.
     """
     names, draws = positions(m.trace)
     rows = thinned(m.late, max(most // len(draws), 1))

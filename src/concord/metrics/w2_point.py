@@ -11,7 +11,7 @@ METRICS = ("w2_point",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield sqrt(tr V), V the posterior's covariance.
+    """Yield the W2 of a point at the posterior's mean: sqrt(tr V), V the covariance.
 
     A law farther from the posterior than that says less of it than its mean alone.
     """

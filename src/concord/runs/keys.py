@@ -20,7 +20,7 @@ STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a w
 
 
 class Arena(Options):
-    """How a run is scored as a cell of the arena: a task, and an entry's way to its options.
+    """The search and scoring of a run as a cell of the arena.
 
     Of the sampler's options ``tune`` and those of ``second`` are where the search begins.
     """
@@ -104,7 +104,7 @@ class Keys(Options):
 
 
 class Resolved(Keys, kw_only=True):
-    """What run.yaml holds: the keys, and whose run it is."""
+    """The content of run.yaml: the keys of a run, and the study and experiment it is of."""
 
     problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
     paper: Annotated[str, "key of the paper"]

@@ -19,15 +19,15 @@ from concord.selection import lookup
 
 
 def modules(run: Run) -> tuple[str | Path, ...]:
-    """Return the modules that sample and measure a run, those that they import apart.
+    """Return the modules that sample and measure a run, apart from what they import.
 
-    What samples it counts: whether a short run stands, its metrics alone say.
+    Sampling modules count, since metrics alone say whether a short run stands.
     """
     return __name__, *sample.modules(run), *(location("metrics", name) for name in run.metrics)
 
 
 def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
-    """Return what a run's metrics are made from; without a trace, the trace apart."""
+    """Return the digests from which a run's metrics are made; without a trace, all but its own."""
     return {
         "run": run.digest,
         "code": code(*modules(run)),
@@ -37,7 +37,7 @@ def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
 
 
 def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")) -> str:
-    """Return the metrics that a run asks for, of its trace, as the text of a table."""
+    """Return the metrics that a run asks for, computed from its trace, as CSV text."""
     own = measurement(run, problem, trace, resources)
     return metrics.to_csv(metrics.measure(run.metrics, own))
 
@@ -45,9 +45,10 @@ def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("r
 def measurement(
     run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
 ) -> metrics.Measurement:
-    """Return what metrics are computed from."""
+    """Return a run's trace, problem, network and random streams as the input of its metrics."""
 
     def stream(what: str) -> np.random.Generator:
+        """Return the generator of random numbers with this label for the run."""
         labels = run.paper, run.experiment, run.stream_name
         return streams.generator(run.seed, what, *labels)
 
@@ -67,6 +68,6 @@ def measurement(
 
 
 def _resolved(recorded: Recorded, run: Run) -> Recorded:
-    """Return which rows are of this run: the values of its keys in the place of their names."""
+    """Return the conditions on a table's rows with the run's values in place of key names."""
     own = {column: lookup(run.document, key) for column, key in recorded.like.items()}
     return replace(recorded, where={**recorded.where, **own})

@@ -39,13 +39,13 @@ from concord.sampling.schedules import Schedule
 
 
 class ChosenProblem(Chosen):
-    """A kind of problem with its options."""
+    """A kind of problem with its options, as a study or a caller states it."""
 
     package = "problems"
 
 
 class ChosenSampler(Chosen):
-    """A kind of sampler with its options, those of its mini-batches and its order of updates.
+    """A kind of sampler with its options, its mini-batches and its order of updates.
 
     params: the sampler. batches: of its gradients. order: as of ``Network``.
     """
@@ -55,7 +55,7 @@ class ChosenSampler(Chosen):
 
     @classmethod
     def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
-        """Return what a caller chooses: a kind, a class of samplers, or a sampler, and options.
+        """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
 
         arguments: what else may be given, for the sentence about a key that is unknown.
         """
@@ -81,6 +81,7 @@ class ChosenSampler(Chosen):
     def _choose(
         self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
     ) -> None:
+        """Set class, kind and typed options of a sampler, and of its mini-batches."""
         if isinstance(kind, type) and issubclass(kind, Sampler):
             self.module, self.kind = kind, kind_of(kind)
         else:
@@ -95,7 +96,7 @@ class ChosenSampler(Chosen):
     def _choose_gradients(
         self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
     ) -> None:
-        """Take the options of mini-batches and the order; refuse others, and unsuited ones."""
+        """Set mini-batches and update order from options; refuse unknown and unsuited ones."""
         known = self.module.options().__struct_fields__
         for key in options:
             if key not in known:
@@ -119,12 +120,13 @@ class ChosenSampler(Chosen):
 
 
 def kind_of(sampler: type[Sampler]) -> str:
-    """Return the name of a class of samplers: its kind, or the class's own."""
+    """Return the name of a class of samplers: its kind, or the class's own name."""
     package, _, kind = sampler.__module__.rpartition(".")
     return kind if package == "concord.samplers" else sampler.__name__
 
 
 def _key(where: str, key: str) -> str:
+    """Return the dotted place of a key below a place."""
     return f"{where}.{key}" if where else key
 
 
@@ -133,7 +135,7 @@ _BATCHES = Batches.__struct_fields__
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run of an experiment, every parameter stated.
+    """A run of an experiment, with every parameter stated.
 
     problem_name: runs of a paper that name the same problem share its data and their starts.
     arena: what makes the run a cell of the arena, which is scored and not sampled.
@@ -191,7 +193,7 @@ class Run:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """Return what run.yaml holds, every option written out: the identity of the run."""
+        """Return the content of run.yaml with every option written out: the run's identity."""
         stated = {name: plain(getattr(self, name)) for name in _STATED}
         stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
@@ -223,25 +225,25 @@ class Run:
 
     @property
     def stream_name(self) -> str:
-        """Return what the run is called in the labels of its random streams.
+        """Return the name of the run in the labels of its random streams.
 
-        It is not its name: that may take another form, but its numbers must stay what they are.
+        The stream's name stays as it is where the run's own name takes another form.
         """
         return ",".join(f"{axis}={label}" for axis, label in self.labels.items()) or "run"
 
     @property
     def stream_labels(self) -> Labels:
-        """Return what the random streams of the run are called by."""
+        """Return the labels of the run's random streams: paper, problem, experiment and run."""
         return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
 
     @cached_property
     def network_of_agents(self) -> Network:
-        """Return the network: the graph, and what happens on it."""
+        """Return the network: the graph with its conditions, such as loss and delay."""
         graph = self.topology.graph(self.agents, f"{self.where}.topology")
         return network_under(graph, self.network, f"{self.where}.network", self.sampler.order)
 
     def check(self) -> None:
-        """Check all that can be checked without drawing or loading data.
+        """Refuse a run whose parts do not fit together, without drawing or loading data.
 
         A ConcordError that names ``where`` and the key below it.
         """
@@ -262,7 +264,7 @@ class Run:
         check_record(self.record, self.agents, self.chains, self.iterations, place)
 
     def build_problem(self, resources: Path, name: str | None = None) -> Problem:
-        """Draw or load the data: the same for every run of a paper that names this problem.
+        """Draw or load a problem's data, the same for every run of a paper that names it.
 
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
         set than the run's own.
@@ -270,6 +272,7 @@ class Run:
         own = name or self.problem_name
 
         def stream(what: str) -> np.random.Generator:
+            """Return the generator of random numbers with this label for the data set."""
             return streams.generator(self.seed, what, self.paper, own)
 
         kind: ProblemKind = self.problem.module
@@ -291,7 +294,7 @@ class Run:
 
     @property
     def downloads(self) -> tuple[str, ...]:
-        """Return those of the data sets that are downloaded, and not made here."""
+        """Return the names of the needed data sets that are downloaded, and not made here."""
         return tuple(
             name
             for name in self.data_sets
@@ -299,7 +302,7 @@ class Run:
         )
 
     def data_digest(self, resources: Path) -> str:
-        """Return a digest of the data files that it reads, by their registered SHA-256.
+        """Return a digest of the registered SHA-256 of the data files that the run reads.
 
         Readers refuse a file that has another. An optional data set counts if it is at hand.
         """
@@ -316,7 +319,7 @@ class Run:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Return the files of the study that the problem's options name."""
+        """Return the paths of the study's files that the problem's options name."""
         named = (
             getattr(self.problem.params, key) for key in declared(self.problem.module, "FILES")
         )
@@ -324,13 +327,13 @@ class Run:
 
     @property
     def unavailable(self) -> str | None:
-        """Say what to install where the problem cannot be computed; None where it can."""
+        """Return what to install where the problem cannot be computed; None where it can."""
         kind = self.problem.module
         return kind.unavailable() if offers(kind, Extra) else None
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
-        """Return package and kind of all that samples the run."""
+        """Return (package, kind) of every component that samples the run."""
         found = [
             ("samplers", self.sampler.kind),
             ("problems", self.problem.kind),
@@ -347,7 +350,7 @@ class Run:
 
     @property
     def modules(self) -> tuple[str | Path, ...]:
-        """Return the modules of the kinds that the run names, which no import names."""
+        """Return the modules of the run's kinds, which are chosen by name and not imported."""
         return tuple(location(package, kind) for package, kind in self.kinds)
 
 
@@ -367,7 +370,7 @@ def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
 
 
 def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
-    """Refuse to record nothing, agents that do not exist, or too much."""
+    """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
     recorded = range(agents) if record.agents is None else record.agents
     for number, agent in enumerate(record.agents or ()):
         if agent >= agents:
@@ -390,7 +393,7 @@ def check_record(record: Record, agents: int, chains: int, iterations: int, wher
 
 
 def _at(where: str, function: Any, *arguments: Any) -> None:
-    """Call, and put ``where`` before the message of a ConcordError that does not name it."""
+    """Call a function; a ConcordError that does not name ``where`` gets it in front."""
     try:
         function(*arguments)
     except ConcordError as error:
@@ -398,16 +401,16 @@ def _at(where: str, function: Any, *arguments: Any) -> None:
 
 
 def recorded(document: Mapping[str, Any]) -> Sequence[int]:
-    """Return the iterations that the run of a document records, increasing."""
+    """Return the iterations that a run's document asks to record, increasing."""
     every, at = document["record"]["every"], document["record"]["at"]
     last = document["iterations"]
     return range(0, last + 1, every) if at is None else sorted({k for k in at if k <= last})
 
 
 def amplifies(document: Mapping[str, Any]) -> bool:
-    """Whether rounding errors grow in a run until its chains are others on another processor.
+    """Return whether rounding errors grow in a run, so that processors give other chains.
 
-    The problem amplifies them (training LeNet), or the sampler with these options.
+    The problem amplifies rounding errors (training LeNet), or the sampler with its options.
     """
     kind = document.get("problem", {}).get("kind")
     if kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"):
@@ -447,7 +450,7 @@ def read(path: Path) -> Run:
 
 
 def _whole(path: Path) -> Mapping[str, Any]:
-    """Return what a run.yaml holds, of which no key is missing."""
+    """Return the content of a run.yaml, of which no key may be missing."""
     try:
         stated = load_yaml(path)
     except ConcordError as error:

@@ -16,12 +16,12 @@ from concord.sampling.trace import Trace
 
 
 def modules(run: Run) -> tuple[str | Path, ...]:
-    """Return the modules that sample a run, those that they import apart."""
+    """Return the modules that sample a run, apart from what they import."""
     return __name__, *run.modules
 
 
 def made(run: Run, resources: Path, chains: tuple[int, int] | None = None) -> Made:
-    """Return what the trace of a run, or of some of its chains, is made from."""
+    """Return the digests from which the trace of a run, or of some chains, is made."""
     begin, end = chains or (0, run.chains)
     return {
         "run": run.digest,
@@ -74,7 +74,7 @@ def sample(
 
 
 def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
-    """Return a span of chains, or refuse one that is not of whole blocks."""
+    """Return a span of chains, or refuse one that does not consist of whole blocks."""
     begin, end = span
     inside = 0 <= begin < end <= chains
     if not inside or begin % CHAINS_PER_BLOCK or (end % CHAINS_PER_BLOCK and end != chains):

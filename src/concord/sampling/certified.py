@@ -37,7 +37,7 @@ DIGITS = 7
 
 
 class Recipe(Options):
-    """What the draws are made from."""
+    """The sampler settings, problem and seed from which certified draws are made."""
 
     problem: Annotated[dict[str, Any], "the problem's kind and options"]
     draws: Annotated[Count, "number of draws, of all chains together"] = 10_000
@@ -52,10 +52,12 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     chains, dim = recipe.chains, problem.dim
 
     def force(x: np.ndarray) -> np.ndarray:
+        """Return the gradient of the potential at a point (dim,)."""
         slope: np.ndarray = problem.gradient(x[None, None])
         return slope[0, 0]
 
     def hessian(x: np.ndarray) -> np.ndarray:
+        """Return the symmetric Hessian of the potential at a point, by central differences."""
         columns = [force(x + h) - force(x - h) for h in 1e-4 * np.eye(dim)]
         return (np.array(columns) + np.array(columns).T) / 4e-4
 
@@ -68,6 +70,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return energy (chains,) and whitened gradient (chains, dim) at points (chains, dim)."""
         return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)
@@ -92,12 +95,12 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:
-    """Return numbers with three digits, which are the same whatever the rounding before."""
+    """Return numbers rounded to three digits, the same whatever rounding errors before."""
     return values.astype(np.float16).astype(float)
 
 
 def diagnose(draws: np.ndarray) -> dict[str, float]:
-    """Return the worst R-hat, autocorrelation and effective sample size of draws and squares.
+    """Return the worst R-hat, autocorrelation and sample size of draws and their squares.
 
     draws: shape (chains, draws, dim).
     """
@@ -114,9 +117,9 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
 
 def certify(draws: np.ndarray) -> dict[str, float]:
-    """Return the diagnostics of draws that may stand for the posterior.
+    """Return the diagnostics of draws, refused unless fit to stand for the posterior.
 
-    A ConcordError if they may not.
+    A ConcordError names the diagnostic that is too large.
     """
     found = diagnose(draws)
     for name, most in (("R-hat", R_HAT), ("autocorrelation", AUTOCORRELATION)):

@@ -26,7 +26,7 @@ def consecutive_counts(rows: int, agents: int) -> list[int]:
 
 
 def enough(rows: int, agents: int, minimum: int = 1) -> None:
-    """Refuse too few rows for each agent to have a minimum of them."""
+    """Refuse fewer rows than give each agent a minimum of them."""
     if agents * minimum > rows:
         each = "a row" if minimum == 1 else f"{minimum} rows"
         raise ConcordError(
@@ -35,14 +35,14 @@ def enough(rows: int, agents: int, minimum: int = 1) -> None:
 
 
 class Way(Chosen):
-    """A kind of partition and its options: ``{kind: dirichlet, concentration: 0.3}``."""
+    """A kind of partition with its options: ``{kind: dirichlet, concentration: 0.3}``."""
 
     package = "partitions"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A way to divide rows, chosen by the user, and where the choice is written."""
+    """A way to divide rows among agents, and the place where a user states it."""
 
     options: Way
     where: str = "partition"
@@ -56,7 +56,7 @@ class Partition:
         return cls(build(Way, value, where), where)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
-        """Divide rows among agents; returns one array of row numbers per agent.
+        """Return one array of row numbers for each of the agents among which rows are divided.
 
         rows: number of rows, or the class of each row, shape (rows,); dirichlet needs the classes.
         agents: number of agents.
@@ -98,7 +98,7 @@ class AgentData:
 
     @cached_property
     def mask(self) -> np.ndarray:
-        """One for a row, zero for padding; shape (agents, n_max), float."""
+        """Return 1.0 for every row and 0.0 for padding, shape (agents, n_max)."""
         return (np.arange(self.targets.shape[1]) < self.counts[:, None]).astype(float)
 
     def points_at(
@@ -113,12 +113,13 @@ class AgentData:
 
     @cached_property
     def _first(self) -> np.ndarray:
-        """Where each agent's rows begin in tables of all rows, (agents, 1)."""
+        """Return the index of each agent's first row in tables of all rows, (agents, 1)."""
         agents, most = self.targets.shape
         return (np.arange(agents) * most)[:, None]
 
     @cached_property
     def _table(self) -> np.ndarray:
+        """Return all agents' rows in one array, (agents * n_max, ...), padding included."""
         return self.features.reshape(self.targets.size, *self.features.shape[2:])
 
     def pooled(self) -> tuple[np.ndarray, np.ndarray]:

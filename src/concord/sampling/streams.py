@@ -16,7 +16,7 @@ CHAINS_PER_BLOCK = 50
 
 
 class _Default(int):
-    """The seed of a caller who gives none."""
+    """The type of the default seed, which a caller who gives none gets."""
 
 
 SEED = _Default(1)
@@ -24,7 +24,7 @@ Rng = int | np.random.Generator | None
 
 
 def seed_of(seed: Any, rng: Any = None) -> int:
-    """Return the seed that a caller gives; of None a fresh one from the operating system.
+    """Return a caller's seed; for None a fresh one from the operating system.
 
     rng: in its place a seed, or a generator, which draws one; None: not given.
     """
@@ -39,7 +39,7 @@ def seed_of(seed: Any, rng: Any = None) -> int:
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
-    """Return the generator of the stream that ``labels`` name.
+    """Return the random generator of the stream that a seed and labels determine.
 
     Streams with different labels are independent, and a stream depends on nothing but its labels
     and the seed: not on job order, the number of cores or the machine. Samplers that share labels
@@ -52,7 +52,7 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
 
 
 def seeds(seed: int, *labels: str | int) -> np.random.SeedSequence:
-    """Return what the stream that ``labels`` name begins with."""
+    """Return the seed sequence of the stream that a seed and labels determine."""
     # Length-prefixed so that ("ab", "c") and ("a", "bc") differ; a digest because labels are text.
     text = "".join(f"{len(str(label))}:{label}" for label in labels)
     digest = hashlib.sha256(text.encode()).digest()

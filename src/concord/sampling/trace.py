@@ -46,7 +46,7 @@ WARM_UP = 0.1
 
 @dataclass(repr=False)
 class Trace(Summarized):
-    """A run's recorded arrays.
+    """A run's recorded arrays, by name, with axes chain, draw and agent.
 
     variables
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
@@ -78,7 +78,7 @@ class Trace(Summarized):
         }
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return a variable's array."""
+        """Return the array of a variable by its name."""
         if name not in self.variables:
             raise ConcordError(
                 f"the trace has no {short(name)}; record it ({nearest(name, self.variables)})"
@@ -86,26 +86,26 @@ class Trace(Summarized):
         return self.variables[name][1]
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether the trace has a variable of this name."""
+        """Return whether the trace has a variable of this name."""
         return name in self.variables
 
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Return what the axes chain, draw and agent are numbered by."""
+        """Return the numbers of chains, draws and agents along the axes."""
         return dict(zip(COORDINATES, (np.arange(self.chains), self.draw, self.agent), strict=True))
 
     @property
     def chains(self) -> int:
-        """The number of chains."""
+        """The number of chains in the trace."""
         return len(self["diverged_at"])
 
     def late(self, warm_up: int = -1) -> np.ndarray:
-        """Return which of the recorded iterations come after ``warm_up``; -1: its first tenth."""
+        """Return a mask of the recorded iterations after ``warm_up``; -1: the first tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
         return np.flatnonzero(self.draw > warm_up)
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the names of the variables of each of ``GROUPS``, but for groups of none."""
+        """Return the names of variables in each of ``GROUPS`` that has any."""
         inside = [name for name in self.variables if name in POSITIONS]
         outside = [name for name in self.variables if name not in POSITIONS]
         return {g: n for g, n in zip(GROUPS, (inside, outside), strict=True) if n}
@@ -133,7 +133,7 @@ class Trace(Summarized):
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
     def to_arviz(self, warm_up: int | None = None) -> xarray.DataTree:
-        """Return what ArviZ 1 takes: the groups posterior and sample_stats, without the warm-up.
+        """Return the groups posterior and sample_stats for ArviZ 1, without the warm-up.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Trace(Summarized):
         return xarray.DataTree.from_dict({"/": root, **groups})
 
     def after(self, warm_up: int | None = None) -> np.ndarray:
-        """Return which of the recorded iterations come after a warm-up, as ``to_arviz`` has it.
+        """Return a mask of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Trace(Summarized):
         write_trace(self, Path(path))
 
     def marked(self) -> Trace:
-        """Return the trace with what its diverged chains recorded taken out.
+        """Return the trace with the values of diverged chains replaced by nan.
 
         A chain is lost from the iteration at which it diverged: its errors are infinite from there
         on, its positions and other probes not a number; averages over iterations are lost with
@@ -226,7 +226,7 @@ class Trace(Summarized):
 
 
 def join_traces(traces: Sequence[Trace]) -> Trace:
-    """Return one trace of all chains of several, which differ in nothing but their chains.
+    """Return one trace of the chains of several, which differ only in their chains.
 
     Variables without chains are what the chains have in common, such as messages per agent.
     """
@@ -268,7 +268,7 @@ def write_trace(trace: Trace, path: Path) -> None:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a trace back.
+    """Return the trace read from a netCDF file.
 
     A ConcordError if the file is not what ``write_trace`` wrote; it should be deleted and sampled
     again. Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
@@ -298,6 +298,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def _netcdf() -> Any:
+    """Import h5netcdf, which takes time, only where files are read or written."""
     import h5netcdf  # a tenth of a second
 
     return h5netcdf

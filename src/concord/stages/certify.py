@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def provide(name: str, output: Path, mirror: str | None = None) -> None:
-    """Put the data file ``DATASET/FILE`` where it is asked for: a copy, or draws made here."""
+    """Put the data file ``DATASET/FILE`` in place: download or copy it, or make its draws."""
     if find(name).made is None:
         fetch(name, output, mirror=mirror)
     else:
@@ -42,6 +42,7 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
     split = Partition.parse({"kind": "equal"}, where)
 
     def stream(what: str) -> np.random.Generator:
+        """Return the generator of random numbers with this label for the recipe."""
         return streams.generator(recipe.seed, what, "reference")
 
     problem = chosen.module.build(chosen.params, 1, split, stream, Path("resources"))

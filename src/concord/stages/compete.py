@@ -43,7 +43,7 @@ def compare(
     parts: Sequence[str],
     resources: Path,
 ) -> Iterator[str]:
-    """Yield lines that compare entries, or samplers that are none yet, on tasks of an experiment.
+    """Yield lines that compare entries, or other samplers, on the tasks of an experiment.
 
     experiment: none: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no
     law.
@@ -56,6 +56,7 @@ def compare(
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
 
     def task(run: Run) -> str:
+        """Return the name of a run's task for readers."""
         return called(run.document, study.sections.names)
 
     lawless = _lawless(study, names)
@@ -135,7 +136,7 @@ def compare(
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table, whose first column names the row."""
+    """Yield the lines of a text table whose first column names the row."""
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     for head, *row in rows:
         numbers = (f"{cell:>{width}}" for cell, width in zip(row, others, strict=True))
@@ -143,7 +144,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
-    """Return a task's run with another entry."""
+    """Return the run of a task with its entry replaced by another."""
     labels = {**run.labels, "entry": name}
     if name in entries:
         return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
@@ -157,7 +158,7 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
 
 
 def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
-    """Say what was tuned on a task, on what values, and what stayed fixed."""
+    """Return a sentence on the options tuned on a task, their values and the fixed ones."""
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
@@ -178,7 +179,7 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
 
 
 def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a sampler that is no entry, and what is tuned of them.
+    """Return the options of a sampler that is no entry, and its options to tune.
 
     A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
     data sets and the rest are the same for all. A ConcordError if it says more.
@@ -197,7 +198,7 @@ OF_ENTRIES = ("tune", "second", "share", "read")
 
 
 def _lawless(study: Study, names: Sequence[str]) -> list[str]:
-    """Return those of some entries or samplers whose steps are not affine."""
+    """Return the names of entries or samplers whose steps are not affine."""
     entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
     samplers = {
         name: entries[name]
@@ -209,6 +210,7 @@ def _lawless(study: Study, names: Sequence[str]) -> list[str]:
 
 
 def _shown(cell: Measured, metric: str) -> str:
+    """Return the worst agent's score of a cell as text, or why there is none."""
     lacking = missing(cell)
     table = cell.metrics[(cell.metrics["metric"] == metric) & (cell.metrics["agent"] == "worst")]
     if lacking or not len(table):
@@ -218,7 +220,7 @@ def _shown(cell: Measured, metric: str) -> str:
 
 
 def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) -> None:
-    """Write what a study's arena says: scores, costs, and into a folder the entries' cards.
+    """Write the scores, costs and entries' cards of a study's arena.
 
     Costs are the CPU seconds of each cell, tuning included. Cards are Markdown.
     """
@@ -240,12 +242,13 @@ def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) ->
 
 
 def _cost(run: Run, results: Path) -> list[Any]:
+    """Return experiment, task, entry and CPU seconds of a cell."""
     seconds = integrity.document(results / run.folder / "metrics.csv")["cpu_seconds"]
     entry = run.labels["entry"]
     return [run.experiment, task_of(run.document), entry, seconds]
 
 
 def board_made(study: Study, results: Path) -> Made:
-    """Return what the scores and cards of a study are made from."""
+    """Return the digests from which the scores and cards of a study are made."""
     runs = [run for run in study.runs.values() if run.arena is not None]
     return {"metrics": metrics_digest(runs, results), "code": code(__name__)}

@@ -48,7 +48,7 @@ COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
-    """Write the crate of all runs, figures, tables and verdicts that stand; return what is in it.
+    """Write a crate of all runs, figures, tables and verdicts that stand; return a summary.
 
     folder, changes: of the configuration, as of ``studies.project.load_studies``.
     results: none: those of the configuration.
@@ -105,11 +105,12 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
 
 
 def _time(seconds: float) -> str:
+    """Return a time stamp in seconds as ISO 8601 text in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def _described(found: Any, citation: Mapping[str, Any]) -> Any:
-    """State profiles, title, license and author of the crate; return the author."""
+    """State profiles, title, license and author of the crate; return the author's entity."""
     for name, identifier in PROFILES.items():
         version = identifier.rpartition("/")[2]
         stated = {"@type": "CreativeWork", "name": name, "version": version}
@@ -136,12 +137,12 @@ def _described(found: Any, citation: Mapping[str, Any]) -> Any:
 
 
 def names(author: Mapping[str, str]) -> str:
-    """Return the name of an author in CITATION.cff."""
+    """Return the full name of an author in CITATION.cff."""
     return author.get("name") or f"{author['given-names']} {author['family-names']}"
 
 
 def _about(path: Path, name: str) -> dict[str, Any]:
-    """Return what the crate states of a file."""
+    """Return the properties that the crate states of a file."""
     stated: dict[str, Any] = {"sha256": sha256(path), "contentSize": str(path.stat().st_size)}
     if path.name == "README.md":
         stated["about"] = {"@id": "./"}
@@ -150,7 +151,7 @@ def _about(path: Path, name: str) -> dict[str, Any]:
 
 
 def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
-    """Yield the files of what was made and stands: of runs what they state, metrics and seal."""
+    """Yield the files of all results that stand."""
     yield from sorted(results.glob("claims.*"))
     for key, study in studies.items():
         for run in study.runs.values():
@@ -166,6 +167,7 @@ def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
 
 
 def _stated(found: Any) -> Iterator[Any]:
+    """Add the files that state the project to the crate, and yield their entities."""
     for pattern in (*STATED, *RULES):
         for path in sorted(HOME.glob(pattern)):
             if path.is_file() and path.suffix not in LEFT_OUT:
@@ -186,7 +188,7 @@ def _data(found: Any, studies: Mapping[str, Study]) -> Iterator[Any]:
 
 
 def _settings(found: Any, workflow: Any, config: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield scale and seed, which the configuration states for all studies."""
+    """Yield scale and seed as entities of the crate, set for all studies."""
     workflow["input"] = []
     for key, kind in (("scale", "Text"), ("seed", "Integer")):
         parameter = found.add_formal_parameter(key, kind, f"#{key}", f"{key} of all runs")

@@ -22,7 +22,7 @@ from concord.studies.study import Study
 
 
 def made(study: Study, section: str, name: str, results: Path) -> Made:
-    """Return what a figure or table is made from."""
+    """Return the digests from which a figure or table is made."""
     entry = study.output(section, name)
     named = {"names": study.sections.names} if study.sections.names else {}
     return {
@@ -58,13 +58,14 @@ def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) ->
 
 
 def _measured(study: Study, section: str, name: str, results: Path) -> list[Measured]:
+    """Return the runs that a figure or table shows, with their checked metrics."""
     return [checked(at(run, results)) for run in study.output_runs(section, name)]
 
 
 def _finish(
     study: Study, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
 ) -> None:
-    """Write the caption, and seal the outputs with their provenance."""
+    """Write the caption of a figure or table, and seal the outputs with their provenance."""
     caption = captions.of(study, section, name)
     text = outputs[0].with_suffix(".caption.md")
     write_whole(text, captions.markdown(caption))

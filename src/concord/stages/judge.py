@@ -37,7 +37,7 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> N
 
 
 def made_alone(study: Study, results: Path) -> Made:
-    """Return what a study's verdicts are made from, but for the multiverse."""
+    """Return the digests from which a study's verdicts are made, without the multiverse."""
     config = {key: study.config[key] for key in ("scale", "seed")}
     return {
         "entry": digest({**study.raw, "config": config}),
@@ -48,7 +48,7 @@ def made_alone(study: Study, results: Path) -> Made:
 
 
 def made(study: Study, results: Path) -> Made:
-    """Return what a study's verdicts are made from."""
+    """Return the digests from which a study's verdicts are made."""
     path = results / study.key / "multiverse.csv"
     alone, (source, seal) = made_alone(study, results), integrity.sealed(path)
     varied = seal if alone.items() <= source.items() else ""
@@ -58,19 +58,19 @@ def made(study: Study, results: Path) -> Made:
 
 
 def _expected(study: Study) -> Path:
-    """Return where the committed verdicts are."""
+    """Return the file of the committed verdicts."""
     return study.path.parents[1] / "expected_verdicts.yaml"
 
 
 def joined(tables: Sequence[Path], expected: Path) -> Made:
-    """Return what the ledger is made from."""
+    """Return the digests from which the ledger is made."""
     seals = {str(path): integrity.sealed(path)[1] for path in tables}
     committed = sha256(expected) if expected.exists() else ""
     return {"verdicts": digest(seals), "committed": committed, "code": code(__name__)}
 
 
 def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
-    """Return one row per claim, case and reading; ``source`` is what they are ``made`` from."""
+    """Return one row per claim, case and reading; ``source`` is the result of ``made``."""
     universes: Sequence[robustness.Row] = ()
     if source["multiverse"]:
         universes = robustness.read_rows(results / study.key / "multiverse.csv")

@@ -17,23 +17,24 @@ Find = Callable[[Run], Measured]
 
 
 def metrics_digest(runs: Sequence[Run], results: Path) -> str:
-    """Return a digest of the metrics of runs, as their seals have it."""
+    """Return a digest of the metrics of runs, taken from their seals."""
     paths = [at(run, results).table for run in runs]
     return digest({str(path): integrity.sealed(path)[1] for path in paths})
 
 
 def checked(place: Place) -> Measured:
-    """Read the metrics of a run, which must be those of today's configuration, code and data."""
+    """Read a run's metrics, refused unless made from today's configuration, code and data."""
     trace = place.trace if place.trace.exists() else None
     integrity.check(place.table, made(place.run, place.resources, trace, place.variant))
     return read(place.run.document, place.table)
 
 
 def finder(study: Study, results: Path) -> Find:
-    """Return what finds the metrics of a study's runs, or says which are ``Missing``."""
+    """Return a function from a study's run to its metrics, which raises ``Missing``."""
 
     @cache
     def find(run: Run) -> Measured:
+        """Return the metrics of a run; ``Missing`` if it has not been made."""
         if not at_hand(run, results):
             raise Missing(why_not(run))
         return replace(checked(at(run, results)), names=study.sections.names)
@@ -42,7 +43,7 @@ def finder(study: Study, results: Path) -> Find:
 
 
 def at_hand(run: Run, results: Path) -> bool:
-    """Whether a run has been made; one made from something else counts if it can be made again."""
+    """Return whether a run's metrics exist; stale ones count if they can be made again."""
     place = at(run, results)
     if not place.table.exists():
         return False
@@ -52,7 +53,7 @@ def at_hand(run: Run, results: Path) -> bool:
 
 
 def why_not(run: Run) -> str:
-    """Say what a run that has no metrics lacks."""
+    """Return a sentence on the reason why a run has no metrics."""
     lacking = run.unavailable
     if lacking is None and run.downloads:
         names = ", ".join(run.downloads)

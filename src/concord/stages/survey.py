@@ -27,7 +27,7 @@ from concord.studies.universes import Multiverse, lean
 def survey(
     study: Study, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
-    """Judge every claim in every universe (.csv .md), and draw it into a folder."""
+    """Judge every claim in every universe (.csv .md), and draw the results into a folder."""
     from concord.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
@@ -45,7 +45,7 @@ def survey(
 
 
 def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
-    """Return what a study's verdicts over the universes are made from."""
+    """Return the digests from which a study's verdicts over the universes are made."""
     files = [batch.file(results) for batch in (found or Multiverse(study)).batches.values()]
     computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
     drawing = "concord.figures._specifications"
@@ -54,7 +54,7 @@ def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
 
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
-    """Yield every case in every reading: of the study, then of the universes that change it."""
+    """Yield a row for every case and reading, of the study and of each universe that changes it."""
     cases, base = found.study.cases, finder(found.study, results)
     for key, case in cases.items():
         yield robustness.row(*key, BASE, case.judge(base))
@@ -66,13 +66,14 @@ def judged(found: Multiverse, results: Path) -> Iterator[Row]:
 
 
 class _Universe:
-    """Finds the metrics of runs as a universe has them."""
+    """A finder of runs' metrics, as one universe has the runs."""
 
     def __init__(self, found: Multiverse, name: str, results: Path, base: Find) -> None:
+        """Set the multiverse, the universe's name, the results, and the study's own finder."""
         self.found, self.name, self.results, self.base = found, name, results, base
 
     def find(self, run: Run) -> Measured:
-        """Return the metrics of what is in the place of a run of the study."""
+        """Return the metrics that a universe has in place of a run of the study."""
         other = self.found.runs[self.name].get((run.experiment, run.name))
         if other is None:
             return self.base(run)
@@ -82,7 +83,7 @@ class _Universe:
         return found
 
     def _computed(self, run: Run) -> Measured:
-        """Return the metrics, where they are what would be computed now."""
+        """Return a run's metrics, if they stand for today's code and data."""
         home = self.found.home(run)
         if home[0] == BASE:
             return self.base(self.found.twin(run))
@@ -96,7 +97,7 @@ class _Universe:
 
 
 def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:
-    """Return a run whose metrics are others under their names, and whose agent 0 is another."""
+    """Return a run with other metrics under the claimed names, with ``agent`` as agent 0."""
     table = run.metrics
     for name, other in metrics.items():
         # Also of every data set, ``<metric>_set_<d>``.

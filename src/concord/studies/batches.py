@@ -25,7 +25,7 @@ CELLS = 40
 
 
 def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
-    """Return the batches of a study.
+    """Return the batches of runs into which a study's work is divided.
 
     Cells of the arena are divided by task, whose data sets and posteriors all entries share; tasks
     whose cells are not sampled are together up to ``CELLS`` of them. Runs that read data files, or
@@ -37,6 +37,7 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     count: dict[str, int] = defaultdict(int)
 
     def add(experiment: str, runs: Sequence[Run]) -> None:
+        """Add runs as the next batch of an experiment."""
         found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
         count[experiment] += 1
 
@@ -66,23 +67,24 @@ def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
 
 
 def long(run: Run, chains_per_job: int | None = None) -> bool:
-    """Whether a run is sampled by a job of its own."""
+    """Return whether a run is sampled by a job of its own."""
     divided = chains_per_job is not None and run.chains > chains_per_job
     return run.arena is None and (divided or cost(run) > SMALL)
 
 
 def _shares(run: Run) -> bool:
+    """Return whether a run's problem shares part of its metrics with other runs."""
     kind = run.problem.module
     return offers(kind, Sharing) and kind.shares(run.problem.params)
 
 
 def cost(run: Run) -> float:
-    """Return what a run costs, in updates."""
+    """Return the computing cost of a run, in updates of one agent."""
     return float(run.iterations * (run.chains * run.agents + STEP))
 
 
 def _cells(study: Study) -> Iterator[tuple[str, list[Run]]]:
-    """Yield experiments and cells of the arena that one job scores, a task after the other."""
+    """Yield an experiment and the arena cells that one job scores, task after task."""
     tasks: dict[str, dict[Any, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in study.runs.values():
         if run.arena is not None:
@@ -101,7 +103,7 @@ def _cells(study: Study) -> Iterator[tuple[str, list[Run]]]:
 
 
 def _alike(study: Study) -> list[tuple[str, list[Run]]]:
-    """Return experiments and runs of theirs that the same figures, tables and verdicts show."""
+    """Return experiments with the runs that the same figures, tables and verdicts show."""
     shown: dict[str, list[str]] = defaultdict(list)
     for section in ("figures", "tables"):
         for name in study.outputs(section):

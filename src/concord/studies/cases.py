@@ -33,7 +33,7 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Member:
-    """A claim: the key it is written under, what its cases share, and the cases by label."""
+    """A claim as stated: its key, the part that its cases share, and the cases by label."""
 
     key: str
     shared: dict[str, Any]
@@ -44,7 +44,7 @@ SHARED = ("where", "source", "says", "rule", "readings", "figure")
 
 
 def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
-    """Return every claim by id.
+    """Return every claim by id, with its cases by label.
 
     A ConcordError names ``where`` and the key below it.
     """
@@ -78,7 +78,7 @@ def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
 
 
 def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the label of every cell, and the placeholders with their values."""
+    """Return the label of every cell of axes, with the placeholders and their values."""
     if math.prod(map(len, axes.values())) > MOST_RUNS:
         raise ConcordError(f"{where}: it has more than {MOST_RUNS} cells; shorten an axis")
     rows = [
@@ -97,7 +97,7 @@ def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any
 
 
 def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
-    """Return a value with its placeholders filled in."""
+    """Return a stated value, with its placeholders replaced by words."""
     if isinstance(value, dict):
         filled = {key: _fill(item, words, f"{where}.{key}") for key, item in value.items()}
         kept = {key: item for key, item in filled.items() if item is not None}
@@ -116,7 +116,7 @@ def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
 
 
 def _of_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a check with what its quantities share, its ``both``, merged into each of them."""
+    """Return a check with its key ``both`` merged into each of its quantities."""
     check = dict(check)
     shared = check.pop("both", {})
     if not isinstance(shared, Mapping):

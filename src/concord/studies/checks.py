@@ -42,7 +42,7 @@ def check_outputs(study: Study) -> None:
 
 
 def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
-    """Refuse an assumption that captions leave out where nothing is so."""
+    """Refuse an assumption that names no run in ``shown``, or no metric in ``of``."""
     where = study.at(f"assumptions.{name}")
     if entry.shown is not None:
         named.check_selection(entry.shown, runs, f"{where}.shown")
@@ -55,7 +55,7 @@ def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[An
 
 
 def _check_alternatives(study: Study) -> None:
-    """Refuse alternatives that change nothing, or read what runs do not have."""
+    """Refuse alternatives that change nothing, or read metrics that runs do not have."""
     for name, found in study.alternatives.items():
         where = study.at(f"assumptions.{name}")
         if found and study.assumptions[name].fixed:
@@ -78,7 +78,7 @@ def _check_alternatives(study: Study) -> None:
 
 
 def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
-    """Refuse metrics and agents that runs, one of each experiment, will not have."""
+    """Refuse metrics and agents that an alternative reads and the runs will not have."""
     claimed = {run.experiment for run in study.claim_runs()}
     read = {quantity.metric for found in study.claim_reads.values() for quantity in found}
     for metric in change.reads.metric:

@@ -12,14 +12,14 @@ from concord.options import Count, Index, Options, build_file, plain
 
 
 class Smoke(Options):
-    """Upper limits at smoke scale."""
+    """Upper limits on chains and iterations at smoke scale."""
 
     chains: Annotated[Count, "most chains of a run at smoke scale"] = 8
     iterations: Annotated[Count, "most iterations of a run at smoke scale"] = 12
 
 
 class Config(Options):
-    """What ``config/config.yaml`` or ``--config`` sets."""
+    """Scale, seed, folders and limits, set in ``config/config.yaml`` or with ``--config``."""
 
     scale: Annotated[
         Literal["paper", "smoke", "full"],

@@ -103,12 +103,13 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
 
 
 def _params(package: str, execute: bool) -> dict[str, Any]:
+    """Return the classes of options of a package's kinds, by kind."""
     found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
     return {kind: options_of(plugin(package, kind, package)) for kind in found}
 
 
 def _part(own: type) -> str:
-    """Return what the definition of a type that reads itself is called."""
+    """Return the name of the schema definition of a type that parses itself."""
     return PARTS[own.package] if issubclass(own, Chosen) else "schedule"
 
 
@@ -140,7 +141,7 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
 
 
 def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
-    """Give the options of classes, by the names of their definitions, their descriptions."""
+    """Add descriptions to the schema definitions of classes of options, by definition."""
     for name, cls in classes.items():
         for field in msgspec.structs.fields(cls):
             note = members(field.type)[0][1].get("description")
@@ -149,9 +150,10 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
 
 
 def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:
-    """Return what holds of an entry that has, under ``key`` if given, the options of its kind."""
+    """Return the schema by which an entry's kind decides the options, under ``key`` if given."""
 
     def options(reference: str) -> dict[str, Any]:
+        """Return the schema that refers to a definition, under the key if there is one."""
         return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
 
     return {
@@ -164,11 +166,12 @@ def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, An
 
 
 def _is(key: str, value: str) -> dict[str, Any]:
+    """Return the schema of a mapping whose key has this value."""
     return {"properties": {key: {"const": value}}, "required": [key]}
 
 
 def _classes(*hints: Any) -> list[Any]:
-    """Return the classes of options in types, those of their fields included."""
+    """Return the classes of options in types, with the classes in their fields' types."""
     found = []
     for option, _ in (member for hint in hints for member in members(hint)):
         if isinstance(option, type) and issubclass(option, Options):

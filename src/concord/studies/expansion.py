@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Change(NamedTuple):
-    """What an alternative of an assumption sets: nested keys, and where the file has them.
+    """The nested keys that an alternative of an assumption sets, and their place in the file.
 
     ``when`` are the runs that it changes, of those that rest on the assumption, and ``reads`` what
     claims read of them in the place of what they name (``model.Reads``).
@@ -55,7 +55,7 @@ class Change(NamedTuple):
     reads: Reads = Reads()
 
     def holds_for(self, run: Run) -> bool:
-        """Return whether it changes this run of the study."""
+        """Return whether the change applies to a run of the study."""
         rests = self.assumption in run.assumptions
         return rests and matches(run.document, self.when)
 
@@ -66,7 +66,7 @@ def expand(
     only: str | Collection[str] | None = None,
     changes: Sequence[Change] = (),
 ) -> Iterator[Run]:
-    """Yield the runs of an experiment, or just those of these names, which may be changed."""
+    """Yield the runs of an experiment, or only the named ones, with changes applied."""
     where, file = f"experiments.{experiment}", study.files["experiments"]
     wanted = {only} if isinstance(only, str) else only or ()
     base = merge(merge(DEFAULTS, study.raw.get("defaults", {})), study.experiments[experiment])
@@ -136,7 +136,7 @@ def expand(
 
 
 def _check_keys(study: Stated, changes: Mapping[str, Any], where: str) -> None:
-    """Refuse keys, set at another scale, that no run has."""
+    """Refuse changes of keys, made for another scale, that no run has."""
     known = {*Keys.__struct_fields__, "sweep"}
     for key in changes:
         if key.partition(".")[0] not in known:
@@ -146,6 +146,7 @@ def _check_keys(study: Stated, changes: Mapping[str, Any], where: str) -> None:
 
 
 def _shrink(study: Stated, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's mapping within the smoke limits, with its smoke section merged in."""
     limits = study.config["smoke"]
     most = mapping.get("iterations")
     record = mapping.get("record")
@@ -169,6 +170,7 @@ def _resolve(
     mapping: dict[str, Any],
     changed: bool = False,
 ) -> Run:
+    """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.at(f"experiments.{experiment}")
     keys, mapping = build(Keys, mapping, where), dict(mapping)
     problem = keys.problem

@@ -14,18 +14,19 @@ from concord.studies.sweep import check_label, leaves, merge, nest
 
 
 class Experiments(Stated):
-    """A study with its runs.
+    """A study with its runs, expanded from sweeps.
 
     runs: every run, keyed by (experiment, run name), in the order of the file.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
         self._resolved: dict[str, list[Run]] = {}  # by experiment
 
     @cached_property
     def alternatives(self) -> dict[str, dict[str, Change]]:
-        """Return what the alternatives of assumptions set, by assumption and label."""
+        """Return the change of each alternative, by assumption and label."""
         found: dict[str, dict[str, Change]] = {}
         for name, entry in self.assumptions.items():
             for number, alternative in enumerate(entry.alternatives):
@@ -44,9 +45,9 @@ class Experiments(Stated):
         return found
 
     def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
-        """Return a run as it is with alternatives of assumptions, or another master seed.
+        """Return a run with alternatives of assumptions, or another master seed, in effect.
 
-        Alternatives of assumptions that it does not rest on leave it as it is.
+        Alternatives of assumptions that the run does not rest on leave it as it is.
 
         A ConcordError if a run cannot be so; it names the alternative.
         """

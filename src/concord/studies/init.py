@@ -16,7 +16,7 @@ TEMPLATE = Path(__file__).parent / "template"
 
 
 def init(folder: Path) -> list[Path]:
-    """Make the folder of a study, and return its files.
+    """Make the folder of a new study from the template, and return its files.
 
     The study is called like the folder, its key is made of the letters and digits of the name.
 

@@ -20,7 +20,7 @@ WITHIN_RUNS = {"lines": ("agent",), "across": ("metric", "agent", "iteration")}
 
 
 def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
-    """Refuse options that name what none of the runs shown has.
+    """Refuse options of a figure or table that name labels or values which no run shown has.
 
     At smoke scale iterations are few, and those that it leaves out are not missed.
     """
@@ -37,7 +37,7 @@ def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
 
 
 def check_selection(wanted: Mapping[str, Any], runs: Runs, where: str) -> None:
-    """Refuse a selection that names what no run has, or selects none."""
+    """Refuse a selection that names labels or values which no run has, or selects no run."""
     for name, of in wanted.items():
         _refuse(where, selection.unknown(runs, name, _NONE))
         _refuse(f"{where}.{name}", selection.mistake(runs, {name: of}, _NONE))
@@ -48,12 +48,13 @@ _NONE = "no run that it shows"
 
 
 def _refuse(where: str, mistake: str | None) -> None:
+    """Raise a ConcordError at a place if there is a mistake."""
     if mistake is not None:
         raise ConcordError(f"{where}: {mistake}")
 
 
 def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) -> None:
-    """Refuse iterations that none of the runs records; ``who`` says so."""
+    """Refuse iterations that no run shown records; ``who`` begins the message."""
     known = [recorded(run) for run in runs]
     for k in wanted:
         if not any(k in iterations for iterations in known):
@@ -66,7 +67,7 @@ def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) ->
 
 
 def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
-    """Yield the key of every option that is set and described, those of parts with their places."""
+    """Yield place, description and value of every described option that is set."""
     for name, hint in get_type_hints(type(options), include_extras=True).items():
         value = getattr(options, name)
         if value is None:

@@ -14,7 +14,7 @@ from concord.studies.study import Study
 
 
 def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
-    """Return the folders of runs below ``results`` that are of no run of these studies."""
+    """Return the folders below ``results`` that belong to no run of the studies."""
     asked = {results / run.folder for study in studies for run in study.runs.values()}
     made = {path.parent for path in results.glob("*/*/*/run.yaml")}
     return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
@@ -23,7 +23,7 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
 def load_studies(
     folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
 ) -> tuple[dict[str, Any], dict[str, Study]]:
-    """Load and check the whole configuration: ``config.yaml``, the papers and the studies.
+    """Load and check the configuration, the papers and the studies.
 
     folder, changes: the folder of both; what Snakemake's ``--config`` sets.
     checked: all of it has been checked before, so that reading it will do.
@@ -43,6 +43,7 @@ def load_studies(
 def _load_studies(
     folder: Path, changes: Mapping[str, Any] | None, checked: bool
 ) -> tuple[dict[str, Any], dict[str, Study]]:
+    """Return the configuration, and the studies in all folders by key."""
     config = load_config(folder / "config.yaml", changes)
     studies: dict[str, Study] = {}
     for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):

@@ -15,7 +15,7 @@ SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
 
 
 class About(Options):
-    """Which paper this is."""
+    """The paper that a study reproduces: title, authors, year and where it appeared."""
 
     title: Annotated[str, "title of the paper"]
     authors: Annotated[str, "authors of the paper"]
@@ -26,7 +26,7 @@ class About(Options):
 
 
 class Reads(Options):
-    """What claims read of a run in the place of what they name."""
+    """The metric or agent that claims read of a run in place of the named one."""
 
     metric: Annotated[dict[str, str], "metric that claims name: the metric read for it"] = {}
     agent: Annotated[Index | None, "agent that is read for agent 0"] = None
@@ -53,7 +53,7 @@ class Alternative(Options):
 
 
 class Assumption(Options):
-    """A value that the paper does not state."""
+    """A value that the paper does not state, with its reason and alternatives."""
 
     value: Annotated[str, "our choice, as a caption would put it"]
     reason: Annotated[str, "why this choice"] = "not stated"
@@ -91,20 +91,20 @@ class Discrepancy(Options):
 
 
 class Problem(Options, forbid_unknown_fields=False):
-    """A problem that experiments name; its options follow."""
+    """A named problem of a study's experiments; the options of its kind follow."""
 
     kind: Annotated[str, "module of src/concord/problems/kinds"]
 
 
 class Override(Options):
-    """A change to the cells of a sweep that match."""
+    """A change of keys for the cells of a sweep that match its labels."""
 
     when: Annotated[SomeKeys, "axis: label, or list of labels, that the cell must have"]
     set: Annotated[Keys, "keys of the run to set"]
 
 
 class Experiment(Options, forbid_unknown_fields=False):
-    """An experiment; besides these it has the keys of a run."""
+    """An experiment: its sweep and overrides, beside the keys of a run."""
 
     title: Annotated[str, "what the experiment shows"] = ""
     sweep: Annotated[
@@ -120,7 +120,7 @@ class Experiment(Options, forbid_unknown_fields=False):
 
 
 class Sections(Options):
-    """The sections that runs come from."""
+    """The sections of a study's files from which its runs come."""
 
     paper: Annotated[About | None, "which paper this is"] = None
     readings: Annotated[

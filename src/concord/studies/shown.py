@@ -13,7 +13,7 @@ Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
 
 
 class Output(Options):
-    """A figure or table."""
+    """A figure or table: its kind with options, its runs and its texts."""
 
     kind: Annotated[str, "module of src/concord/figures or src/concord/tables"]
     title: Annotated[str, "short title, used in the report"]

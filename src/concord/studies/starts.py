@@ -38,7 +38,7 @@ def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
-    """Return the number that a ``start`` stands for on the run's network."""
+    """Return the number that a schedule's ``start`` means on the run's network."""
     number, slash, symbol = str(start).partition(" / ")
     try:
         value = float(number)

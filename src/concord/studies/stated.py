@@ -34,7 +34,7 @@ READINGS = {  # what a paper need not declare
 
 
 class Stated:
-    """The folder of a study, read and checked section by section.
+    """The folder of a study, whose files are read and checked section by section.
 
     path: the folder; its name is the study's key. Its plug-ins are then those at work.
     config: the validated ``config/config.yaml``.
@@ -52,6 +52,7 @@ class Stated:
     SECTIONS: type[Sections] = Sections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read the folder of a study, whose name is its key; refuse a name of another form."""
         self.path, self.config, self.checked = path, config, checked
         self.key = path.name
         if path.is_file():
@@ -73,7 +74,7 @@ class Stated:
         self._read()
 
     def _read(self) -> None:
-        """Join the sections of all files, checked one by one."""
+        """Read all files of the study, and join their sections, checked one by one."""
         files = sorted(self.path.glob("[!.]*.yaml"))
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
@@ -113,30 +114,30 @@ class Stated:
 
     @property
     def printed(self) -> bool:
-        """Whether it is a paper, not a study of one's own beside them (``config/studies``)."""
+        """Whether the study is of a paper, not one of a user's own (``config/studies``)."""
         return self.path.parent.name != "studies"
 
     @property
     def about(self) -> About:
-        """Return which paper it is."""
+        """Return title, authors and other facts of the study's paper."""
         assert self.sections.paper is not None  # as has been checked
         return self.sections.paper
 
     @property
     def experiments(self) -> dict[str, Any]:
-        """Return the experiments as the file has them: what a run's kinds check."""
+        """Return the experiments as stated in the file, before kinds check their options."""
         found: dict[str, Any] = self.raw["experiments"]
         return found
 
     @property
     def problems(self) -> dict[str, Any]:
-        """Return the problems that experiments name, as the file has them."""
+        """Return the problems that experiments name, as stated in the file."""
         found: dict[str, Any] = self.raw.get("problems", {})
         return found
 
     @property
     def assumptions(self) -> dict[str, Assumption]:
-        """Return the values that the paper does not state."""
+        """Return the assumptions by name: values that the paper does not state."""
         return self.sections.assumptions
 
     @property
@@ -146,10 +147,11 @@ class Stated:
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
+        """Return the meaning of every reading that Concord or the study declares."""
         return {**READINGS, **self.sections.readings}
 
     def _for_all(self, meaning: str | dict[str, str]) -> str:
-        """Return a reading's meaning; of one that has several, each with its problems."""
+        """Return a reading's meaning as one text; several meanings with the problems of each."""
         if isinstance(meaning, str):
             return meaning
         problems: dict[str, list[str]] = {}
@@ -158,7 +160,7 @@ class Stated:
         return "; ".join(f"{text} ({', '.join(of)})" for text, of in problems.items())
 
     def meanings(self, runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-        """Return the readings that runs follow, with what they mean for the runs' problems.
+        """Return the meanings of the readings that runs follow, for the runs' problems.
 
         runs: their resolved mappings.
         """
@@ -185,7 +187,7 @@ class Stated:
 
 
 def _shows_only(text: str) -> bool:
-    """Return whether a file has no other sections than ``SHOWING``, as its outermost lines say.
+    """Return whether a file's text has no sections other than ``SHOWING``.
 
     Where these are not plain keys nobody knows without reading it as YAML.
     """

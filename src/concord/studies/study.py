@@ -23,18 +23,19 @@ from concord.studies.shown import AllSections, Output
 
 
 class Study(Experiments):
-    """A study with its runs, and what shows and judges them."""
+    """A study with its runs, figures, tables and claims."""
 
     SECTIONS = AllSections
     sections: AllSections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
         self._selected: dict[str, list[Run]] = {}  # by selection
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
-        """Return the runs of an experiment whose labels match.
+        """Return the runs of an experiment whose labels match a stated selection.
 
         ``stated`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
         """
@@ -51,6 +52,7 @@ class Study(Experiments):
         return list(self._selected[asked])
 
     def _select(self, experiment: str, stated: Mapping[str, Any], where: str) -> list[Run]:
+        """Return the runs of an experiment with the stated labels; refuse unknown axes."""
         wanted = {name: of for name, of in stated.items() if name != "experiment"}
         axes, runs = self.experiments[experiment].get("sweep", {}), self._runs_of(experiment)
         for axis in wanted:
@@ -75,7 +77,7 @@ class Study(Experiments):
 
     @property
     def name(self) -> str:
-        """What readers call it: a paper by first author and year, another study by its title."""
+        """The study's name for readers: first author and year of a paper, or its own title."""
         authors = self.about.authors.split(", ")
         if not self.printed or not self.about.reference:
             return self.about.title
@@ -87,7 +89,7 @@ class Study(Experiments):
         return self.sections.figures if section == "figures" else self.sections.tables
 
     def output(self, section: str, name: str) -> Output:
-        """Return a figure or table."""
+        """Return a figure or table by section and id."""
         entries = self.outputs(section)
         if name not in entries:
             raise ConcordError(
@@ -117,6 +119,7 @@ class Study(Experiments):
 
     @cached_property
     def _members(self) -> dict[str, Member]:
+        """Return the claims that the study's files state, by id."""
         return members(self.raw.get("claims", {}), self.at("claims"))
 
     @cached_property
@@ -145,7 +148,7 @@ class Study(Experiments):
 
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
-        """Return what is judged, checked: by claim, label of the case, and reading."""
+        """Return the cases to judge, checked, by claim, label of the case, and reading."""
         found = {}
         for name, claim in self.claims.items():
             key, of_labels = self._members[name].key, self._members[name].cases
@@ -160,7 +163,7 @@ class Study(Experiments):
         return found
 
     def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
-        """Return a case of a claim in each of the readings that it is judged in."""
+        """Return a claim's case in each of the readings in which it is judged."""
         where = self.at(place)
         case = case_of(stated, claim.rule, where)
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
@@ -189,7 +192,7 @@ class Study(Experiments):
     def _check_runs(
         self, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
     ) -> None:
-        """Refuse a quantity without runs, or with one that will not have its numbers."""
+        """Refuse a quantity that selects no runs, or a run without its metric."""
         if not runs:
             raise ConcordError(
                 f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
@@ -220,12 +223,12 @@ class Study(Experiments):
         return shared
 
     def claim_runs(self) -> list[Run]:
-        """Return every run that the claims read, in their order."""
+        """Return every run that the claims read, in the order of the claims."""
         return list({run.folder: run for case in self.cases.values() for run in case.runs}.values())
 
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
-        """Return what the claims read, by experiment and name of the run."""
+        """Return the quantities that claims read, by experiment and name of the run."""
         found: dict[tuple[str, str], list[Quantity]] = {}
         for case in self.cases.values():
             for quantity, runs in case.reads:

@@ -40,7 +40,7 @@ def label_text(value: Any) -> str:
 def cells_of(
     axis: str, values: Any, where: str, path: Path
 ) -> list[tuple[str, dict[str, Any], dict[str, str]]]:
-    """Return (label, mapping to merge, where each key of it stands) for each value of an axis."""
+    """Return (label, mapping to merge, places of its keys) for each value of an axis."""
     single = isinstance(values, list)
     if single:
         values = {"key": axis, "values": values}
@@ -88,7 +88,7 @@ def cells_of(
 
 
 def check_label(label: str, where: str, path: Path) -> str:
-    """Return a label, or refuse one that cannot name a folder."""
+    """Return a label that can name a folder, or refuse another."""
     if not LABEL.fullmatch(label):
         raise ConcordError(
             f"{path}: {where}: {short(label)} cannot name a folder; "
@@ -98,7 +98,7 @@ def check_label(label: str, where: str, path: Path) -> str:
 
 
 def nest(key: str, value: Any) -> dict[str, Any]:
-    """Return the mapping that has a value under a dotted key."""
+    """Return the nested mapping that has a value under a dotted key."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return value
@@ -108,7 +108,7 @@ SHORT = {"problem": "name", "topology": "kind"}  # what a text stands for in the
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with ``change`` merged in, mapping by mapping.
+    """Return a nested mapping ``base`` with ``change`` merged in, mapping by mapping.
 
     It shares parts with both, which nobody changes in place.
     """
@@ -135,7 +135,7 @@ def leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
-    """Let a message name the sweep or override that set the key, not the key it ended up in.
+    """Return a message that names the sweep or override that set a key, not the run's key.
 
     ``origins`` are in the file that ``where`` begins with, unless they name one.
     """

@@ -29,14 +29,14 @@ SMALL_RUNS = "small-runs"  # a batch
 
 @dataclass(frozen=True)
 class Universe:
-    """What differs from the study: alternatives of assumptions, or the master seed."""
+    """A variation of a study: alternatives of assumptions, or another master seed."""
 
     name: str
     changes: tuple[Change, ...] = ()
     seed: int | None = None
 
     def reads(self, run: Run) -> list[Reads]:
-        """Return what claims read of a run of the study in the place of what they name."""
+        """Return the replacements by which claims read a run of the study in this universe."""
         return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
 
@@ -76,7 +76,7 @@ def universe(study: Study, name: str) -> Universe:
 
 
 class Multiverse:
-    """A study's universes, and the runs that each of them changes.
+    """A study's universes, with the runs that each universe changes and their batches.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
     batches: by universe and name: the runs that one job makes, as ``lean`` has them. Those that
@@ -85,6 +85,7 @@ class Multiverse:
     """
 
     def __init__(self, study: Study) -> None:
+        """Vary every run that the study's claims read, in each universe."""
         self.study, self.universes = study, universes(study, study.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self.batches: dict[tuple[str, str], Batch] = {}
@@ -112,18 +113,19 @@ class Multiverse:
             self.batches[name, batch] = own
 
     def _key(self, run: Run) -> str:
+        """Return the digest of the run reduced to what claims read of it."""
         return lean(self.study, run).digest
 
     def twin(self, run: Run) -> Run:
-        """Return the run of the study that is the same."""
+        """Return the study's run that is the same as a run of a universe, as far as claims read."""
         return self._own[self._key(run)]
 
     def home(self, run: Run) -> tuple[str, str]:
-        """Return universe and batch that compute a run; the universe BASE is the study."""
+        """Return universe and batch that compute a run; the study's own universe is BASE."""
         return self._homes[self._key(run)]
 
     def batch(self, name: str, batch: str) -> Batch:
-        """Return a batch of a universe."""
+        """Return a batch of a universe by both names."""
         universe(self.study, name)
         found = [own for known, own in self.batches if known == name]
         if batch not in found:
@@ -134,7 +136,7 @@ class Multiverse:
 
 
 def lean(study: Study, run: Run) -> Run:
-    """Return a run with the metrics, and iterations, that claims read of it, and no others.
+    """Return a run reduced to the metrics and iterations that claims read of it.
 
     It has no chains where all of these are exact. A run of which claims read nothing stays whole.
     """

@@ -15,7 +15,7 @@ from concord import markup, results, words
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as it is read: texts, of which the first ``labels`` columns name the row."""
+    """A table for readers: texts in rows, of which the first ``labels`` columns name the row."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -24,7 +24,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers in long form, for programs, and how they are laid out for readers.
+    """Numbers in long form, for programs, with their layout for readers.
 
     columns, rows: the long form, texts or numbers; None is an empty cell.
     note: shown below.
@@ -38,7 +38,7 @@ class Table:
 
     @property
     def layout(self) -> Layout:
-        """How the table is read."""
+        """The table's layout for readers."""
         if self.laid_out is not None:
             return self.laid_out
         columns, rows = list(self.columns), [list(row) for row in self.rows]
@@ -60,11 +60,11 @@ class Table:
         return Layout(columns, texts, numbers[0] if numbers else 0)
 
     def csv(self) -> str:
-        """Return the long form as CSV, numbers in full."""
+        """Return the long form as CSV text, numbers in full precision."""
         return markup.table(self.columns, self.rows)
 
     def data(self) -> dict[str, Any]:
-        """Return the layout as data, for pages."""
+        """Return the layout as plain data, for web pages."""
         layout = self.layout
         return {
             "columns": list(layout.columns),
@@ -82,7 +82,7 @@ class Table:
         return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
 
     def latex(self, title: str) -> str:
-        """Return the layout as LaTeX, for packages booktabs and longtable.
+        """Return the layout as LaTeX, for the packages booktabs and longtable.
 
         Columns that do not fit beside each other on a page of 6.5 inches make further tables, each
         with what names the rows.
@@ -118,12 +118,12 @@ class Table:
 
 
 def _width(text: str) -> float:
-    """Return about how many points a text takes in a footnote's size."""
+    """Return the approximate width of a text in points, at a footnote's size."""
     return sum(2.7 if c in " .,;:[]()|il-" else 6.0 if c.isupper() else 4.3 for c in text)
 
 
 def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[list[int]]:
-    """Return which columns stand on a page together, about as much in each part."""
+    """Return the indices of columns that share a page, in parts of similar width."""
     room, total = page - sum(widths[:labels]), sum(widths[labels:])
     for count in range(1, len(widths) - labels):
         parts: list[list[int]] = [[] for _ in range(count)]
@@ -136,7 +136,7 @@ def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[li
 
 
 def _grouped(layout: Layout) -> list[list[str]]:
-    """Return the rows; what names a row is left out where the row above has the same name."""
+    """Return a layout's rows, without names that repeat those of the row above."""
     rows, above = [], [""] * layout.labels
     for row in layout.rows:
         names = list(row[: layout.labels])
@@ -149,10 +149,11 @@ def _grouped(layout: Layout) -> list[list[str]]:
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
-    """Decorate a kind's ``tabulate``: a note names the runs that diverged, a refusal the kind."""
+    """Decorate a kind's ``tabulate`` so that a note names the runs that diverged."""
 
     @functools.wraps(tabulate)
     def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
+        """Return the table, with a note that names the runs that diverged."""
         with results.naming("table", tabulate):
             table = tabulate(params, runs)
         notes = [table.note, results.diverged(params, runs) or ""]
@@ -162,12 +163,12 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
 
 def _parted(text: str) -> list[str]:
-    """Return the lines of a cell for LaTeX: its interval and what else it says stand below."""
+    """Return a cell's lines for LaTeX: its number, then its interval and further text."""
     return re.split(r" (?=\[)|; ", text)
 
 
 def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize ") -> str:
-    """Return a row for LaTeX, whose first cells are names; lines below a number are small."""
+    """Return a LaTeX row whose first cells are names, with small lines below numbers."""
     found = []
     for place, cell in enumerate(cells):
         side, looks = ("l", "") if place < labels else ("r", small)
@@ -178,6 +179,7 @@ def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize
 
 
 def _text(cell: Any) -> str:
+    """Return a cell's value as text: "" for None, yes or no, a rounded number."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

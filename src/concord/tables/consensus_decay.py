@@ -28,7 +28,7 @@ REPLICATES = 1000
 
 
 class Params(Options):
-    """Options of the table."""
+    """Options of the table of consensus decay."""
 
     pair: Annotated[str, NamesLabel("label that tells runs with and without triggering apart")]
     triggered: Annotated[str, "its value with triggering"] = "triggered"
@@ -37,13 +37,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the table must have."""
     return [Read(name) for name in ("consensus_floor", "consensus_window")]
 
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return plateaus and added errors per step size, and the rates.
+    """Return the table of plateaus, added errors and decay exponents per step size.
 
     A ConcordError if a step size lacks one of its two runs, or a run the metrics of
     consensus_floor.
@@ -71,15 +71,17 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _series(run: Measured, metric: str) -> Series:
+    """Return a metric of the network over iterations."""
     return results.series(run, metric, "network")
 
 
 def _ends(series: Series) -> list[float]:
+    """Return the last value of a series and the ends of its interval."""
     return [float(values[-1]) for values in (series.value, series.lo, series.hi)]
 
 
 def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
-    """Return a metric's means, then REPLICATES rows of them redrawn within their intervals."""
+    """Return a metric's means, then REPLICATES rows drawn anew within its intervals."""
     series, chains = _series(run, metric), run.run["chains"]
     with np.errstate(invalid="ignore"):  # of a run that diverged
         error = (series.hi - series.lo) / (2 * quantile(chains))
@@ -88,6 +90,7 @@ def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray
 
 
 def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
+    """Return the decay exponent of the consensus error that triggering adds, with interval."""
     with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
     if not np.array_equal(with_.iteration, without.iteration):
         raise ConcordError(
@@ -101,7 +104,7 @@ def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> li
 
 
 def _slope(x: np.ndarray, values: np.ndarray, sign: float) -> list[float]:
-    """Return the log-log slope of the first row, and the central 95 % of the others'.
+    """Return the log-log slope of the first row, with the central 95 % of the other rows' slopes.
 
     Windows whose redrawn means are not all positive are left out; nan if fewer than two are left,
     or one is of a run that diverged.

@@ -19,7 +19,7 @@ from concord.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
-    """Options of a table of final values."""
+    """Options of a table of the last values of metrics."""
 
     metrics: Annotated[
         Some[str],
@@ -41,13 +41,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the table's runs must have."""
     return list(params.metrics)
 
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table; in the long form the columns before agent are the runs' labels.
+    """Return the table of final values; its long form has the runs' labels before the agent.
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
@@ -85,6 +85,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+    """Return the layout of rows in the long form, with metrics in columns."""
     agent, iteration = keys.index("agent"), keys.index("iteration")
     groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
     for *key, metric, value, lo, hi in rows:
@@ -110,10 +111,11 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
     def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+        """Return the texts of a cell's dimensions at some places."""
         return tuple(_said(dims[place], cell[place], params.names) for place in places)
 
     def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
-        """Columns of agents stand by their numbers, others as they come."""
+        """Return the sort key of a column: agents by number, other columns as they come."""
         numbered = {place: dims[place] == "agent" and cell[place].isdigit() for place in over}
         return [
             (not numbered[p], int(cell[p]) if numbered[p] else seen[p].index(cell[p])) for p in over
@@ -137,7 +139,7 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
-    """Return the cells of one row of the long form's keys: what belongs together is in one."""
+    """Return the texts of a row's cells by column, with a value's interval in its cell."""
     texts = {}
     for metric, values in found.items():
         base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
@@ -156,7 +158,7 @@ def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
 
 
 def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
-    """Return a value of a key, or with no key the key's own name, as readers see it."""
+    """Return the text of a key's value, or of the key itself if ``key`` is empty, for readers."""
     if value is None:
         return ""
     if given := words.own(key, value, names):
@@ -177,6 +179,7 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
 
 
 def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return experiment, labels, agent and iteration of a run's row."""
     values = [run.run["labels"].get(label) for label in labels]
     return run.run["experiment"], *values, row["agent"], int(row["iteration"])
 
@@ -199,8 +202,10 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
 
 
 def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern matches."""
     return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def _end(value: float) -> float | None:
+    """Return an interval's end, None for nan."""
     return None if math.isnan(value) else value

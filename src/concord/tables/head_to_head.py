@@ -30,13 +30,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the table's runs must have."""
     return [params.metric]
 
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table, a row for each and a column against each."""
+    """Return the table of entries against each other, a row and a column for each entry."""
     names = [str(value) for value in selection.distinct(runs, params.among)]
     scores = of_tasks(runs, params.metric, params.among, params.level)
     rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
@@ -64,7 +64,7 @@ def of_tasks(
 def meet(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str
 ) -> list[np.ndarray]:
-    """Return the logarithms of other's over one's scores, task by task; what is nan is a tie."""
+    """Return log(other's score / one's score) per data set, task by task; 0 where both are nan."""
     logs = []
     for task in scores[one]:
         if task in scores[other]:
@@ -76,14 +76,14 @@ def meet(
 
 
 def record(logs: Sequence[np.ndarray], tie: float) -> tuple[int, int, int]:
-    """Return wins, ties and losses over all data sets."""
+    """Return the numbers of wins, ties and losses over all data sets of log ratios."""
     joined = np.concatenate(logs) if logs else np.empty(0)
     won, lost = (joined > np.log(tie)).sum(), (joined < -np.log(tie)).sum()
     return int(won), int(len(joined) - won - lost), int(lost)
 
 
 def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
-    """Return the median ratio, and its interval over tasks."""
+    """Return the median ratio of scores with its interval over tasks."""
     joined = np.concatenate(logs)
     middle = np.median(joined)
     drawn = np.random.default_rng(1).integers(0, len(logs), (REPLICATES, len(logs)))
@@ -96,6 +96,7 @@ def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
 def _cell(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str, tie: float
 ) -> str | None:
+    """Return "wins-ties-losses, ratio [interval]" of one entry against another."""
     if one == other:
         return None
     logs = meet(scores, one, other)

@@ -45,13 +45,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+    """Return the metrics that some of the table's runs must have."""
     return [f"{params.metric}_by_{price}" for price in params.prices]
 
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table, for every price from the best to the worst mean rank."""
+    """Return the leaderboard for every price, from the best to the worst mean rank."""
     rows = [row for price in params.prices for row in _board(price, params, runs)]
     columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
     columns += ["range of the option", "tuned to the end", *STATES, "pairs"]
@@ -60,7 +60,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
-    """Return who is best, and whether that is sure, in the first columns; details after them."""
+    """Return the layout with place and ties in the first columns, and details after."""
     labels, several = _labels(params), len(params.prices) > 1
     details = ["median score", "diverged", "not applicable", "not run"]
     details += ["range of the option", "tuned to the end"]
@@ -78,7 +78,7 @@ def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
 
 
 def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the place, or those that a tie may end at, and with whom it is tied."""
+    """Return an entry's place, or range of places under ties, and the tied entries."""
     board = [other for other in rows if other["price"] == row["price"]]
     if row["place"] == UNSURE:
         ahead = sum(other["mean rank"] < row["mean rank"] for other in board)
@@ -92,7 +92,7 @@ def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) 
 
 
 def _names(params: Params, row: dict[str, Any]) -> list[str]:
-    """Return what the row is about: a sampler as it begins a row, others as in a sentence."""
+    """Return the names of a row's entry for readers, one for each label."""
     return [
         (words.name if key == "entry" else words.label)(key, row[key], params.names)
         for key in _labels(params)
@@ -100,10 +100,12 @@ def _names(params: Params, row: dict[str, Any]) -> list[str]:
 
 
 def _labels(params: Params) -> tuple[str, ...]:
+    """Return the labels that tell entries apart, as a tuple."""
     return (params.among,) if isinstance(params.among, str) else params.among
 
 
 def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
+    """Return the rows of the leaderboard for one price, ranked by mean rank."""
     among = _labels(params)
     names: list[tuple[str, ...]] = []
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
@@ -162,18 +164,18 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
 
 
 def _intervals(ranks: np.ndarray) -> np.ndarray:
-    """Return the mean rank and the ends of its interval, (entries, 3), of (tasks, entries)."""
+    """Return mean ranks with interval ends, (entries, 3), from ranks (tasks, entries)."""
     return np.transpose(mean_interval(ranks)).clip(1, ranks.shape[1])
 
 
 def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
-    """Return a metric of the network, of all cells that have it."""
+    """Return the network's values of a metric from all cells that have it."""
     found = [of_sets(cell, metric, "network") for cell in cells]
     return np.concatenate([np.empty(0), *found])
 
 
 def _ranks(scores: np.ndarray, tie: float) -> np.ndarray:
-    """Return mean ranks of scores; infinite ones tie, and so do those that are none, after all."""
+    """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
     logs = np.log(np.maximum(scores, 1e-300))
     # Infinite and missing scores stand far beyond all others, each among their own.
     logs = np.where(np.isnan(logs), 2e4, np.where(np.isinf(logs), 1e4, logs))
@@ -190,6 +192,7 @@ def _count(
     price: str,
     params: Params,
 ) -> None:
+    """Count the outcomes of an entry's data sets and targets into ``counts``."""
     lacking = "not run" if run is None else missing(run)
     if run is None or lacking or len(values) != sets:
         counts[lacking or "not applicable"] += sets * len(params.targets)

@@ -35,13 +35,13 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs of the table must have."""
     return [Read(f"{params.metric}_set_0", agents=(params.agent,))]
 
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table, one line per pair of networks and value of ``by``.
+    """Return the table of paired differences, a row per pair of networks and ``by``.
 
     A ConcordError if a run has fewer than two replicates, or others than the run it is compared
     with.
@@ -67,6 +67,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _tests(differences: np.ndarray) -> list[float | int]:
+    """Return mean, t interval, counts and p-values of paired differences."""
     from scipy import stats  # a second, which planning does without
 
     if not np.isfinite(differences).all():  # a run that diverged

@@ -58,7 +58,7 @@ class Row(Options):
     agent: Annotated[int | str | None, "agent of the row, in place of the columns'"] = None
 
     def of(self, column: Column) -> int | str:
-        """Return the agent whose number stands in a column."""
+        """Return the agent whose number stands in a column of the row."""
         return column.agent if self.agent is None else self.agent
 
 
@@ -89,7 +89,7 @@ def reads(params: Params) -> list[Read]:
 
 
 def _check(params: Params) -> None:
-    """Refuse rows with other numbers of printed numbers or groups."""
+    """Refuse rows whose numbers of printed values or groups do not match the columns."""
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
             raise ConcordError(
@@ -105,7 +105,7 @@ def _check(params: Params) -> None:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table; its long form has one line per row, column and value of ``by``.
+    """Return the table of printed and own values; one line per row, column and ``by``.
 
     A ConcordError if a row's printed numbers are not one per column, rows have different groups, a
     column and value of ``by`` do not name one run, or a run lacks a metric.
@@ -150,7 +150,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
-    """Yield the column's run for every value of ``by`` that it was run with."""
+    """Yield each value of ``by`` with the column's run that has it."""
     mine = selection.select(runs, column.select)
     for value in values:
         chosen = mine if by is None else selection.having(mine, by, value)
@@ -159,7 +159,7 @@ def _runs(
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
-    """Return value, lo, hi, difference from print and note."""
+    """Return value, lo, hi, difference from print and note of an agent's number in a run."""
     table = run.metrics
     found = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
     if found.empty:
@@ -180,7 +180,7 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
 
 
 def _cell(printed: float | str | None, ours: Sequence[Any]) -> str:
-    """Return "print / ours [interval]", or ours alone."""
+    """Return the text "print / ours [interval]" of a cell, or our number alone."""
     value, lo, hi, _, note = ours
     text = "diverged" if note == "diverged" else words.rounded(value, lo, hi)
     if printed is None:

@@ -28,7 +28,7 @@ AGENTS = (1, 2, 3, 5, 6, 12)
 
 
 def _kind(module: Any) -> str:
-    """Return the name of a kind: that of its module's file."""
+    """Return the name of a kind, taken from its module's file."""
     return Path(module.__file__).stem
 
 

@@ -90,16 +90,17 @@ class _CountingNetwork(Network):
     """
 
     def __init__(self, network: Network) -> None:
+        """Copy a network, and count its communication rounds from zero."""
         vars(self).update(vars(network))
         self.rounds = [0]
 
     def add_sent(self, *counted: Any) -> None:
-        """Count a round, and the vectors as the network does."""
+        """Count a communication round, and the vectors as the network does."""
         self.rounds[0] += 1
         super().add_sent(*counted)
 
     def add_rounds(self, *counted: Any) -> None:
-        """Count a round, and the vectors as the network does."""
+        """Count a communication round, and the vectors as the network does."""
         self.rounds[0] += 1
         super().add_rounds(*counted)
 
@@ -279,7 +280,7 @@ def _propagate_moments(reader: StepReader, mean: np.ndarray, cov: np.ndarray) ->
 
 
 def _standard_errors(z: np.ndarray) -> float:
-    """Return how many standard errors z's columns are off mean 0 and mean square 1, at most."""
+    """Return by how many standard errors z's columns miss mean 0 and mean square 1, at most."""
     off = []
     for values, target in ((z, 0.0), (z**2, 1.0)):
         error = np.maximum(values.std(axis=0), 1e-9) / np.sqrt(len(z))
@@ -326,6 +327,7 @@ class Near(QuadraticProblem):
     """
 
     def __init__(self, agents: int, dim: int) -> None:
+        """Draw quadratic potentials whose curvature is near the identity."""
         rng = stream("near", agents, dim)
         skew = 0.1 * rng.standard_normal((agents, dim, dim))
         gram = np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2
@@ -337,7 +339,7 @@ class Near(QuadraticProblem):
 
 
 def _miss_by_law(case: Case) -> str:
-    """Return how a sampler's law misses the posterior at small steps; "" if it does not."""
+    """Return how far a sampler's law misses the posterior at small steps, as text; "" if not."""
     target, agents, dim = case.problem.posterior, case.problem.agents, case.problem.dim
     found = []
     root = np.linalg.inv(np.linalg.cholesky(target.cov))
@@ -361,7 +363,7 @@ def _miss_by_law(case: Case) -> str:
 
 
 def _miss_by_chains(case: Case) -> str:
-    """Return how chains that start in the posterior leave it; "" if they do not."""
+    """Return how far chains started in the posterior leave it, as text; "" if they do not."""
     posterior, agents = case.problem.posterior, case.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior", agents)
     theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)

@@ -86,6 +86,7 @@ class Bare:
     """A problem with gradients alone, of potentials f_i(x) = |x|^2 / 2."""
 
     def __init__(self, agents: int, dim: int = 2) -> None:
+        """Set the numbers of agents and coordinates; there is no posterior."""
         self.agents, self.dim, self.posterior = agents, dim, None
 
     def from_chain(self, first: int) -> "Bare":
@@ -98,7 +99,7 @@ class Bare:
 
 
 def options(field: Any, n: int) -> list[Any]:
-    """Return values to try for one option: all its choices, or up to two that its type allows.
+    """Return values to try for an option: all its choices, or up to two its type allows.
 
     field: of a struct of options. n: its place there, which varies the value.
     """
@@ -126,7 +127,7 @@ def options(field: Any, n: int) -> list[Any]:
 
 
 def variants(module: Any) -> Iterator[Any]:
-    """Yield options of a kind: each combination of choices, with the other options varied jointly.
+    """Yield options of a kind, with every combination of choices.
 
     Those that the kind's class refuses are left out. There are none where options name files, which
     only a study has.
@@ -254,7 +255,7 @@ def cases(module: Any, constant: bool = False, dim: int = 2) -> list[Case]:
 
 
 def _check(*given: Any) -> None:
-    """Fail where a step or an init returns no state."""
+    """Fail where a step or an ``init`` returns no state."""
     try:
         check_state(*given)
     except ConcordError as error:

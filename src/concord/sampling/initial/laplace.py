@@ -10,14 +10,14 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean and scale."""
+    """Mean and scale of the Laplace law of each coordinate."""
 
     mean: Annotated[float, "mean of every coordinate"] = 0.0
     scale: Annotated[NonNegative, "scale b of the density exp(-|x - mean| / b) / 2b"] = 1.0
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from independent Laplace laws."""
     return rng.laplace(params.mean, params.scale, shape)
 
 

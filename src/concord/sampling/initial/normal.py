@@ -11,7 +11,7 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean and standard deviation."""
+    """Mean and standard deviation of the normal law of each coordinate."""
 
     mean: Annotated[float, "mean of every coordinate"] = 0.0
     sd: Annotated[
@@ -21,7 +21,7 @@ class Params(Options):
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from independent normal laws."""
     return params.mean + _sd(params, shape[-1]) * rng.standard_normal(shape)
 
 
@@ -31,6 +31,7 @@ def moments(params: Params, dim: int) -> Moments:
 
 
 def _sd(params: Params, dim: int) -> np.ndarray:
+    """Return each coordinate's standard deviation, (dim,); refuse another number of entries."""
     if not isinstance(params.sd, float) and len(params.sd) != dim:
         raise ConcordError(
             f"initial.sd: {list(params.sd)} has {len(params.sd)} entries for {dim} coordinates; "

@@ -10,11 +10,11 @@ from concord.sampling.initial import Shape
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim), or refuse a problem without."""
+    """Return initial positions (chains, agents, dim) from the problem's law, if it has one."""
     if not isinstance(problem, WithInitial):
         raise ConcordError(
             f"initial.kind: {type(problem).__name__} states no law of initial positions; "
@@ -24,4 +24,4 @@ def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generato
 
 
 def moments(params: Params, dim: int) -> None:
-    """Return nothing: only draws are known."""
+    """Return None, since only draws from the problem's own law are known."""

@@ -15,7 +15,7 @@ from concord.sampling.initial import Moments, Shape
 
 
 class Params(Options):
-    """Mean, and the law of A."""
+    """Mean of the normal law, and the law of the random factor A of its covariance."""
 
     mean: Annotated[tuple[float, ...], "mean, one number per coordinate"]
     high: Annotated[Positive, "upper end of the law of A's entries"] = 10.0
@@ -23,7 +23,7 @@ class Params(Options):
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return initial positions of shape (chains, agents, dim)."""
+    """Return initial positions (chains, agents, dim) from N(mean, cov) with a random covariance."""
     factor = _factor(params, shape[-1])
     return np.array(params.mean) + rng.standard_normal(shape) @ factor.T
 
@@ -35,6 +35,7 @@ def moments(params: Params, dim: int) -> Moments:
 
 
 def _factor(params: Params, dim: int) -> np.ndarray:
+    """Return a (dim, dim) factor with entries uniform on [0, high]; check the mean has dim."""
     if len(params.mean) != dim:
         raise ConcordError(
             f"initial.mean: {list(params.mean)} has {len(params.mean)} entries for {dim} "

@@ -7,12 +7,12 @@ from concord.sampling.partition import Parts, consecutive_counts
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent; sizes differ by at most one."""
+    """Return each agent's consecutive row numbers; sizes differ by at most one."""
     ends = np.cumsum(consecutive_counts(rows, agents))
     return np.split(np.arange(rows), ends[:-1])

@@ -27,7 +27,7 @@ class Params(Options):
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent.
+    """Return each agent's row numbers, with shares of every label drawn from a Dirichlet law.
 
     A ConcordError if the rows have no classes or are too few, or no draw of ``ATTEMPTS`` meets the
     minimum.

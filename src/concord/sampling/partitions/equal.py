@@ -7,12 +7,12 @@ from concord.sampling.partition import Parts, enough
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent; sizes differ by at most one."""
+    """Return each agent's row numbers, divided at random; sizes differ by at most one."""
     enough(rows, agents)
     return np.array_split(rng.permutation(rows), agents)

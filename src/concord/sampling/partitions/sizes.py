@@ -10,7 +10,7 @@ from concord.sampling.partition import Parts
 
 
 class Params(Options):
-    """The sizes."""
+    """The number of rows of each agent."""
 
     sizes: Annotated[tuple[Count, ...], "number of rows of each agent, in agent order"]
 
@@ -18,7 +18,7 @@ class Params(Options):
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent; agent i gets ``sizes[i]`` of them."""
+    """Return each agent's row numbers; agent i gets ``sizes[i]`` rows."""
     counts = params.sizes
     if len(counts) != agents:
         raise ConcordError(f"{len(counts)} sizes for {agents} agents; give one per agent")

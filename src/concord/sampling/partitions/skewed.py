@@ -11,7 +11,7 @@ from concord.sampling.partition import Parts, enough
 
 
 class Params(Options):
-    """How much the sizes differ."""
+    """The option that says how much the agents' numbers of rows differ."""
 
     ratio: Annotated[float, Meta(ge=1), "rows of the first agent over those of the last, about"]
 
@@ -19,7 +19,7 @@ class Params(Options):
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return the rows of each agent; a ConcordError if the last agent would have no row."""
+    """Return each agent's row numbers; a ConcordError if the last agent would have none."""
     enough(rows, agents)
     sizes = params.ratio ** -np.linspace(0, 1, agents)
     ends = np.rint(rows * np.cumsum(sizes) / sizes.sum()).astype(int)

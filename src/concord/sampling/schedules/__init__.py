@@ -27,23 +27,24 @@ class Schedule:
     __slots__ = ("a", "b", "c", "exponent")
 
     def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
+        """Set the parameters of the papers' form of a step size."""
         self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same formula."""
+        """Return whether another schedule has the same a, b, c and exponent."""
         return isinstance(other, Schedule) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        """Return what equal schedules share."""
+        """Return a hash of the formula, the same for equal schedules."""
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        """Return the call that makes it."""
+        """Return the Python call that makes the schedule."""
         return f"Schedule({self.a!r}, {self.b!r}, {self.c!r}, {self.exponent!r})"
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Schedule:
-        """Build a schedule from its YAML form; ``where`` is the file and key for messages.
+        """Return the schedule of a YAML form; ``where`` is the file and key for messages.
 
         A ConcordError if the form or kind is unknown, or a number is not positive.
         """
@@ -73,7 +74,7 @@ class Schedule:
         return schedule
 
     def __call__(self, k: Any) -> Any:
-        """Return the value used by step k, or by several, (steps,); the first step has k = 0."""
+        """Return a / (b + c k)^exponent at step k, or at several, (steps,); the first has k = 0."""
         return self.a / (self.b + self.c * k) ** self.exponent
 
     @property
@@ -93,7 +94,7 @@ class Schedule:
 
     @property
     def kind(self) -> str:
-        """The kind that ``plain`` states."""
+        """The kind of the schedule in its YAML form."""
         form = self.plain()
         return str(form["kind"]) if isinstance(form, dict) else "constant"
 
@@ -115,6 +116,8 @@ class Schedule:
 
 
 class _Form(Chosen):
+    """A kind of schedule with its options, as a file states it."""
+
     package = "schedules"
 
 
@@ -125,17 +128,18 @@ class Other(Schedule):
     constant, decay = False, math.nan  # nobody knows
 
     def __init__(self, form: Chosen, function: Callable[[int], float]) -> None:
+        """Set the stated form, and its function of k."""
         super().__init__(math.nan)
         self.form, self.function = form, function
 
     def __call__(self, k: Any) -> Any:
-        """Return the value used by step k, or by several, (steps,)."""
+        """Return the function's value at step k, or at several steps, (steps,)."""
         if isinstance(k, np.ndarray):
             return np.array([float(self.function(one)) for one in k.tolist()])
         return float(self.function(k))
 
     def __repr__(self) -> str:
-        """Return what equal schedules share."""
+        """Return a text that is the same for equal schedules."""
         return f"Other({self.form!r})"
 
     def plain(self) -> dict[str, Any]:
@@ -143,10 +147,11 @@ class Other(Schedule):
         return self.form.plain()
 
     def __str__(self) -> str:
-        """Return kind and options, for captions."""
+        """Return kind and options as text, for captions."""
         options = ", ".join(f"{k}={v}" for k, v in self.plain().items() if k != "kind")
         return f"{self.form.kind}({options})"
 
 
 def _short(number: float) -> str:
+    """Return a number as text with at most twelve digits."""
     return f"{number:.12g}"

@@ -7,11 +7,11 @@ from concord.sampling.schedules import Schedule
 
 
 class Params(Options):
-    """The value."""
+    """The value of every step."""
 
     value: Annotated[Positive, "the value of every step"]
 
 
 def schedule(params: Params) -> Schedule:
-    """Return the function of k."""
+    """Return the step size as a function of iteration k, the same value for all k."""
     return Schedule(params.value)

@@ -10,12 +10,12 @@ from concord.sampling.schedules import Schedule
 
 
 class Params(Options):
-    """First value and decay."""
+    """First value a and decay rate c of a / (1 + c k)."""
 
     a: Annotated[Positive, "the value of the first step"]
     c: Annotated[NonNegative, "rate of decay per iteration"]
 
 
 def schedule(params: Params) -> Schedule:
-    """Return the function of k."""
+    """Return the step size as a function of iteration k, a / (1 + c k)."""
     return Schedule(params.a, c=params.c)

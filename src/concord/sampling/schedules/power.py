@@ -10,7 +10,7 @@ from concord.sampling.schedules import Schedule
 
 
 class Params(Options):
-    """Numerator, offset and exponent."""
+    """Numerator a, offset b and exponent of a / (b + k)^exponent."""
 
     a: Annotated[Positive, "numerator"]
     b: Annotated[Positive, "offset added to the iteration"]
@@ -18,5 +18,5 @@ class Params(Options):
 
 
 def schedule(params: Params) -> Schedule:
-    """Return the function of k."""
+    """Return the step size as a function of iteration k, a / (b + k)^exponent."""
     return Schedule(params.a, b=params.b, c=1.0, exponent=params.exponent)
