@@ -241,8 +241,8 @@ def test_the_template_of_the_report_shows_every_part():
         assert said in text
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
-def test_the_report_shows_every_caption_of_the_papers(path):
+@pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
+def test_the_report_shows_every_caption_of_papers_and_arena(path):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):

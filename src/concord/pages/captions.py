@@ -51,7 +51,7 @@ def of(paper: Study, section: str, name: str) -> Caption:
     entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
     runs = [run.document for run in paper.output_runs(section, name)]
-    reads += _beside(params, reads, runs)
+    reads = [*reads, *_beside(params, reads, runs)]
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
