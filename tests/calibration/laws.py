@@ -75,7 +75,7 @@ def reader_of(net: Network, prob: Any, sampler: Any, batches: Batches) -> StepRe
         sampler.check(drawn, net)
         # Given the rows it does not matter in which order they are drawn.
         reader = StepReader(sampler, prob, net, replace(batches, batch_order="with_replacement"))
-        reader.at(0), reader.start
+        reader.read_step(0), reader.start
     except ConcordError:
         return None
     return reader
@@ -147,7 +147,7 @@ def ranks(
         nonlocal mean, cov
         if k == 0:
             return
-        reading, which = reader.at(k - 1), np.zeros(chains, dtype=int)
+        reading, which = reader.read_step(k - 1), np.zeros(chains, dtype=int)
         for probability, outcomes in choosing.chosen:
             which = which * len(probability) + outcomes
         last[:] = choosing.chosen[-1:]

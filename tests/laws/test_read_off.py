@@ -115,7 +115,7 @@ def test_a_step_is_that_of_the_papers_matrices(
 ) -> None:
     sampler, problem, network, reader = read(kind, options, topology)
     law = matrices.LAWS[kind](sampler, k, problem, network)
-    reading = reader.at(k)
+    reading = reader.read_step(k)
     steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
     chances = law.probability if isinstance(law, matrices.Chosen) else [1.0]
     same(reading.probability, chances)
@@ -152,11 +152,11 @@ def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
     sampler, problem, network, reader = read(kind, options, "star", **loss)
     law = matrices.LAWS[kind](sampler, k, problem, network)
     assert isinstance(law, matrices.Law) and law.heard is not None
-    got = reader.at(k).arrivals
+    got = reader.read_step(k).arrivals
     assert got is not None
     size = len(law.step.offset)
     for part in ("matrix", "offset", "noise"):
-        same(getattr(reader.at(k).updates[0], part), getattr(law.step, part))
+        same(getattr(reader.read_step(k).updates[0], part), getattr(law.step, part))
     same(got.heard, law.heard)
     lanes = law.heard.shape[1] // (len(network.graph.senders) * problem.dim)
     sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
@@ -265,8 +265,8 @@ def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
     for k in (0, 3):
         law = matrices.LAWS[kind](sampler, k, problem, network)
         assert isinstance(law, matrices.Law)
-        same(reader.at(k).updates[0].gradient_gain, law.step.gradient_gain)
-        same(reader.at(k).updates[0].matrix, law.step.matrix)
+        same(reader.read_step(k).updates[0].gradient_gain, law.step.gradient_gain)
+        same(reader.read_step(k).updates[0].matrix, law.step.matrix)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_what_is_not_affine_is_refused_with_its_reason(
     kind: str, options: dict[str, Any], topology: str, why: str
 ) -> None:
     with pytest.raises(NoLaw, match=why):
-        read(kind, options, topology)[-1].at(0)
+        read(kind, options, topology)[-1].read_step(0)
 
 
 class Triggered(Sampler):
@@ -338,7 +338,7 @@ class Triggered(Sampler):
 def test_a_trigger_is_noticed_wherever_its_threshold_is(threshold: float) -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     with pytest.raises(NoLaw, match="not affine"):
-        StepReader(Triggered(threshold=threshold), problem, network).at(0)
+        StepReader(Triggered(threshold=threshold), problem, network).read_step(0)
 
 
 class Alternating(Sampler):
@@ -360,13 +360,13 @@ def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
     gram = exact.block_diagonal(problem.gram)
     for k in (0, 1, period - 1, period, period + 1, 3 * period):
         wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
-        same(reader.at(k).updates[0].matrix, wanted)
-    assert reader.at(1) is reader.at(period + 1)
+        same(reader.read_step(k).updates[0].matrix, wanted)
+    assert reader.read_step(1) is reader.read_step(period + 1)
 
 
 def test_constant_steps_are_read_once() -> None:
     _, _, _, reader = read("de_sgld", {"step_size": 0.02}, "ring")
-    assert reader.at(0) is reader.at(10**9)
+    assert reader.read_step(0) is reader.read_step(10**9)
 
 
 class Clocked(NamedTuple):
@@ -394,7 +394,7 @@ def test_what_is_the_same_for_all_chains_is_followed() -> None:
     reader = StepReader(Ageing(), problem, network)
     for k in (7, 2, 0, 100):
         eta = 0.1 / min(k + 1, 4)
-        same(reader.at(k).updates[0].noise, 2 * eta * np.eye(10))
+        same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
 
 
 class Sleepy(Sampler):
@@ -412,7 +412,7 @@ class Sleepy(Sampler):
 def test_chance_that_comes_late_is_noticed() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     with pytest.raises(NoLaw, match="later on"):
-        StepReader(Sleepy(), problem, network).at(21)
+        StepReader(Sleepy(), problem, network).read_step(21)
 
 
 class Twice(Sampler):
@@ -426,7 +426,7 @@ class Twice(Sampler):
 def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
-    same(StepReader(Twice(), problem, network).at(0).updates[0].matrix, mix @ mix)
+    same(StepReader(Twice(), problem, network).read_step(0).updates[0].matrix, mix @ mix)
     lossy = concord.network("ring", 5, loss=LOSS)
     with pytest.raises(NoLaw, match="vectors may get lost"):
         StepReader(Twice(), problem, lossy)
@@ -438,15 +438,15 @@ def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
     far = QuadraticProblem(problem.gram, 1e8 * problem.shift)
     network = concord.network("ring", 5)
     same(
-        StepReader(chosen, far, network).at(0).updates[0].matrix,
-        StepReader(chosen, problem, network).at(0).updates[0].matrix,
+        StepReader(chosen, far, network).read_step(0).updates[0].matrix,
+        StepReader(chosen, problem, network).read_step(0).updates[0].matrix,
     )
 
 
 def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost() -> None:
     problem, lossy = drawn(5, 2), concord.network("ring", 5, loss=LOSS)
     with pytest.raises(NoLaw, match="does not send in every iteration"):
-        StepReader(Alternating(period=2), problem, lossy).at(0)
+        StepReader(Alternating(period=2), problem, lossy).read_step(0)
 
 
 class Adapt(Sampler):
@@ -476,8 +476,8 @@ def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str,
     reader = StepReader(DESGLD(0.02), problem, network, batches)
     gram, shift = problem.batch_mean(2, scale, pool)
     mix = np.kron(network.matrix("metropolis"), np.eye(2))
-    same(reader.at(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
-    same(reader.at(0).updates[0].offset, 0.02 * shift.ravel())
+    same(reader.read_step(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
+    same(reader.read_step(0).updates[0].offset, 0.02 * shift.ravel())
 
 
 def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
@@ -487,7 +487,7 @@ def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
         StepReader(DESGLD(0.02), problem, network, epochs)
     twice = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "period": 2}, "").params
     with pytest.raises(NoLaw, match=r"elsewhere|more than one"):
-        StepReader(twice, problem, network, Batches(batch_size=2)).at(0)
+        StepReader(twice, problem, network, Batches(batch_size=2)).read_step(0)
     reduced = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "renewal": 1.0}, "")
     with pytest.raises(NoLaw, match="differences"):
-        StepReader(reduced.params, problem, network, Batches(batch_size=2)).at(0)
+        StepReader(reduced.params, problem, network, Batches(batch_size=2)).read_step(0)

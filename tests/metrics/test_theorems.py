@@ -239,7 +239,7 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     prob = problem(5, 2, points=1000)
     m = replace(measurement(D_ADMMS), problem=prob, network=net)
     found = table(theorem3_bound, m)
-    constants = theorem3.of(prob, net)
+    constants = theorem3.compute_theorem(prob, net)
     assert constants.rate < 1
     rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
     plus, minus = incidence(net)
@@ -305,7 +305,7 @@ def test_the_distance_of_theorem3_is_that_of_all_agents_together():
 
 def test_theorem3_claims_nothing_where_its_condition_fails():
     few = replace(measurement(D_ADMMS), problem=problem(5, 2, points=3))
-    assert theorem3.of(few.problem, RING).rate >= 1
+    assert theorem3.compute_theorem(few.problem, RING).rate >= 1
     found = table(theorem3_bound, few)
     assert all(found["theorem3_bound", k] == np.inf for k in DUE)
 

@@ -100,7 +100,7 @@ class StepReader:
             except Unreadable as why:
                 raise self._refuse(str(why)) from None
 
-    def at(self, k: int) -> Reading:
+    def read_step(self, k: int) -> Reading:
         """Return the step of iteration k as matrices.
 
         It is the same object for iterations with the same step.
@@ -129,12 +129,14 @@ class StepReader:
 
         def arrivals(k: int) -> Arrivals:
             """Return the effect of losses in iteration k."""
-            reading = self.at(k).arrivals
+            reading = self.read_step(k).arrivals
             assert reading is not None
             return reading
 
         lossless = self.network.is_lossless
-        return Update(lambda k: self.at(k).updates[0], self.start, None if lossless else arrivals)
+        return Update(
+            lambda k: self.read_step(k).updates[0], self.start, None if lossless else arrivals
+        )
 
     def choices(self) -> Callable[[int], Choices]:
         """Return a function from the iteration to the updates among which its step chooses.
@@ -143,9 +145,9 @@ class StepReader:
         """
         last: list[tuple[Reading, Choices]] = []
 
-        def at(k: int) -> Choices:
+        def choices_at(k: int) -> Choices:
             """Return the updates among which iteration k chooses."""
-            reading = self.at(k)
+            reading = self.read_step(k)
             if not last or last[0][0] is not reading:
                 parts = (
                     np.array([getattr(update, part) for update in reading.updates])
@@ -154,7 +156,7 @@ class StepReader:
                 last[:] = [(reading, Choices(reading.probability, *parts))]
             return last[0][1]
 
-        return at
+        return choices_at
 
     def _refuse(self, why: str) -> NoLaw:
         """Return the error that the sampler has no exact law, and why."""

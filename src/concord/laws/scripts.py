@@ -186,7 +186,7 @@ class ScriptedNetwork(Network):
             lane.beyond = self.script.take("heard", count)
         if self.on_loss == "reuse_last":
             first = self.lanes[0]
-            first.heard = first.spread(first.first, self.script.take("late", count))
+            first.latest = first.spread(first.first, self.script.take("late", count))
 
     def check_sent(self) -> None:
         """Refuse a step that does not send a vector on every open lane."""
@@ -220,19 +220,19 @@ class _Lane:
 
     def __init__(self, graph: Any, first: np.ndarray) -> None:
         self._graph, self.first, self.vectors = graph, first, first
-        self._heard: np.ndarray | None = None
+        self._latest: np.ndarray | None = None
         self.beyond, self.sent = np.empty(0), False
 
     @property
-    def heard(self) -> np.ndarray:
+    def latest(self) -> np.ndarray:
         """The vectors received last over each directed edge, (edges, chains, dim)."""
-        if self._heard is None:
+        if self._latest is None:
             raise Unreadable(LOST + "it mixes what was heard before; use on_loss: reuse_last")
-        return self._heard
+        return self._latest
 
-    @heard.setter
-    def heard(self, vectors: np.ndarray) -> None:
-        self._heard = vectors
+    @latest.setter
+    def latest(self, vectors: np.ndarray) -> None:
+        self._latest = vectors
 
     def spread(self, x: np.ndarray, beyond: np.ndarray) -> np.ndarray:
         """Return vectors received over each directed edge, (edges, chains, dim).
@@ -250,5 +250,5 @@ class _Lane:
         if self.sent or x.shape != self.first.shape:
             raise Unreadable(LOST + "it sends other than a vector of each agent on a lane")
         self.sent, self.vectors = True, x
-        self.heard = self.spread(x, self.beyond)
-        return self.heard
+        self.latest = self.spread(x, self.beyond)
+        return self.latest

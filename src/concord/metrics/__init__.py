@@ -293,7 +293,7 @@ def states_law(sampler: Sampler, agents: int = 5) -> bool:
         except ConcordError:
             continue
         try:
-            StepReader(sampler, problem, network).at(0)
+            StepReader(sampler, problem, network).read_step(0)
         except NoLaw:
             return False
         return True

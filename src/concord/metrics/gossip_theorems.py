@@ -165,7 +165,7 @@ def _linear(
     choices = StepReader(plain, problem, m.network).choices()
     start = exact.initial(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
-    squares = _Squares.of(problem, m, params)
+    squares = _Squares.compute_terms(problem, m, params)
     law = _follow(choices(0), start, squares, [0, *ticks], agents, dim)
     limit = choices(0).stationary()
     if limit is None:
@@ -242,7 +242,7 @@ class _Squares:
         return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
 
     @classmethod
-    def of(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
+    def compute_terms(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
         """Return disagreement, n mu_g, C_xi and C_w as functions of the state's moments."""
         agents, dim = problem.agents, problem.dim
         average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))

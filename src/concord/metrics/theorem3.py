@@ -33,7 +33,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     if not isinstance(m.problem, Quadratic):
         raise lacking("theorem3", "linear regression")
-    theorem = of(m.problem, m.network)
+    theorem = compute_theorem(m.problem, m.network)
     constants = {
         "tau_G": theorem.tau_graph,
         "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *_graph(m.network)).limit,
@@ -47,7 +47,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     return known(m, {f"theorem3.{name}": value for name, value in constants.items()})
 
 
-def of(problem: Quadratic, network: Network) -> tzikas2024.Theorem3:
+def compute_theorem(problem: Quadratic, network: Network) -> tzikas2024.Theorem3:
     """Return the constants of tzikas2024's Theorem 3 for a problem on a network."""
     curvature = np.linalg.eigvalsh(problem.gram)
     return tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *_graph(network))

@@ -11,7 +11,7 @@ from concord.laws.gaussian import Gaussian, w2
 from concord.laws.law import start_of, update_of
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, known, lacking, series
-from concord.metrics.theorem3 import of
+from concord.metrics.theorem3 import compute_theorem
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
@@ -41,7 +41,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or m.network.order != "simultaneous"
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
-        or not np.isfinite((theorem := of(problem, m.network)).penalty)
+        or not np.isfinite((theorem := compute_theorem(problem, m.network)).penalty)
         or m.initial.moments(problem.dim) is None
     ):
         raise lacking(

@@ -15,7 +15,7 @@ from concord.networks.privacy import Privacy
 class Lane:
     """A channel that carries one vector of every agent to its neighbors, with losses and delays.
 
-    heard: the vector that each receiver uses, (ways, chains, dim).
+    latest: the vector that each receiver uses, (ways, chains, dim).
 
     first: the vectors that neighbors know at the start, (chains, agents, dim).
 
@@ -33,8 +33,8 @@ class Lane:
     ) -> None:
         self._graph, self._on_loss, self._barrier = graph, on_loss, barrier
         vectors = first.transpose(1, 0, 2)
-        self.heard = vectors[graph.senders]
-        self._arriving = self.heard
+        self.latest = vectors[graph.senders]
+        self._arriving = self.latest
         self._past: dict[int, np.ndarray] = {}  # what was sent, by iteration
         kinds = {type(effect): effect for effect in effects}
         self._privacy: Privacy | None = kinds.get(Privacy)
@@ -68,11 +68,11 @@ class Lane:
         arriving = sent[graph.senders] + noise
         self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
         if self._barrier:
-            self.heard = self._arriving
+            self.latest = self._arriving
         else:  # agents take the last when they begin
             begin = traffic.sends[graph.receivers]
-            self.heard = np.where(begin[..., None], self._arriving, self.heard)
-        return self.heard
+            self.latest = np.where(begin[..., None], self._arriving, self.latest)
+        return self.latest
 
     def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
         """Return the clipped, noisy or compressed vectors that agents send for their vectors.

@@ -332,7 +332,7 @@ class Network(Summarized):
         """
         if self.is_lossless:
             return weighted_sum(weights, x)
-        return self._weigh(weights, x, self._lanes[lane].heard)
+        return self._weigh(weights, x, self._lanes[lane].latest)
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.

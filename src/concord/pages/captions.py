@@ -51,7 +51,7 @@ def of(paper: Study, section: str, name: str) -> Caption:
     entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
     runs = [run.document for run in paper.output_runs(section, name)]
-    reads = [*reads, *_beside(params, reads, runs)]
+    reads = [*reads, *_find_line_metrics(params, reads, runs)]
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
@@ -122,7 +122,9 @@ def describe(
     }
 
 
-def _beside(params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _find_line_metrics(
+    params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
     lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
     for metric in reads:

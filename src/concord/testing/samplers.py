@@ -269,7 +269,7 @@ def _propagate_moments(reader: StepReader, mean: np.ndarray, cov: np.ndarray) ->
     mean, cov: at the start.
     """
     for k in range(ITERATIONS):
-        chance, updates, _ = reader.at(k)
+        chance, updates, _ = reader.read_step(k)
         means = np.array([update.matrix @ mean + update.offset for update in updates])
         mean, before, cov = chance @ means, cov, np.zeros_like(cov)
         for p, update, off in zip(chance, updates, means - mean, strict=True):
