@@ -34,7 +34,7 @@ def texts() -> dict[str, str]:
     """Return the two files by name."""
     import yaml
 
-    from concord.studies.project import load_studies
+    from concord_studies.configuration.project import load_studies
 
     stated = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     people = [author(entry) for entry in stated["authors"]]

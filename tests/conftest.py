@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from concord.__main__ import settle
+from concord_cli.__main__ import settle
 from reliability import Record, Reliability
 
 settle()

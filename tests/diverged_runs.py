@@ -17,17 +17,12 @@ from typing import Any
 import numpy as np
 import ot  # noqa: F401  before warnings are errors
 
-from concord import metrics
-from concord.datasets.fetch import fetch
-from concord.datasets.tables import Recorded
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
-from concord.metrics import Measurement, Row
 from concord.minibatches import Batches
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.topology import build_graph
-from concord.plugins import built_in
 from concord.problems.kinds import linear_regression
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Ball
@@ -39,6 +34,11 @@ from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
+from concord_studies import metrics
+from concord_studies.datasets.fetch import fetch
+from concord_studies.datasets.tables import Recorded
+from concord_studies.metrics import Measurement, Row
+from concord_studies.plugins import built_in
 
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20

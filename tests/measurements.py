@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from concord.metrics import Measurement
 from concord.minibatches import Batches
 from concord.problems.kinds import linear_regression
 from concord.sampling import partition, streams
+from concord_studies.metrics import Measurement
 
 NOTHING = dict.fromkeys(("problem", "network", "sampler", "initial"))
 

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 import concord
-from concord import plugins
-from concord.__main__ import _parser, main
-from concord.studies.config import load_config
-from concord.studies.study import Study
+from concord_cli.__main__ import _parser, main
+from concord_studies import plugins
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -137,10 +137,10 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
 
 def test_the_workflow_inside_another_one_is_that_of_a_template():
     (block,) = fenced(page("own-study.md"), "python")
-    template = ROOT / "src/concord/studies/template/Snakefile"
+    template = ROOT / "src/concord_studies/configuration/template/Snakefile"
     words = template.read_text().split()
     for line in (
-        "from concord.home import SNAKEFILE",
+        "from concord_studies.home import SNAKEFILE",
         "module concord:",
         "use rule * from concord",
     ):
@@ -166,7 +166,11 @@ def targets() -> set[str]:
     files = [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk"), ROOT / "workflow/Snakefile"]
     rules = {name for path in files for name in RULES.findall(path.read_text())}
     studies = {path.parent.name for path in (ROOT / "config").glob("*/*/study.yaml")}
-    beside = {"everything", "ledger", "multiverse"}  # tests/test_workflow.py: there are these
+    beside = {
+        "everything",
+        "ledger",
+        "multiverse",
+    }  # tests/concord_studies/test_workflow.py: there are these
     return rules | studies | beside | {f"multiverse_{key}" for key in studies}
 
 

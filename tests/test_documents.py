@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from concord.__main__ import COMMANDS, FIRST, main
-from concord.claims.rules import rules
-from concord.studies.project import load_studies
+from concord_cli.__main__ import COMMANDS, FIRST, main
+from concord_studies.claims.rules import rules
+from concord_studies.configuration.project import load_studies
 
 ROOT = Path(__file__).parents[1]
 MARKDOWN = [

@@ -10,7 +10,7 @@ import yaml
 from packaging.version import Version
 
 import concord
-from concord.pages.site import build
+from concord_studies.pages.site import build
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 import concord
-from concord import plugins
-from concord.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, variants
+from concord_arena.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, variants
+from concord_studies import plugins
 
 __all__ = ["CONSTANT", "DECAYING", "GRAPHS", "SAMPLERS", "problem", "variants"]
 

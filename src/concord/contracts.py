@@ -301,7 +301,7 @@ PRICES = {
 
 @runtime_checkable
 class MetricFamily(Protocol):
-    """A family of metrics, a module of ``concord.metrics``."""
+    """A family of metrics, a module of ``concord_studies.metrics``."""
 
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
@@ -342,7 +342,7 @@ class Read(NamedTuple):
 
 @runtime_checkable
 class OutputKind(Protocol):
-    """A kind of figure or table, a module of ``concord.figures`` or ``concord.tables``."""
+    """A kind of figure or table, a module of ``concord_studies.figures`` or ``concord_studies.tables``."""
 
     Params: type
 
@@ -352,7 +352,7 @@ class OutputKind(Protocol):
 
 @runtime_checkable
 class FigureKind(OutputKind, Protocol):
-    """A kind of figure, a module of ``concord.figures``."""
+    """A kind of figure, a module of ``concord_studies.figures``."""
 
     def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
         """Draw measured runs (``results.Measured``), given in the order of the sweep.
@@ -364,7 +364,7 @@ class FigureKind(OutputKind, Protocol):
 
 @runtime_checkable
 class TableKind(OutputKind, Protocol):
-    """A kind of table, a module of ``concord.tables``."""
+    """A kind of table, a module of ``concord_studies.tables``."""
 
     def tabulate(self, params: Any, runs: Sequence[Any]) -> Any:
         """Return the ``tables.Table`` of measured runs (``results.Measured``)."""

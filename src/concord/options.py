@@ -10,7 +10,7 @@ The text says what an option means, with its symbol in the paper where there is 
 
 ``build`` makes one from what YAML holds, and so does the class itself, called in Python. Whatever
 does not fit raises a ``ConcordError`` with file, key, value and remedy. The schemas that editors
-read are generated from the same classes (``concord.studies.schema``).
+read are generated from the same classes (``concord_studies.configuration.schema``).
 """
 
 from __future__ import annotations

@@ -29,18 +29,18 @@ import numpy as np
 from msgspec.structs import fields
 
 from concord.errors import ConcordError, nearest
-from concord.io import whole
 from concord.loop import run
 from concord.networks.compressions import Compression
 from concord.networks.own import network as network_of
 from concord.options import build, choices, members
 from concord.options import kinds as kinds_of
-from concord.plugins import kinds, plugin
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
+from concord_studies.io import whole
+from concord_studies.plugins import kinds, plugin
 
 Work = Callable[[], object]
 
@@ -578,9 +578,9 @@ for _ in range({}): a @ a @ a.T""",
 def kernels_of_all_processors(tiny: bool) -> Iterator[Case | Skipped]:
     """Time kernels that give the same bytes on all processors against this one's own.
 
-    Whole processes, started with and without what ``concord.__main__.settle`` sets.
+    Whole processes, started with and without what ``concord_cli.__main__.settle`` sets.
     """
-    from concord.__main__ import KERNELS, THREADS
+    from concord_cli.__main__ import KERNELS, THREADS
 
     def process(code: str, kernels: Mapping[str, str]) -> Work:
         command = [sys.executable, "-c", code.format(1 if tiny else 300)]

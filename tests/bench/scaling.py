@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench import AXES, Timing
-from concord.figures import style
+from concord_studies.figures import style
 
 Curve = dict[int, float]  # seconds by size
 

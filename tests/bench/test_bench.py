@@ -11,7 +11,7 @@ import bench
 import rivals
 import scaling
 from concord.networks.own import network as network_of
-from concord.plugins import kinds
+from concord_studies.plugins import kinds
 
 
 @pytest.fixture

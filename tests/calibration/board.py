@@ -18,7 +18,7 @@ from scipy.stats import binom
 from calibration.models import MODELS
 from calibration.ranks import p_value
 from calibration.settings import SLACK
-from concord.figures import style
+from concord_studies.figures import style
 
 BINS, FINE = 20, 100
 AT = np.arange(1, 50) / 50

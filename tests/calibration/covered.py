@@ -7,8 +7,8 @@ import msgspec
 
 from calibration import laws, ranks, settings
 from calibration.models import MODELS
-from concord import plugins
 from concord.options import choices
+from concord_studies import plugins
 from reliability import table
 from variants import SAMPLERS
 

@@ -3,7 +3,7 @@
 import pytest
 
 from calibration import accused
-from concord.testing.noise import LEVEL
+from concord_arena.testing.noise import LEVEL
 
 
 @pytest.mark.parametrize("kind", accused.RIGHT)

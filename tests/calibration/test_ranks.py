@@ -10,7 +10,7 @@ from calibration import covered, models
 from calibration.board import Board
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE, distance, least, p_value, width
-from concord import plugins
+from concord_studies import plugins
 from variants import SAMPLERS
 
 

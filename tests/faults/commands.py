@@ -12,14 +12,18 @@ from pathlib import Path
 
 from tiny_project import EXPERIMENT, FIGURE, PAPER, RUNS, TABLE, TinyProject
 
-from concord import provenance
-from concord.__main__ import main
+from concord_cli.__main__ import main
+from concord_studies import provenance
 
 # Imported here, so that the forks need not.
 for module in (
     *("pandas", "h5netcdf", "jinja2", "matplotlib.backends.backend_pdf"),
-    *("matplotlib.backends.backend_svg", "concord.figures.curves", "concord.figures.style"),
-    *(f"concord.stages.{stage}" for stage in ("draw", "judge")),
+    *(
+        "matplotlib.backends.backend_svg",
+        "concord_studies.figures.curves",
+        "concord_studies.figures.style",
+    ),
+    *(f"concord_studies.stages.{stage}" for stage in ("draw", "judge")),
 ):
     import_module(module)
 

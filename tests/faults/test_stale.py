@@ -85,7 +85,7 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
         ("measure", f"{RUNS[0]}/run.yaml", f"{RUNS[0]}/trace.nc", "-o", METRICS[0]),
     )
     for arguments in stages:
-        command = [sys.executable, "-m", "concord", *arguments]
+        command = [sys.executable, "-m", "concord_cli", *arguments]
         subprocess.run(command, cwd=copy.folder, env=environment, check=True)
     source.write_text(text)
     os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -93,7 +93,7 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
     assert wrong != (finished.folder / METRICS[0]).read_bytes()
 
     said = subprocess.run(
-        [sys.executable, "-m", "concord", *stages[1]],
+        [sys.executable, "-m", "concord_cli", *stages[1]],
         cwd=copy.folder,
         env=environment,
         capture_output=True,

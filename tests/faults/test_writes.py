@@ -12,7 +12,7 @@ import pytest
 from commands import COMMANDS, disk_full_after, killed_after, killed_at_file, run
 from tiny_project import TinyProject, differing
 
-from concord import io
+from concord_studies import io
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -85,7 +85,7 @@ def is_a_sentence_on(paths, said):
 WRITING = """
 import sys, time
 from pathlib import Path
-from concord.io import whole
+from concord_studies.io import whole
 with whole(Path(sys.argv[1])) as temporary, open(temporary, "w") as file:
     for part in range(20):
         print(sys.argv[2], file=file, flush=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from concord import integrity
-from concord.__main__ import main
+from concord_cli.__main__ import main
+from concord_studies import integrity
 
 SECONDS = 20  # for one input; the slowest take a tenth of a second
 

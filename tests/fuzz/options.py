@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pieces import tokens
 
 from concord.options import Options, choices, members
-from concord.plugins import kinds, plugin
-from concord.plugins import options_of as options_class
 from concord.record import Record
 from concord.sampling.schedules import Schedule
+from concord_studies.plugins import kinds, plugin
+from concord_studies.plugins import options_of as options_class
 
 FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-99, 1e-9, 1e9, 1e99)
 INTS = (0, 1, 2, 3, 4, 5, 7, 30, 200, -1, 2**40)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from mutations import dumped
 from pieces import CONFIG, small_papers
 
-from concord import provenance
-from concord.__main__ import _parser, main
-from concord.datasets import fetch
+from concord_cli.__main__ import _parser, main
+from concord_studies import provenance
+from concord_studies.datasets import fetch
 
 pytestmark = pytest.mark.thorough
 
@@ -181,7 +181,7 @@ def test_names_that_are_not_text(names, tmp_path):
     """Through the real command line, where names are bytes."""
     environment = {**os.environ, "PYTHONPATH": str(CONFIG.parent / "src"), "LC_ALL": "C"}
     done = subprocess.run(
-        [sys.executable, "-m", "concord", *names],
+        [sys.executable, "-m", "concord_cli", *names],
         *(),
         cwd=tmp_path,
         env=environment,

@@ -12,15 +12,15 @@ import yaml
 from mutations import dumped, encoded, garbled, mutated, transplanted
 from pieces import CONFIG, others, small_papers
 
-from concord.claims.ledger import expected_rows
-from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, short
-from concord.io import load_yaml
-from concord.pages import captions
-from concord.studies.checks import check_outputs
-from concord.studies.config import load_config
-from concord.studies.project import load_studies
-from concord.studies.study import Study
+from concord_studies.claims.ledger import expected_rows
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.study import Study
+from concord_studies.datasets.registry import load_registry
+from concord_studies.io import load_yaml
+from concord_studies.pages import captions
 
 pytestmark = pytest.mark.thorough
 

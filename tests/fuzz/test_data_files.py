@@ -14,8 +14,8 @@ import pytest
 import scipy.io
 from mutations import garbled
 
-from concord.datasets import readers
 from concord.errors import ConcordError
+from concord_studies.datasets import readers
 
 RULE = "read, or refused in one sentence with the file's name"
 

@@ -19,11 +19,11 @@ from mutations import dumped, encoded, garbled, mutated
 from options import options_of
 from pieces import CONFIG
 
-from concord import integrity, provenance
-from concord.__main__ import main
-from concord.claims import checks
-from concord.claims.ledger import COLUMNS
 from concord.sampling.trace import read_trace, write_trace
+from concord_cli.__main__ import main
+from concord_studies import integrity, provenance
+from concord_studies.claims import checks
+from concord_studies.claims.ledger import COLUMNS
 
 pytestmark = pytest.mark.thorough
 

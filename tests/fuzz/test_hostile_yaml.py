@@ -3,8 +3,8 @@
 import pytest
 
 from concord.errors import ConcordError
-from concord.io import DEEPEST, LARGEST, load_yaml
-from concord.studies.study import Study
+from concord_studies.configuration.study import Study
+from concord_studies.io import DEEPEST, LARGEST, load_yaml
 
 DEEP = 100_000  # at which PyYAML's parser crashes the process
 

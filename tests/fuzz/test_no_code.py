@@ -93,7 +93,7 @@ def test_the_test_itself_finds_them(source):
 def test_the_loader_is_a_safe_one():
     import yaml
 
-    from concord.io import _loader
+    from concord_studies.io import _loader
 
     safe = (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     assert issubclass(_loader(), safe)

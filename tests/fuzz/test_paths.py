@@ -12,9 +12,9 @@ from pieces import CONFIG, of_whole_experiments, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
-from concord.studies.checks import check_outputs
-from concord.studies.config import load_config
-from concord.studies.study import Study
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 
 pytestmark = pytest.mark.thorough
 

@@ -14,12 +14,12 @@ from mutations import dumped, encoded, mutated
 from options import configured
 from pieces import CONFIG, of_whole_experiments, small_papers
 
-from concord import provenance
-from concord.__main__ import main
 from concord.errors import ConcordError
-from concord.studies.checks import check_outputs
-from concord.studies.config import load_config
-from concord.studies.study import Study
+from concord_cli.__main__ import main
+from concord_studies import provenance
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 
 pytestmark = pytest.mark.thorough
 

@@ -184,7 +184,7 @@ def make(folder: Path) -> None:
             ["sample", files[0], "-o", files[1]],
             ["measure", files[0], files[1], "-o", files[2]],
         ):
-            subprocess.run([sys.executable, "-m", "concord", *command], check=True)
+            subprocess.run([sys.executable, "-m", "concord_cli", *command], check=True)
 
     shutil.rmtree(folder, ignore_errors=True)
     lines = (HERE / "paper_runs.txt").read_text().splitlines()

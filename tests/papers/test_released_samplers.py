@@ -6,20 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studies.five_papers import Paper, study
 
-from concord import plugins, words
 from concord.errors import ConcordError
-from concord.figures import style
-from concord.metrics import theorem3_bound
 from concord.networks.network import Network
 from concord.networks.own import network
 from concord.networks.topology import build_graph
-from concord.pages import captions
-from concord.runs import measure, sample
-from concord.runs.run import ChosenSampler
 from concord.samplers.de_sgld import DESGLD
+from concord_studies import plugins, words
+from concord_studies.figures import style
+from concord_studies.metrics import theorem3_bound
+from concord_studies.pages import captions
+from concord_studies.runs import measure, sample
+from concord_studies.runs.run import ChosenSampler
 from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, logistic, steps_of
-from studies.five_papers import Paper, study
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 ETA, H, RHO = 0.013, 0.3, 2.0

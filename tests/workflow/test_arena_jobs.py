@@ -5,7 +5,7 @@ import shutil
 import pytest
 from smoke_project import ROOT
 
-from concord.studies.init import TEMPLATE
+from concord_studies.configuration.init import TEMPLATE
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 

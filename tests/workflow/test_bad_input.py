@@ -5,7 +5,7 @@ import re
 import pytest
 from smoke_project import PAPER, Project
 
-from concord.__main__ import main
+from concord_cli.__main__ import main
 
 pytestmark = pytest.mark.workflow
 
@@ -14,7 +14,7 @@ FILE, FIGURES = f"{FOLDER}/study.yaml", f"{FOLDER}/figures.yaml"
 SGLD = "experiments.linear_sgld"
 SWEEP = "topology: [complete, ring, no_edges]"
 # A mistake: what stands in the paper's file, what the user makes of it, the sentence. Others are in
-# tests/studies/test_mistakes.py and test_studies.py.
+# tests/concord_studies/configuration/test_mistakes.py and test_studies.py.
 MISTAKES = {
     "no agents in a sweep": (
         SWEEP,

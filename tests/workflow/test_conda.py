@@ -74,7 +74,7 @@ def test_jobs_run_in_the_container_that_the_configuration_names(project, tmp_pat
     done = project.snakemake(target, *options, config=[f"container={image}"])
     assert done.returncode == 0, done.stdout
     jobs = (base / "jobs").read_text()
-    assert f" {image} " in jobs and jobs.count("-m concord make") == 1
+    assert f" {image} " in jobs and jobs.count("-m concord_cli make") == 1
     made = (project.folder / target).read_bytes()
     assert project.snakemake(target).returncode == 0
     assert (project.folder / target).read_bytes() == made

@@ -128,7 +128,7 @@ def test_a_module_says_what_to_install(clone, arguments, tmp_path):
 
 def test_a_study_says_what_to_install(clone, tmp_path):
     """What `concord init` makes, in an environment that it was not made with."""
-    shutil.copytree(ROOT / "src/concord/studies/template", tmp_path / "study")
+    shutil.copytree(ROOT / "src/concord_studies/configuration/template", tmp_path / "study")
     said = clone.refusal("-n", folder=tmp_path / "study")
     assert said.startswith(f"concord: {clone.lacking('concord')}; type: ")
     assert f"{clone.python} -m pip install '/path/to/concord'" in said

@@ -3,7 +3,7 @@
 import pytest
 from smoke_project import Project
 
-from concord.problems.kinds import lenet
+from concord_studies.problems import lenet
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -52,7 +52,7 @@ def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
 
 def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
     with tiny.edited(
-        "src/concord/problems/kinds/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
+        "src/concord_studies/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
     ):
         output = tiny.make("tiny", "--dry-run")
         assert "left out tiny/map: LeNet needs PyTorch" in output

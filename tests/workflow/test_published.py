@@ -18,7 +18,7 @@ import yaml
 from smoke_project import PAPER, Project, timeless
 from test_universes import SECTIONS
 
-from concord import integrity
+from concord_studies import integrity
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 

@@ -36,7 +36,7 @@ def test_a_run_says_a_line_per_figure_and_where_to_look(project):
 
 
 def test_a_failed_job_is_told_with_its_log(project):
-    with project.edited("src/concord/figures/networks.py", "def draw(", "def draw(wrong, "):
+    with project.edited("src/concord_studies/figures/networks.py", "def draw(", "def draw(wrong, "):
         code, lines = said(project, FIGURE)
     assert code == 1
     text = "\n".join(lines)

@@ -41,15 +41,15 @@ EDITS = {
         (STUDY, "friction: 15.0", "friction: 14.0"),
         {"measure": 1, "figure": 1},
     ),
-    "a color": (("src/concord/figures/style.py", "#e6e6e6", "#123456"), {"figure": 2}),
+    "a color": (("src/concord_studies/figures/style.py", "#e6e6e6", "#123456"), {"figure": 2}),
     "a caption": (
         (STUDY.replace("study", "figures"), "The logarithm of the", "A logarithm of the"),
         {"figure": 1},
     ),
     "a sampler": (("src/concord/samplers/de_sghmc.py", *TOP), {"measure": 1, "figure": 1}),
     "another sampler": (("src/concord/samplers/d_ula.py", *TOP), {}),
-    # It measures again without sampling: tests/test_make.py
-    "a metric": (("src/concord/metrics/__init__.py", *TOP), {"measure": 4, "figure": 2}),
+    # It measures again without sampling: tests/concord_studies/test_make.py
+    "a metric": (("src/concord_studies/metrics/__init__.py", *TOP), {"measure": 4, "figure": 2}),
 }
 
 

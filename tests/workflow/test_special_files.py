@@ -47,7 +47,7 @@ def test_what_is_no_regular_file_is_replaced(first, finished, copy):
 LINK, PIPE = SPECIAL["link"], SPECIAL["pipe"]
 
 
-# What else each of them may be: tests/test_files.py
+# What else each of them may be: tests/concord_studies/test_files.py
 @pytest.mark.parametrize(
     ("make", "file"),
     [
@@ -74,7 +74,7 @@ def test_what_is_not_replaced_is_named(make, file, copy):
 
 @pytest.mark.parametrize("target", [FIGURE, "ledger", f"multiverse_{PAPER}", "site"])
 def test_code_that_changes_while_snakemake_plans(target, finished):
-    file = "src/concord/provenance.py"
+    file = "src/concord_studies/provenance.py"
     check = "    files = module_files(*names)\n"
     with finished.edited(file, check, f'{check}    raise ConcordError("de_sgld.py: it changed")\n'):
         done = finished.snakemake(target, "--dry-run")

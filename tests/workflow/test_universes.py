@@ -62,7 +62,7 @@ def rows(project: Project, table: str) -> dict[str, dict[str, str]]:
 
 
 def concord(project: Project, *arguments: str) -> None:
-    command = [sys.executable, "-m", "concord", *arguments]
+    command = [sys.executable, "-m", "concord_cli", *arguments]
     subprocess.run(command, cwd=project.folder, check=True, capture_output=True)
 
 

@@ -53,7 +53,7 @@ class Installed:
         return done.stdout
 
     def concord(self, *arguments: str) -> str:
-        return self.run("-m", "concord", *arguments)
+        return self.run("-m", "concord_cli", *arguments)
 
     def snakemake(self, *arguments: str) -> str:
         cores = ("--cores", "2", *arguments)
@@ -82,7 +82,9 @@ def test_its_commands_work_in_any_folder(installed):
     import concord
 
     assert installed.concord("--version").split()[-1] == concord.__version__
-    where = installed.run("-c", "import concord.home; print(concord.home.HOME)").strip()
+    where = installed.run(
+        "-c", "import concord_studies.home; print(concord_studies.home.HOME)"
+    ).strip()
     assert Path(where).is_relative_to(installed.python.parents[1])
     study = "config/papers/mystudy"
     assert f"mystudy/networks/{RUN}" in installed.concord("check", study).splitlines()

@@ -1,10 +1,10 @@
-# The configuration, loaded and checked. What the rules ask is concord.workflow; there is no rule here.
+# The configuration, loaded and checked. What the rules ask is concord_studies.workflow; there is no rule here.
 import gc
 import os
 import shlex
 import sys
 
-os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
+os.environ.update(MPLBACKEND="agg")  # as in concord_cli.__main__
 
 # What planning makes stays: to look for what does not, 700 objects at a time, took an eighth of it.
 gc.set_threshold(100_000)
@@ -15,7 +15,7 @@ checkout = os.path.normpath(f"{place}/../..")
 if os.path.isdir(f"{checkout}/src/concord"):
     sys.path.insert(0, f"{checkout}/src")
 try:
-    from concord.workflow import PLANNED, Workflow
+    from concord_studies.workflow import PLANNED, Workflow
 except Exception as error:
     lacking = error.name if isinstance(error, ModuleNotFoundError) else None
     if not f"{lacking}.".startswith("concord."):  # else there is nothing of ours to import

@@ -37,7 +37,7 @@ rule figure:
         more="{name}",
         caption=flow.caption,
     shell:
-        "python -m concord {params.command} {params.study} {params.more} -o {output.made:q} 2> {log:q}"
+        "python -m concord_cli {params.command} {params.study} {params.more} -o {output.made:q} 2> {log:q}"
 
 
 use rule figure as table with:
@@ -72,7 +72,7 @@ rule site:
         output="site",
         options=flow.options,
     shell:
-        "python -m concord {params.command} {params.options} -o {params.output:q} 2> {log:q}"
+        "python -m concord_cli {params.command} {params.options} -o {params.output:q} 2> {log:q}"
 
 
 # What was made, in one file that strangers can check; `make crate` asks for this.

@@ -72,7 +72,7 @@ rule join:
     conda:
         ENVIRONMENT
     shell:
-        "python -m concord ledger {input.tables:q} -o {output.made:q} 2> {log:q}"
+        "python -m concord_cli ledger {input.tables:q} -o {output.made:q} 2> {log:q}"
 
 
 rule compare:
@@ -90,4 +90,4 @@ rule compare:
         expected=flow.expected_digests,
         strict="--strict" if flow.config["strict"] else "",
     shell:
-        "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
+        "python -m concord_cli changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"

@@ -14,7 +14,7 @@ rule fetch:
     params:
         sha256=lambda wildcards: flow.hashes[wildcards.data_file],
     shell:
-        "python -m concord fetch {wildcards.data_file} -o {output} 2> {log}"
+        "python -m concord_cli fetch {wildcards.data_file} -o {output} 2> {log}"
 
 
 # The draws of a long run, or of some of its chains, which are then joined.
@@ -37,7 +37,7 @@ rule sample_chains:
         batch=flow.command,
         how="--sampled --chains {first}:{end}",
     shell:
-        "python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
+        "python -m concord_cli make {params.batch} {params.how} -o {output:q} 2> {log:q}"
 
 
 use rule sample_chains as sample with:

@@ -14,24 +14,23 @@ import numpy as np
 
 import concord
 from concord import contracts
-from concord.arena import linearized
 from concord.chains import Labels, sample_chains
+from concord.distances import divergence, warn_of
 from concord.errors import ConcordError, short
-from concord.laws import exact
+from concord.laws import exact, linearized
 from concord.laws.law import LARGEST, law_of_run
-from concord.library.distances import divergence, warn_of
-from concord.metrics import Measurement, stable_step
 from concord.networks.conditions import network_under
 from concord.networks.network import Network
 from concord.networks.own import network as network_of
 from concord.options import plain
 from concord.problem import Problem, Quadratic
-from concord.runs.keys import Keys
-from concord.runs.run import ChosenSampler, check_record, keys_of
-from concord.runs.run import read as read_run
 from concord.sampler import Sampler
 from concord.sampling import streams
 from concord.sampling.trace import Trace, read_trace
+from concord_studies.metrics import Measurement, stable_step
+from concord_studies.runs.keys import Keys
+from concord_studies.runs.run import ChosenSampler, check_record, keys_of
+from concord_studies.runs.run import read as read_run
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100

@@ -13,7 +13,7 @@ from concord.networks.graph import Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build, check_masks
-from concord.plugins import kinds, plugin
+from concord_studies.plugins import kinds, plugin
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10

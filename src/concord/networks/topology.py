@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.graph import Graph, graph_of_pairs
-from concord.plugins import Chosen
+from concord_studies.plugins import Chosen
 
 # The most agents of a network, and edges, and agents of one whose cost grows with their pairs.
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.

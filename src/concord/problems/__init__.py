@@ -13,8 +13,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from concord import plugins
 from concord.contracts import TakesArrays, offers
+from concord_studies import plugins
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -8,10 +8,10 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Stream
-from concord.datasets.tables import tabled
 from concord.errors import ConcordError
 from concord.sampling.partition import Partition, Parts, consecutive_counts, enough
 from concord.summary import Summarized
+from concord_studies.datasets.tables import tabled
 
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,

@@ -14,7 +14,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord.plugins import Chosen
+from concord_studies.plugins import Chosen
 
 Parts = list[np.ndarray]
 

@@ -11,11 +11,11 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord import selection
-from concord.figures import style
-from concord.figures._options import Names
 from concord.options import NamesLabel, Options, Some
-from concord.results import Measured, series
+from concord_studies import selection
+from concord_studies.figures import style
+from concord_studies.figures._options import Names
+from concord_studies.results import Measured, series
 
 
 class Params(Options):

@@ -8,9 +8,9 @@ import numpy as np
 
 from concord.contracts import Label, Named
 from concord.laws.intervals import quantile
-from concord.metrics import Measurement, Row, lacking
-from concord.metrics._references import posterior
-from concord.metrics.w2 import pooled
+from concord_studies.metrics import Measurement, Row, lacking
+from concord_studies.metrics._references import posterior
+from concord_studies.metrics.w2 import pooled
 
 METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
 RECORDS = ("draws",)

@@ -18,13 +18,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from concord.contracts import Stream
-from concord.datasets import readers, registry
-from concord.datasets.registry import verify
+from concord.models.model import lacking, of_studies
+from concord.models.numpyro import from_numpyro
 from concord.options import Options
 from concord.problems import _own
-from concord.problems._models import lacking, of_studies
-from concord.problems._numpyro import from_numpyro
 from concord.sampling.partition import Partition, enough
+from concord_studies.datasets import readers, registry
+from concord_studies.datasets.registry import verify
 
 JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
 JITTER = 1e-10  # of the Gaussian process's covariance, as in the Stan program

@@ -11,7 +11,7 @@ from matplotlib.ticker import NullFormatter
 
 from concord.contracts import Read
 from concord.options import Options
-from concord.results import Measured
+from concord_studies.results import Measured
 
 ROUNDING = 1e-12  # b2 of what has hardly a bias is not shown
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.plugins import Chosen
+from concord_studies.plugins import Chosen
 
 
 @runtime_checkable

@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Stream
-from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.laws.quadrature import Grid, from_log_density
@@ -41,6 +40,7 @@ from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, Parts, enough
+from concord_studies.datasets import readers
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}

@@ -9,8 +9,8 @@ import numpy as np
 
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.plugins import Chosen
 from concord.problem import Problem
+from concord_studies.plugins import Chosen
 
 Moments = tuple[np.ndarray, np.ndarray]
 Shape = tuple[int, int, int]

@@ -16,7 +16,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.options import HUGEST, TINIEST, Positive, build
-from concord.plugins import Chosen, kinds
+from concord_studies.plugins import Chosen, kinds
 
 LAST = 10**9  # no run has more iterations
 

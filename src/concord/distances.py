@@ -1,0 +1,430 @@
+"""Distances of samples and laws from the posterior, and tables that compare several results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concord.errors import ConcordError, DivergenceWarning, short
+from concord.laws import gaussian
+from concord.laws.exact import Law
+from concord.laws.gaussian import Gaussian
+from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
+from concord.options import Index, build
+from concord.record import FINITE_RANGE
+from concord.sampling import streams
+from concord.sampling.trace import Trace
+from concord_studies.metrics.w2 import positions
+
+if TYPE_CHECKING:
+    import pandas  # a quarter of a second
+    import xarray  # half a second
+
+# A Gaussian is fitted to no fewer independent draws, and to no fewer for each dimension: with these
+# exact draws seem at most 0.36 of the posterior's width away from it (docs/python.md has a table),
+# and the intervals cover 0.89 or more.
+LEAST, LEAST_PER_DIMENSION = 20, 4
+
+
+def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) -> xarray.Dataset:
+    r"""Return the 2-Wasserstein distance to the posterior of each agent, and of their average.
+
+    .. math::
+        W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
+
+    is the distance between the posterior N(mu, V) and N(m, S). For an exact law m and S are its
+    moments. For a trace they are fitted: to the chains at each draw, or with ``warm_up`` to all
+    draws after it, over time and chains.
+
+    A fit to n independent draws has a sampling error. ``floor`` is the distance that n draws of the
+    posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
+    sqrt(tr V). So at least 20 chains, and 4 for each dimension, are needed at each draw. After a
+    warm-up the effective sample size must reach the same numbers, the least over x_j and its
+    squared deviation. The interval after a warm-up comes from refits to as many draws of the fitted
+    Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds, 3 steps).
+    The interval of single draws is that of ``concord.laws.gaussian.bootstrap_w2``.
+
+    Parameters
+    ----------
+    result
+        What ``concord.sample`` or ``concord.law`` returned.
+    posterior
+        A ``concord.Gaussian``, such as ``problem.posterior``.
+    warm_up
+        Pool all draws after this iteration; none: one distance for each draw. The moments of a law
+        are then those of a draw at a random iteration.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``value`` (draw, agent); of a trace also ``lo`` and ``hi``, a 95 % interval that subtracts
+        the fit's error, and ``floor``. With ``warm_up`` there is no draw: ``value``, ``lo``,
+        ``hi``, ``floor`` and ``draws``, the independent draws that they are worth, are (agent,).
+        The last agent is ``average``. A diverged chain makes distances infinite, with a
+        ``concord.DivergenceWarning``. One chain has no interval.
+
+    Raises
+    ------
+    ConcordError
+        If there is no Gaussian posterior of the result's dimension, the trace has no positions, or
+        the draws are too few.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.01, iterations=200)
+    >>> end = concord.w2(trace, problem.posterior).sel(draw=200, agent="average")
+    >>> bool(end.lo < end.value < end.hi)
+    True
+    >>> few = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=2000, chains=4)
+    >>> bool(concord.w2(few, problem.posterior, warm_up=100).draws.min() > 500)
+    True
+    """
+    _check(result, posterior)
+    warn_of("w2", divergence(result))
+    return _w2(result, posterior, warm_up)
+
+
+def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``w2`` of arguments that are checked, without a warning of divergence."""
+    if isinstance(result, Law):
+        return _distance_of_law(result, gaussian.w2, posterior, warm_up)
+    names, draws = positions(result.marked())
+    rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
+    least = max(LEAST, LEAST_PER_DIMENSION * dim)
+    if warm_up is None:
+        if result.chains < least:
+            middle = int(result.draw[-1]) // 2
+            raise ConcordError(
+                f"w2: {result.chains} chains are too few to fit a Gaussian of dimension {dim} draw "
+                f"by draw; sample {least} or more, or take draws over time together, "
+                f"w2(..., warm_up={middle})"
+            )
+        values = gaussian.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
+        found = _dataset(result, names, values)
+        return found.assign(floor=_floor(posterior, result.chains, rng))
+    draws = draws[:, result.after(warm_up)]
+    value, lo, hi, floor, worth = (np.full(len(names), np.inf) for _ in range(5))
+    for column, name in enumerate(names):
+        own = draws[:, :, column]
+        if not np.isfinite(own).all():
+            continue
+        worth[column] = independent(own)
+        if worth[column] < least:
+            whose = name if name == "average" else f"agent {name}"
+            raise ConcordError(
+                f"w2: the draws of {whose} after iteration {warm_up} are worth "
+                f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
+                f"{dim}; sample until they are worth {least}, with more iterations or chains"
+            )
+        fitted, count = Gaussian(*gaussian.fit(own.reshape(-1, dim))), int(worth[column])
+        value[column] = gaussian.w2(fitted.mean, fitted.cov, posterior)
+        refits = gaussian.refits(fitted, count, REPLICATES, rng)
+        squares = gaussian.w2(*refits, posterior) ** 2
+        lo[column], hi[column] = gaussian.corrected(squares, value[column], LEVEL)
+        floor[column] = _floor(posterior, count, rng)
+    worth[np.isinf(value)] = np.nan
+    floor[np.isinf(value)] = np.nan
+    found = _dataset(result, names, (value, lo, hi))
+    return found.assign(floor=("agent", floor), draws=("agent", worth))
+
+
+def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
+    """Return the mean distance to the posterior of Gaussians fitted to its own draws.
+
+    draws: the number of independent draws to which each is fitted.
+    """
+    refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
+    return float(gaussian.w2(*refits, posterior).mean())
+
+
+def independent(draws: np.ndarray) -> float:
+    """Return the effective sample size of draws (chain, draw, dim): the least over moments.
+
+    ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
+    small where chains disagree, and at most the number of draws.
+    """
+    from arviz_stats.base import array_stats  # a second
+
+    squares = (draws - draws.mean(axis=(0, 1))) ** 2
+    if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
+        return 0.0
+    both = np.concatenate([draws, squares], axis=-1)
+    sizes = array_stats.ess(both, chain_axis=0, draw_axis=1, method="mean")
+    return min(float(sizes.min()), draws.shape[0] * draws.shape[1])
+
+
+def bias2(
+    result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None
+) -> xarray.Dataset:
+    r"""Return the squared bias of each agent, and of their average, in posterior variances.
+
+    .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
+
+    The squared bias needs no Gaussian fit, so it also measures laws that are not Gaussian. For a
+    trace E is the mean over chains, and with ``warm_up`` also over time; the 95 % intervals hold
+    jointly for all f.
+
+    Parameters
+    ----------
+    result, posterior, warm_up
+        As of ``concord.w2``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``value`` (draw, agent), of a trace also ``lo`` and ``hi``; with ``warm_up`` (agent,). One
+        chain has no interval.
+
+    Raises
+    ------
+    ConcordError
+        As of ``concord.w2``, but for the number of draws.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=200)
+    >>> concord.bias2(law, problem.posterior).value.sel(draw=0, agent="average").round(3).item()
+    0.667
+    """
+    _check(result, posterior)
+    warn_of("bias2", divergence(result))
+    return _bias2(result, posterior, warm_up)
+
+
+def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+    """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
+    if isinstance(result, Law):
+        return _distance_of_law(result, gaussian.bias2, posterior, warm_up)
+    names, draws = positions(result.marked())
+    means, variances = gaussian.monomials(posterior.mean, posterior.cov)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.concatenate([draws, draws**2], axis=-1)
+        if warm_up is not None:
+            values = values[:, result.after(warm_up)].mean(axis=1)
+        value, *ends = squared(values, means, variances)
+    value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
+    return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
+
+
+def compare(
+    results: Mapping[str, Trace | Law] | Iterable[Trace | Law],
+    posterior: Gaussian | None = None,
+    *,
+    warm_up: int | None = None,
+) -> pandas.DataFrame:
+    """Return a table with a row for each result: its distances, and what its run has cost.
+
+    Parameters
+    ----------
+    results
+        Traces and laws by name, or as a list of traces, which are called by their samplers.
+    posterior
+        A ``concord.Gaussian``; none: no distances.
+    warm_up
+        As of ``concord.w2``; none: distances are those of the last draw.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``iterations``; ``chains``, 0 of a law; ``diverged``, the share of chains; ``updates`` of
+        positions, ``unicasts`` (a vector for each neighbor that needs it), ``broadcasts`` (one
+        for all of them) and ``gradients`` per agent, means over chains; on networks with a clock
+        ``seconds`` until the last agent had ended; ``w2`` and ``bias2`` of the worst agent,
+        ``w2_average`` and ``bias2_average`` of the average, each with ``_lo`` and ``_hi``.
+
+    Raises
+    ------
+    ConcordError
+        If a law has no name, or a distance cannot be computed (``concord.w2``).
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> steps = {"step_size": 0.01, "iterations": 200}
+    >>> trace = concord.sample("de_sgld", problem, "ring", **steps)
+    >>> other = concord.sample("d_ula", problem, "ring", fusion=0.3, **steps)
+    >>> concord.compare([trace, other], problem.posterior).unicasts.tolist()
+    [400.0, 400.0]
+    """
+    import pandas  # a quarter of a second
+
+    if isinstance(results, (Trace, Law)):
+        raise ConcordError(
+            "results: a result alone has nothing to be compared with; give a list, such as "
+            "compare([trace, other]), or a mapping of names to results"
+        )
+    if not isinstance(results, Mapping):
+        results = _name_results(results)
+    for result in results.values():
+        _check(result, posterior, needed=False)
+    divergences = {name: divergence(result) for name, result in results.items()}
+    sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
+    warn_of("compare", ", and ".join(sentences))
+    rows = {name: _comparison_row(result, posterior, warm_up) for name, result in results.items()}
+    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
+
+
+def divergence(result: Trace | Law) -> str:
+    """Return a sentence with the iteration and share of chains that diverged, or ""."""
+    if isinstance(result, Trace):
+        at = result["diverged_at"]
+        first = at[at >= 0]
+        return (
+            f"{first.size} of {at.size} chains diverged, the first at iteration {first.min()}"
+            if first.size
+            else ""
+        )
+    spread = np.diagonal(result.cov, axis1=-2, axis2=-1)
+    inside = (np.abs(result.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
+    lost = result.iterations[~inside.all(axis=(1, 2))]
+    return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
+
+
+def warn_of(what: str, message: str, remedy: str = "sample again with a smaller step_size") -> None:
+    """Issue a ``DivergenceWarning`` at the line that called a public function, unless empty.
+
+    what: that function's name. message: the text; "" for no warning. remedy: what the user may do.
+    """
+    if message:
+        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)
+
+
+def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+    """Return results by the names of their samplers, numbered where these repeat."""
+    found: dict[str, Trace | Law] = {}
+    for result in results:
+        if not isinstance(result, Trace) or "sampler" not in result.attributes:
+            raise ConcordError(
+                f"results: {short(type(result).__name__)} has no sampler's name; give a mapping of "
+                "names to results"
+            )
+        kind = name = result.attributes["sampler"]
+        while name in found:
+            name = f"{kind} ({len(found) + 1})"
+        found[name] = result
+    return found
+
+
+def _comparison_row(
+    result: Trace | Law, posterior: Gaussian | None, warm_up: int | None
+) -> dict[str, Any]:
+    """Return the row of ``compare`` for one result, by column."""
+    if isinstance(result, Law):
+        row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
+    else:
+        end = int(result.draw[-1])
+        row = {
+            "iterations": end,
+            "chains": result.chains,
+            "diverged": float((result["diverged_at"] >= 0).mean()),
+            "updates": _last_mean(result, "activations") if "activations" in result else float(end),
+            "unicasts": _last_mean(result, "unicasts"),
+            "broadcasts": _last_mean(result, "broadcasts"),
+            "gradients": _last_mean(result, "gradients"),
+        }
+        if "seconds" in result:
+            row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
+    if posterior is None:
+        return row
+    for name, distance in (("w2", _w2), ("bias2", _bias2)):
+        found = distance(result, posterior, warm_up)
+        found = found.isel(draw=-1) if warm_up is None else found
+        agents = found.where(found.agent != "average", drop=True)
+        average = found.where(found.agent == "average", drop=True)
+        for part, suffix in ((agents, ""), (average, "_average")):
+            if part.agent.size:
+                worst = part.isel(agent=int(np.argmax(part.value.data)))
+                for which, ending in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):
+                    if which in worst:
+                        row[f"{name}{suffix}{ending}"] = float(worst[which])
+    return row
+
+
+def _last_mean(trace: Trace, name: str) -> float:
+    """Return the mean over agents and chains of a recorded count at the last draw."""
+    dimensions, values = trace.variables[name]
+    return float(values.take(-1, axis=dimensions.index("draw")).mean())
+
+
+def _check(result: Any, posterior: Any, needed: bool = True) -> None:
+    """Raise a ConcordError for an object that is no result, or for an unsuitable posterior.
+
+    needed: whether the posterior may not be None.
+    """
+    if not isinstance(result, (Trace, Law)):
+        raise ConcordError(f"{short(result)} is no result; give a trace or a law")
+    if posterior is None and not needed:
+        return
+    if not isinstance(posterior, Gaussian):
+        raise ConcordError(
+            f"posterior: {short(posterior)} is no concord.Gaussian; give one, such as "
+            "problem.posterior of a problem that has it"
+        )
+    dim = (result.average_mean if isinstance(result, Law) else positions(result)[1]).shape[-1]
+    if dim != len(posterior.mean):
+        raise ConcordError(
+            f"posterior: it has dimension {len(posterior.mean)}, and the result {dim}; give that "
+            "of the problem that was sampled"
+        )
+
+
+def _distance_of_law(
+    law: Law, distance: Any, posterior: Gaussian, warm_up: int | None
+) -> xarray.Dataset:
+    """Return a distance of an exact law from the posterior, by agent (and draw).
+
+    distance: a function of mean, cov and posterior. warm_up: as for ``w2``.
+    """
+    mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
+    cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
+    if warm_up is not None:  # the moments of a draw at a random one of these iterations
+        rows = law.iterations > build(Index, warm_up, "warm_up")
+        if not rows.any():
+            raise ConcordError(
+                f"warm_up: the law has no iteration after {warm_up}, the last is "
+                f"{law.iterations[-1]}; lower it"
+            )
+        mean, spread = gaussian.fit(mean[rows])
+        cov = cov[rows].mean(axis=0) + spread
+    names = [*map(str, range(law.mean.shape[1])), "average"]
+    return _dataset(law, names, [distance(mean, cov, posterior)])
+
+
+def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
+    """Return the squared bias of chains' means, and the ends of its interval.
+
+    values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the
+    posterior. The results have shape (...).
+    """
+    mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
+    far = np.maximum(*np.square(ends))
+    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
+    return [(e / variances).max(axis=-1) for e in (np.square(mean), near, far)]
+
+
+def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
+    """Return a dataset of values (draw, agent) or (agent,), with interval ends of a trace.
+
+    values: the value, and the ends of its interval if there are any.
+    """
+    import xarray  # half a second
+
+    value, *ends = values
+    if ends:
+        alone = isinstance(result, Trace) and result.chains == 1
+        ends = [np.full_like(value, np.nan)] * 2 if alone else list(around(value, *ends))
+    agents = np.array([int(n) if n.isdigit() else n for n in names], dtype=object)
+    named = dict(zip(("value", "lo", "hi"), (value, *ends), strict=False))
+    if value.ndim == 1:
+        return xarray.Dataset({n: ("agent", v) for n, v in named.items()}, {"agent": agents})
+    draw = result.iterations if isinstance(result, Law) else result.draw
+    variables = {n: (("draw", "agent"), v) for n, v in named.items()}
+    return xarray.Dataset(variables, {"draw": draw, "agent": agents})

@@ -1,0 +1,1 @@
+"""Problems from models of PyMC and NumPyro, and from joint densities."""

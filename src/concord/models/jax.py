@@ -1,0 +1,189 @@
+"""Models that JAX compiles into one function for all chains and agents at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.models.model import Array, Model, Split, shards_of
+
+if find_spec("jax"):  # else ``need`` says what to install
+    import jax
+    import jax.numpy as jnp
+
+STEPS, LENGTHS = 100, 30  # of Newton's method
+
+
+class Compiled(Model):
+    """A problem of a PyMC or NumPyro model, which JAX has compiled.
+
+    It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
+
+    split: the model's terms. how: agents, shards, partition and seed, as for ``shards_of``.
+    """
+
+    def __init__(
+        self, split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any
+    ) -> None:
+        if not jax.config.jax_enable_x64:
+            raise ConcordError(
+                "model: JAX computes in single precision, in which sums over rows differ; call "
+                'jax.config.update("jax_enable_x64", True) first'
+            )
+        agent_rows = shards_of(split.rows, split.labels, *how)
+        self._split, agents, (index, own) = split, len(agent_rows), padded(agent_rows)
+        counts = np.array([float(len(rows)) for rows in agent_rows])
+        weights = own.astype(float)
+
+        def value(x: Any, rows: Any, weight: Any) -> Any:
+            """Return one agent's potential at x (dim,); weight is zero on padding rows."""
+            terms, rest = split.terms(x, rows)
+            return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
+
+        def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
+            """Return the product of one agent's Hessian at x with v, both (dim,)."""
+            return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
+
+        def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
+            """Return one agent's gradient estimate at x from the rows of numbers ``drawn``."""
+            return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
+
+        def prior(x: Any, rows: Any) -> Any:
+            """Return the gradient at x of an agent's share of the terms without rows."""
+            return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
+
+        def minimum(x: Any, b: Any, c: Any, rows: Any, weight: Any, center: Any, root: Any) -> Any:
+            """Return the minimizer z of a proximal step, near x, and its cost.
+
+            The function of z is f_i(center + root z) + c |z|^2 / 2 - b^T z.
+            """
+
+            def goal(z: Any) -> Any:
+                """Return the value at z (dim,) of the function that is minimized."""
+                return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
+
+            return _newton(goal, x)
+
+        def everywhere(function: Any, arrays: int, *own: Array) -> Any:
+            """Return a function, compiled over chains and agents, of one chain and agent.
+
+            arrays: how many of its arguments differ by chain. own: arguments that differ by agent
+            alone.
+            """
+            axes = (0,) * arrays + (None,) * len(own)
+            mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
+            return lambda *x: np.asarray(mapped(*x))
+
+        self._products = everywhere(product, 2, index, weights)
+        self._batches = everywhere(batch, 2, index, counts)
+        self._forward = jax.jit(jax.vmap(split.constrain))
+        agents_own = jax.vmap(minimum, in_axes=(0, 0, 0, 0, 0, None, None))
+        chains_own = jax.vmap(agents_own, in_axes=(0, 0, *(None,) * 5))
+        minimized = jax.jit(lambda x, b, c, *axes: chains_own(x, b, c, index, weights, *axes))
+        self._minimize = lambda *given: minimized(*given, self.center, self.root)
+        super().__init__(
+            counts.astype(int),
+            split.start,
+            everywhere(value, 1, index, weights),
+            everywhere(jax.grad(value), 1, index, weights),
+            everywhere(prior, 1, index),
+            lambda x: np.array([float(split.joint(point)) for point in x]),
+            coordinates=coordinates,
+            reference=reference,
+            likely=split.likely,
+        )
+
+    def constrain(self, x: Array) -> dict[str, Array]:
+        """Return the model's own parameters by name at positions (..., dim)."""
+        found = self._forward(self.position(x).reshape(-1, self.dim)).items()
+        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
+
+    def unconstrain(self, draws: Mapping[str, Array]) -> Array:
+        """Return the unconstrained positions of draws of the model's own parameters."""
+        names = [latent.name for latent in self._split.latents]
+        if missing := [name for name in names if name not in draws]:
+            raise ConcordError(
+                f"reference: it has no draws of {', '.join(missing)}; give draws of the model's "
+                f"own parameters ({', '.join(names)}), or write the model in those that were drawn"
+            )
+        lengths = {name: len(draws[name]) for name in names}
+        if len(set(lengths.values())) > 1:
+            raise ConcordError(
+                f"reference: numbers of draws differ ({lengths}); give as many of each"
+            )
+        return np.asarray(jax.vmap(self._split.unconstrain)({name: draws[name] for name in names}))
+
+    def hessian_product(self, x: Array, v: Array) -> Array:
+        """Return the products of the Hessian of f_i at x_i with v_i, (chains, agents, dim)."""
+        return self._pull_back(self._products, x, v @ self.root.T)
+
+    def batch_gradient(self, x: Array, rows: Array) -> Array:
+        """Return mini-batch gradients (``Batched``), (chains, agents, dim)."""
+        return self._pull_back(self._batches, x, rows)
+
+    def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
+        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``)."""
+        lost = ~np.isfinite(start + linear).all(axis=-1)
+        b, guess = (np.where(lost[..., None], 0.0, given) for given in (linear, start))
+        x, cost = map(np.array, self._minimize(guess, b, curvature))
+        x[lost] = np.nan
+        return x, cost
+
+    def minimize_one(
+        self, agent: int, linear: Array, curvature: Array, start: Array
+    ) -> tuple[Array, Array]:
+        """Return minimizers of one agent and their cost; all agents' minimizers are computed."""
+        everyone = np.zeros((2, len(linear), self.agents, self.dim))
+        everyone[:, :, agent] = linear, start
+        x, cost = self.minimize(everyone[0], curvature, everyone[1])
+        return x[:, agent], cost[:, agent]
+
+
+def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """Return a local minimizer of a smooth function near x, and its cost in gradients.
+
+    The function need not be convex: Newton's direction uses the absolute eigenvalues of the
+    Hessian, and the best of the step lengths 1, 1/2, ... is taken, so that the function falls. A
+    Hessian costs 2 dim gradients, a trial point one.
+    """
+    lengths = 0.5 ** jnp.arange(LENGTHS)
+
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the state after one step: point, value, whether it converged, and step count."""
+        x, at, _, k = state
+        slope, (sizes, axes) = jax.grad(goal)(x), jnp.linalg.eigh(jax.hessian(goal)(x))
+        sizes = jnp.maximum(jnp.abs(sizes), 1e-12 * jnp.abs(sizes).max())
+        move = -axes @ ((axes.T @ slope) / sizes)
+        tried = jax.vmap(lambda length: goal(x + length * move))(lengths)
+        tried = jnp.where(jnp.isnan(tried), jnp.inf, tried)
+        best = jnp.argmin(tried)
+        near = -(slope @ move) <= 1e-9 * (1 + jnp.abs(at))  # where only rounding moves the value
+        length = jnp.where(near, 1.0, lengths[best])
+        done = (-(slope @ move) <= 1e-20 * (1 + jnp.abs(at))) | (~near & ~(tried[best] < at))
+        moved = jnp.where(done, x, x + length * move)
+        return moved, goal(moved), done, k + 1
+
+    initial = x, goal(x), jnp.array(False), 0
+    x, _, _, k = jax.lax.while_loop(lambda state: ~state[2] & (state[3] < STEPS), step, initial)
+    return x, k * (2 * x.size + 1 + LENGTHS)
+
+
+def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
+    """Return a variable's log density summed over all axes but that of rows, (rows,)."""
+    if term.shape[axis] != len(rows):
+        raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
+    return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
+
+
+def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the row numbers of all agents as one array, and its mask, both (agents, most).
+
+    The mask is False on padding, which repeats rows so that terms of it are finite.
+    """
+    most = max(1, *(len(shard) for shard in shards))
+    rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])
+    return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])

@@ -1,0 +1,383 @@
+r"""Models of PyMC or NumPyro, split over agents by a dimension of their data.
+
+.. math::
+    f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x), \qquad
+    \sum_i f_i(x) = - \log p(x, y)
+
+x are the unconstrained coordinates of all parameters. l_j is the sum of the log density's terms for
+row j, including latents of that row and their Jacobians, and l_0 is the sum of all other terms.
+Every agent has all coordinates, also latents of other agents' rows. When a problem is built, the
+sum of the potentials is compared with the joint density that the library computes, and a model that
+does not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError, short
+from concord.laws.known import Draws
+from concord.options import Count, build, check_masks
+from concord.problems._fit import fit
+from concord.problems._functions import Problem
+from concord.problems._own import numbers, parted
+from concord.sampling import streams
+from concord_studies import provenance
+
+# Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
+TOLERANCE = 1e-8
+POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
+SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
+
+Array = np.ndarray
+
+
+class Latent(NamedTuple):
+    """A latent parameter: its name, unconstrained shape, and the axis that counts rows, if any."""
+
+    name: str
+    shape: tuple[int, ...]
+    axis: int | None  # none does
+
+
+class Split:
+    """A model of a library whose log density is split into terms of rows and all other terms.
+
+    rows: how many there are. labels: the observed classes of the rows, (rows,), or None.
+
+    latents: in the order of the coordinates of x. start: unconstrained initial values, (dim,).
+
+    joint: the library's own log density at x (dim,).
+
+    likely: the usual reason why potentials do not add up to it, for errors.
+
+    Methods are functions of JAX.
+    """
+
+    rows: int
+    labels: Array | None = None
+    latents: list[Latent]
+    start: Array
+    joint: Callable[[Any], Any]
+    likely: str
+
+    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+        """Return the terms l_j of given rows, (rows,), and the sum l_0 of all others, at x."""
+        raise NotImplementedError
+
+    def constrain(self, x: Any) -> dict[str, Any]:
+        """Return the model's own parameters and deterministic quantities at x (dim,), by name."""
+        raise NotImplementedError
+
+    def unconstrain(self, draw: dict[str, Any]) -> Any:
+        """Return the unconstrained x (dim,) of one draw of the model's parameters."""
+        raise NotImplementedError
+
+    def pieces(self, x: Any, rows: Any = None) -> dict[str, Any]:
+        """Return the unconstrained values of the latents at x (dim,), by name.
+
+        rows: the rows whose values are taken of latents with rows; None: all rows.
+        """
+        found, end = {}, 0
+        for name, shape, axis in self.latents:
+            begin, end = end, end + int(np.prod(shape))
+            piece = x[begin:end].reshape(shape)
+            found[name] = piece if axis is None or rows is None else piece.take(rows, axis=axis)
+        return found
+
+    def observe(self, name: str, values: Array, owned: bool) -> None:
+        """Store an observed variable's values as labels if they are integers of rows.
+
+        owned: whether the variable has rows. A ConcordError if values are missing.
+        """
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise ConcordError(f"model: {name} has missing values; leave these rows out")
+        if owned and values.ndim == 1 and values.dtype.kind in "iub":
+            self.labels = values
+
+
+def discrete(name: str, summed: str) -> ConcordError:
+    """Return the error that a discrete latent has no gradient.
+
+    summed: a distribution of the library that sums such a latent out.
+    """
+    return ConcordError(
+        f"model: {name} is a discrete latent, which has no gradient; sum it out, as {summed} does"
+    )
+
+
+class Model(Problem):
+    """A problem of a model, in coordinates z with unconstrained position ``center + root @ z``.
+
+    counts: rows of each agent, (agents,). value, slope, prior: potentials, their gradients and the
+    gradient of -l_0 / N, functions of unconstrained positions (chains, agents, dim). joint: the log
+    density of points (points, dim). start: a point where it is finite. coordinates, reference: as
+    for ``concord.from_pymc``. likely: as for ``Split``.
+    """
+
+    def __init__(
+        self,
+        counts: Array,
+        start: Array,
+        value: Callable[[Array], Array],
+        slope: Callable[[Array], Array],
+        prior: Callable[[Array], Array],
+        joint: Callable[[Array], Array],
+        *,
+        coordinates: Any,
+        reference: Any,
+        likely: str,
+    ) -> None:
+        self.counts, dim = counts, len(start)
+        self._start, self._value, self._slope, self._prior = start, value, slope, prior
+        self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
+        super().__init__(
+            lambda x: self._pull_back(self._slope, x),
+            agents=len(counts),
+            dim=dim,
+            potential=lambda x: self._value(self.position(x)),
+        )
+        self._check_sum(joint, likely)
+        self.center, self.root = self._read_coordinates(coordinates)
+        self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
+        if reference is not None:
+            self.reference = draws = self._read_reference(reference)
+            self._check_reference(draws.values)
+
+    def constrain(self, x: Array) -> dict[str, Array]:
+        """Return the model's own parameters by name at positions (..., dim)."""
+        return {"x": self.position(x)}
+
+    def unconstrain(self, draws: Mapping[str, Array]) -> Array:
+        """Return the unconstrained positions of draws of the model's own parameters."""
+        raise ConcordError("reference: parameters have no names here; give (draws, dim)")
+
+    def prior_gradient(self, x: Array) -> Array:
+        """Return the gradient of -l_0 / N, the terms without rows, (chains, agents, dim)."""
+        return self._pull_back(self._prior, x)
+
+    def position(self, x: Array) -> Array:
+        """Return the unconstrained positions of coordinates x, (..., dim)."""
+        return x if self._plain else self.center + x @ self.root.T
+
+    def _pull_back(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
+        """Return the value of a gradient function in the problem's coordinates (chain rule)."""
+        slope = gradient(self.position(x), *more)
+        return slope if self._plain else slope @ self.root
+
+    def _check_sum(self, joint_at: Callable[[Array], Array], likely: str) -> None:
+        """Raise a ConcordError if the potentials do not add up to the model's joint density."""
+        rng = np.random.default_rng(0)
+        x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
+        joint = joint_at(x)
+        try:
+            parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
+        except (TypeError, ValueError) as error:  # of shapes
+            raise ConcordError(
+                f"model: it cannot be computed of an agent's rows alone "
+                f"({str(error).splitlines()[0]}); give all that rows need as data, and no number "
+                "of rows"
+            ) from None
+        finite = np.isfinite(joint)
+        if not finite.any():
+            raise ConcordError(
+                f"model: its log density is {joint[0]} near its start; remove missing values from "
+                "its data, or give other initial values"
+            )
+        off = np.abs(parts - joint)[finite] / np.maximum(np.abs(joint[finite]), 1.0)
+        if not off.max() <= TOLERANCE:
+            raise ConcordError(
+                f"model: the potentials of {self.agents} agents add up to another log density than "
+                f"the model's (relative difference {off.max():.1g}, at most {TOLERANCE:g}); "
+                f"{likely}"
+            )
+
+    def _read_coordinates(self, coordinates: Any) -> tuple[Array, Array]:
+        """Return center (dim,) and root (dim, dim) of the coordinates that a caller chooses."""
+        if isinstance(coordinates, str) and coordinates == "unconstrained":
+            return self.center, self.root
+        if isinstance(coordinates, str) and coordinates == "laplace":
+            found = fit(self, self._start)
+            return found.mean, np.linalg.cholesky(found.cov)
+        if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
+            raise ConcordError(
+                f"coordinates: {short(coordinates)} is not known; use 'unconstrained', 'laplace' "
+                "or a pair (center, L)"
+            )
+        center, root = numbers(coordinates[0], "center"), numbers(coordinates[1], "L")
+        if center.shape != (self.dim,) or root.shape != (self.dim, self.dim):
+            raise ConcordError(
+                f"coordinates: center of shape {center.shape} and L of shape {root.shape} do not "
+                f"fit; give shapes ({self.dim},) and ({self.dim}, {self.dim})"
+            )
+        if np.linalg.matrix_rank(root) < self.dim:
+            raise ConcordError("coordinates: L is singular; give one that can be inverted")
+        return center, root
+
+    def _read_reference(self, reference: Any) -> Draws:
+        """Return a caller's reference draws in the problem's coordinates."""
+        if isinstance(reference, Mapping):
+            named = {n: numbers(of, f"reference.{n}") for n, of in reference.items()}
+            values = self.unconstrain(named)
+        else:
+            values = numbers(reference, "reference")
+        if values.ndim != 2 or values.shape[1] != self.dim or not np.isfinite(values).all():
+            raise ConcordError(
+                f"reference: draws of shape {values.shape} are none inside of the parameters' "
+                f"bounds; give finite ones, (draws, {self.dim}) or by name"
+            )
+        return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
+
+    def _check_reference(self, draws: Array) -> None:
+        """Raise a ConcordError if the draws' mean score is not zero, as over the posterior."""
+        parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
+        everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
+        each = [self._pull_back(self._slope, x).sum(axis=1) for x in everywhere]
+        scores = np.concatenate(each)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
+        if not off.max() <= SURPRISING:
+            raise ConcordError(
+                f"reference: these are not draws of the model's posterior: their mean score is "
+                f"{off.max():.3g} standard errors away from zero, which it is over the posterior; "
+                "compare the model and the one that was sampled"
+            )
+
+
+def shards_of(
+    rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int | None
+) -> list[Array]:
+    """Return the row numbers of each agent, an array for each; every row belongs to one agent.
+
+    rows: how many there are. labels: their classes, by which they may be split. agents, partition,
+    seed: how they are split at random; or shards: the caller's own row numbers.
+    """
+    if shards is None:
+        count = build(Count, agents, "agents")
+        rng = streams.generator(streams.seed_of(seed), "partition")
+        return parted(partition).split(rows if labels is None else labels, count, rng)
+    found = [np.asarray(shard) for shard in shards]
+    for number, shard in enumerate(found):
+        check_masks(shards[number], f"shards[{number}]")
+        if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
+            raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
+    all_rows = np.concatenate(found) if found else np.zeros(0)
+    if not np.array_equal(np.sort(all_rows), np.arange(rows)):
+        raise ConcordError(
+            f"shards: they hold {len(all_rows)} rows, {len(np.unique(all_rows))} of them "
+            f"different, and the model has {rows}; give each row to one agent"
+        )
+    if agents is not None and agents != len(found):
+        raise ConcordError(f"agents: {agents} do not have {len(found)} shards; leave agents out")
+    return [shard.astype(np.intp) for shard in found]
+
+
+def lacking(library: str) -> str | None:
+    """Return how to install a library that is missing; None if its models can be computed."""
+    extra = library.lower()
+    if find_spec(extra) is None or find_spec("jax") is None:
+        return (
+            f"it needs {library}, which is not installed; in a clone, install the extra with "
+            f"`python -m pip install -e '.[{extra}]'`"
+        )
+    return None
+
+
+def need(library: str) -> None:
+    """Raise a ConcordError if a library is missing."""
+    if (reason := lacking(library)) is not None:
+        raise ConcordError(f"model: {reason}")
+
+
+def of_studies(library: str, resources: Path) -> None:
+    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
+
+    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
+    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
+    Gaussian process.
+    """
+    need(library)
+    os.environ.setdefault("NPROC", "1")
+    import jax
+
+    cache = resources / "compiled" / platform.node()
+    provenance.keeps(cache)
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def from_shards(
+    build: Callable[[Array], Callable[[Array], tuple[Array, Array]]],
+    shards: Sequence[Any],
+    *,
+    dim: int,
+    coordinates: Any = "unconstrained",
+    reference: Any = None,
+) -> Model:
+    r"""Return the problem of a joint log density, built from functions of some of its rows.
+
+    .. math:: f_i = - \log p_i + \Bigl(1 - \frac1N\Bigr) \log p_\emptyset
+
+    Parameters
+    ----------
+    build
+        ``build(rows)`` returns the log density, prior included, of the rows of these numbers (of
+        none: the prior) as a function: x (points, dim) -> values (points,) and gradients (points,
+        dim). x is unconstrained, with the Jacobians of its transforms.
+    shards
+        Row numbers of each agent, every row once.
+    dim
+        Number of coordinates.
+    coordinates, reference
+        As of ``concord.from_pymc``; reference draws are unconstrained, (draws, dim).
+
+    Returns
+    -------
+    Model
+        A problem whose potentials add up to ``build`` of all rows.
+
+    Raises
+    ------
+    ConcordError
+        If they do not, or an argument does not fit.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> def build(rows):
+    ...     def log_density(x):
+    ...         return -0.5 * ((y[rows] - x) ** 2).sum(1) - 0.5 * x[:, 0]**2, (
+    ...             y[rows].sum() - (len(rows) + 1) * x)
+    ...     return log_density
+    >>> concord.from_shards(build, [[0, 1], [2]], dim=1).agents
+    2
+    """
+    held = shards_of(sum(map(len, shards)), None, None, shards, None, 1)
+    own, empty = [build(rows) for rows in held], build(np.zeros(0, dtype=np.intp))
+    whole = build(np.sort(np.concatenate(held)))
+    share = 1 - 1 / len(held)
+
+    def at(x: Array, which: int) -> Array:
+        """Return the values (which = 0) or the gradients (1) of all potentials at x."""
+        densities = zip(own, x.swapaxes(0, 1), strict=True)
+        both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
+        return np.stack(both, axis=1)
+
+    return Model(
+        np.array([len(rows) for rows in held]),
+        np.zeros(dim),
+        lambda x: at(x, 0),
+        lambda x: at(x, 1),
+        lambda x: np.stack([(share - 1) * empty(xi)[1] for xi in x.swapaxes(0, 1)], axis=1),
+        lambda x: np.asarray(whole(x)[0]),
+        coordinates=coordinates,
+        reference=reference,
+        likely="have build([]) return the prior alone, and each row's term depend on that row only",
+    )

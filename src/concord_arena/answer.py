@@ -1,0 +1,498 @@
+"""Which sampler for a problem on a network, at which settings: a search by laws, not by runs.
+
+Every entry is tried with every read-out. Its tuned option goes from the largest stable value down
+by octaves, for each value of the second option, and on while the best is the last; then by quarter
+octaves around the two best minima, since the score along a step has several. On Gaussian problems
+of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and
+the leading ones are confirmed by their own laws.
+
+Elsewhere laws are approximate (``arena.linearized``), and of a setting the worse of its
+neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What is
+predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import field
+
+from concord.contracts import PRICES
+from concord.errors import ConcordError
+from concord.laws import linearized
+from concord.laws.exact import Moments, Seen, stationary
+from concord.laws.gaussian import bias2
+from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
+from concord.laws.read_off import NoLaw, StepReader
+from concord.minibatches import Batches
+from concord.networks.network import Network
+from concord.options import Count, Options, Positive
+from concord.problem import Problem, Quadratic
+from concord.problems._fit import Fit, batch_errors, weighed
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampler import Sampler
+from concord_arena import prices, scores
+from concord_arena.read_outs import bytes_of, read_out
+from concord_arena.surrogates import Coordinates, along
+from concord_arena.tuning import changed, stable, value_of
+from concord_studies.plugins import built_in
+
+READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
+SMALL = 40  # entries of the positions up to which all laws are exact
+MANY = 64  # agents beyond which settings are chosen by the network's spectrum
+CONFIRMED = LARGEST  # entries of the positions up to which finalists are confirmed
+OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
+LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
+UNSOLVED = 1e30  # beyond all prices
+HELD = 3e7  # numbers that the powers of versions together may hold
+
+
+class Entry(NamedTuple):
+    """A sampler of a kind, its option to tune, and the values to try of a second option."""
+
+    name: str
+    kind: str
+    sampler: Sampler
+    tune: str
+    second: Mapping[str, Sequence[Any]]
+
+
+class Wish(Options):
+    """A user's target: the least b2 for a budget by price, or the least price to a value of b2."""
+
+    budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
+    target: Positive | None = None
+    price: Literal[tuple(PRICES)] | None = None  # type: ignore[valid-type]
+    level: Literal["worst", "average"] = "worst"
+    batch_size: Count | None = None
+
+
+class Lattice(NamedTuple):
+    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
+
+    limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
+    read-out the score, at which iteration, and b2 by level.
+    """
+
+    entry: Entry
+    own: Mapping[str, Any]
+    top: float
+    limit: float
+    price: Mapping[str, float]
+    tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+
+    def step(self, j: int) -> float:
+        """Return the tuned option's value at place j, top / 2^(j/4)."""
+        return float(self.top * 2.0 ** (-j / 4))
+
+    def values(self, j: int) -> dict[str, Any]:
+        """Return the values of the tuned and the second option at place j."""
+        return {**self.own, self.entry.tune: self.step(j)}
+
+    def sampler(self, j: int) -> Sampler:
+        """Return the entry's sampler with the option values at place j."""
+        return changed(self.entry.sampler, self.values(j), self.entry.name)
+
+
+class Found(NamedTuple):
+    """The best setting of an entry with a read-out: place j of a lattice.
+
+    spent: by price. b2: by level. within: the least and the largest value of the tuned option with
+    at most twice the score. how: exact, approximate, screened, or chains.
+    """
+
+    lattice: Lattice
+    j: int
+    read: str | int
+    iterations: int
+    spent: Mapping[str, float]
+    b2: Mapping[str, float]
+    within: tuple[float, float]
+    how: str
+    score: float
+
+    @property
+    def entry(self) -> Entry:
+        """The entry whose sampler was tuned."""
+        return self.lattice.entry
+
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler with the option values of the setting."""
+        return self.lattice.sampler(self.j)
+
+
+class Search:
+    """The search for the best settings of samplers on one problem and network.
+
+    found: the Gaussian that fits the posterior. positions: the moments of an agent's start. masks:
+    makes the stream of what happens on the network.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        network: Network,
+        positions: Moments,
+        found: Fit,
+        wish: Wish,
+        masks: Callable[[], np.random.Generator],
+    ) -> None:
+        """Set problem, network, starts, quadratic fit and wish; ``masks`` returns a generator."""
+        self.problem, self.network, self.fit, self.wish = problem, network, found, wish
+        self.positions, self._masks = positions, masks
+        self._exact = isinstance(problem, Quadratic)
+        self._small = problem.agents * problem.dim <= SMALL
+        self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
+        for read in READS if wish.target is None or network.is_lossless else READS[:1]:
+            with suppress(ConcordError):
+                mix, vectors = read_out(read, network)
+                self.reads[read] = mix, bytes_of(vectors, problem)
+        self._target = found.law
+        size = wish.batch_size
+        self._errors = None
+        if size is not None:
+            self._errors = Batches(batch_size=size), batch_errors(problem, found, size)
+        # What is fitted is not known better than it fits.
+        self._floor = 0.0
+        if not self._exact:
+            mean, variances = weighed(problem, found)
+            self._floor = float(bias2(mean, np.diag(variances), self._target))
+        self.tried = 0
+
+    def entry(self, entry: Entry) -> Iterator[Found]:
+        """Yield the best setting of an entry with each read-out; an error where there is none."""
+        entry.sampler.check(self.problem, self.network)
+        if entry.kind not in built_in("samplers"):
+            prices.try_step(entry.sampler, self.problem, self.network, self._masks())
+        if self.wish.batch_size is not None and not entry.sampler.takes_batches:
+            raise ConcordError("its gradients are full; leave batch_size out")
+        self._check_law(entry.sampler)
+        lattices = self.lattices(entry)
+        for lattice in lattices:
+            self._try(lattice, self._octaves(lattice))
+        for _ in range(3):
+            if not sum(self._widen(lattices, read) for read in self.reads):
+                break
+        wanted: dict[int, set[int]] = {}
+        for read in self.reads:
+            for _, place, j in self._minima(lattices, read):
+                wanted.setdefault(place, set()).update(range(j - 3, j + 4))
+        for place, js in wanted.items():
+            self._try(lattices[place], sorted(js))
+        known = self._exact and self._errors is None
+        how = "screened" if not self._small else "exact" if known else "approximate"
+        for read in self.reads:
+            best = self._best(lattices, read, how)
+            if np.isfinite(best.score):
+                yield best
+
+    def confirmed(self, found: Found) -> Found:
+        """Return a screened setting rescored by its own law, or a better neighbor.
+
+        ``NoLaw`` where that is too large.
+        """
+        if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
+            raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
+        read, lattice = found.read, found.lattice._replace(tried={})
+        reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
+        self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
+        for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
+            j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
+            if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
+                break
+            self._try(lattice, [j + ends, j + 2 * ends], own=True, only=read)
+        best = self._best([lattice], read, "exact" if self._exact else "approximate")
+        (least, most), (low, high) = found.within, best.within
+        return best._replace(
+            within=(min(least, low), max(most, high)) if self._exact else best.within
+        )
+
+    def stated(self, entry: Entry) -> Iterator[Found]:
+        """Yield settings along octaves, unscored, for the read-outs agents and average."""
+        for lattice in self.lattices(entry):
+            known = np.isfinite(lattice.limit)
+            octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if known else np.s_[-12:]]
+            for read in ("agents", "average"):
+                count = self._iterations(lattice.price, read) if read in self.reads else 0
+                for j in octaves if count >= 1 else ():
+                    yield self._found(lattice, j, read, [j], "chains", (np.inf, count, {}))
+
+    def needs(self, entry: Entry, best: Found, price: str) -> float:
+        """Return the price an entry pays to reach the best one's score, over the best one's price.
+
+        The ratio is nan where it is not known soon, or the entry does not reach the score.
+        """
+        known = self._small and self._exact and self.network.is_lossless
+        if not (known and best.b2[self.wish.level] > 0):
+            return np.nan
+        other, least = copy(self), np.inf
+        other.wish = Wish(target=best.b2[self.wish.level], price=price, level=self.wish.level)
+        with suppress(ConcordError):  # chains alone have scored it
+            least = min((found.score for found in other.entry(entry)), default=np.inf)
+        return least / best.spent[price] if least < UNSOLVED else np.nan
+
+    def worth(self, found: Found) -> float:
+        """Return the number of independent draws that a chain is worth, for the worst coordinate.
+
+        Iterations over the integrated autocorrelation time of the stationary law where everything
+        arrives, 1 + 2 sum_k corr(x_j(0), x_j(k)); at most the iterations. Not a number where that
+        is not known.
+        """
+        if not self._small or found.how == "chains":
+            return np.nan
+        try:
+            bare = Network(self.network.graph, order=self.network.order)
+            step, basis, period = step_of_turn(found.sampler, self._bare(), bare)
+        except NoLaw:
+            return np.nan
+        if (law := stationary(step)) is None:
+            return np.nan
+        read, mix = basis[: self.problem.agents * self.problem.dim], self.reads[found.read][0]
+        if mix is not None:
+            read = np.kron(mix, np.eye(self.problem.dim)) @ read
+        later = step.matrix @ np.linalg.solve(np.eye(len(step.matrix)) - step.matrix, law[1])
+        own, others = (np.einsum("as,st,at->a", read, of, read) for of in (law[1], later))
+        time = period * float((1 + 2 * others / own).max())
+        return min(found.iterations / time, float(found.iterations))
+
+    def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return iterations, and a setting's b2 at these iterations for the wished level."""
+        ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
+        path = self._law([found.sampler], found.how != "screened")
+        return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
+
+    def lattices(self, entry: Entry) -> list[Lattice]:
+        """Return a lattice for each value of the second option; an error where there is none."""
+        name, values = next(iter(entry.second.items()), (None, (None,)))
+        problem = self._bare()
+        bare = Network(self.network.graph, order=self.network.order)  # nothing happens on it
+        begin = value_of(entry.sampler, entry.tune, entry.name)
+        found, why = [], "no setting is stable"
+        for value in values:
+            own = {} if name is None else {name: value}
+            price = self._price(changed(entry.sampler, own, entry.name))
+            if self._iterations(price, "agents") < 1:
+                why = self._dear(price)
+                continue
+
+            def sampler_of(step: float, own: Any = own) -> Sampler:
+                """Return the entry's sampler with a step and a value of its second option."""
+                return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
+
+            limit = np.inf
+            with suppress(NoLaw):
+                self._check_law(entry.sampler)
+                limit = stable(sampler_of, begin, problem, bare)
+            if not np.isnan(limit):
+                top = limit if np.isfinite(limit) else begin * 2.0**9
+                found.append(Lattice(entry, own, top, limit, price, {}))
+        if not found:
+            raise ConcordError(why)
+        return found
+
+    def _dear(self, price: Mapping[str, float]) -> str:
+        """Return a sentence on the part of the budget that pays for no iteration."""
+        budget = self.wish.budget
+        name = max(budget, key=lambda name: price[name] / budget[name])
+        return (
+            f"budget.{name}: {budget[name]:g} pays for no iteration, which costs {price[name]:g}; "
+            "allow more"
+        )
+
+    def _check_law(self, sampler: Sampler) -> None:
+        """Raise ``NoLaw`` for a sampler with random choices on too large a problem."""
+        size = self.problem.agents * self.problem.dim
+        reader = StepReader(sampler, self._bare(), Network(self.network.graph))
+        if reader.chooses and size > SECOND_LIMIT:
+            raise NoLaw(
+                f"it draws who moves, and laws over that are computed up to {SECOND_LIMIT} "
+                "numbers (agents times dimension); sample it"
+            )
+
+    def _bare(self) -> Any:
+        """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
+        found = self.fit
+        if self._small:
+            return self.problem if self._exact else QuadraticProblem(found.hessians, found.shift)
+        problems = along(found, self.positions)[1]
+        return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
+
+    def _octaves(self, lattice: Lattice) -> list[int]:
+        """Return the places j of a lattice that are scored first, one in each octave."""
+        if not np.isfinite(lattice.limit):
+            return [4 * i for i in range(19)]
+        count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
+        return [4 * i for i in range(1, count + 1)]
+
+    def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
+        """Try more octaves where the best setting is the last; return whether any were tried."""
+        score, place, j = min(_scores(lattices, read))
+        tried, limit = lattices[place].tried, lattices[place].limit
+        side = 1 if j == max(tried) else -1 if j == min(tried) and not np.isfinite(limit) else 0
+        if not (np.isfinite(score) and side):
+            return False
+        self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
+        return True
+
+    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
+        """Return the two best minima along octaves as (score, place of the lattice, j)."""
+        own = {(place, j): score for score, place, j in _scores(lattices, read)}
+        found = [
+            (score, place, j)
+            for (place, j), score in own.items()
+            if np.isfinite(score)
+            and score <= min(own.get((place, j + side), np.inf) for side in (-4, 4))
+        ]
+        return sorted(found)[:2]
+
+    def _try(
+        self,
+        lattice: Lattice,
+        js: Sequence[int],
+        own: bool = False,
+        only: str | int | None = None,
+    ) -> None:
+        """Score a lattice's unscored settings j, with all read-outs or ``only`` one.
+
+        own: score by the settings' own laws, and beyond the stability limit, too.
+        """
+        below = own or np.isinf(lattice.limit)
+        new = [j for j in js if j not in lattice.tried and (below or j > 0)]
+        own = own or self._small
+        # Powers of so many versions are held at once.
+        size = self.problem.agents * (self.problem.dim if own else 1)
+        if self.problem.agents > MANY and not own:
+            size = 4
+        count = max(int(HELD / (48 * size**2)), 1)
+        for first in range(0, len(new), count):
+            part = new[first : first + count]
+            path = self._law([lattice.sampler(j) for j in part], own)
+            self.tried += len(part)
+            for read in self.reads if only is None else (only,):
+                most = self._iterations(lattice.price, read)
+                ks = [most] if self.wish.target is None else _powers(most)
+                if most < 1:
+                    for j in part:
+                        lattice.tried.setdefault(j, {})[read] = np.inf, 0, {}
+                    continue
+                b2 = self._scored(path, read, ks)
+                values, rows = self._values(b2, ks, lattice.price, read)
+                for version, (j, value, row) in enumerate(zip(part, values, rows, strict=True)):
+                    levels = {level: float(of[row, version]) for level, of in b2.items()}
+                    lattice.tried.setdefault(j, {})[read] = value, ks[row], levels
+
+    def _values(
+        self, b2: Mapping[str, np.ndarray], ks: list[int], price: Mapping[str, float], read: Any
+    ) -> tuple[list[float], list[int]]:
+        """Return each version's objective, and the row of b2 at which it is reached.
+
+        The objective of an unreached target is b2 times ``UNSOLVED``, beyond all prices.
+        """
+        own = b2[self.wish.level]
+        if self.wish.target is None:
+            return own[-1].tolist(), [len(ks) - 1] * own.shape[1]
+        at = scores.solved_at(own, self.wish.target)
+        paid = np.array(ks) * self._paid(price, read)[str(self.wish.price)]
+        solved = at < len(ks)
+        values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
+        return values.tolist(), np.where(solved, at, len(ks) - 1).tolist()
+
+    def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
+        """Return the setting with the least score for a read-out."""
+        careful = not self._exact and self.wish.target is None
+        own = {(place, j): score for score, place, j in _scores(lattices, read)}
+
+        def worse(place: int, j: int) -> float:
+            """Return a setting's score; for approximate laws the largest of it and neighbors."""
+            beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
+            return max(own[place, j], *beside, 0.0)
+
+        place, j = min(own, key=lambda one: (worse(*one), one))
+        lattice = lattices[place]
+        score, iterations, levels = lattice.tried[j][read]
+        near = [j]
+        for side in (1, -1):
+            for i in sorted(lattice.tried, key=lambda i: i * side):
+                if (i - j) * side > 0:
+                    if not own[place, i] <= 2 * score:
+                        break
+                    near.append(i)
+        levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
+        return self._found(lattice, j, read, near, how, (score, iterations, levels))
+
+    def _found(
+        self,
+        lattice: Lattice,
+        j: int,
+        read: str | int,
+        near: Sequence[int],
+        how: str,
+        known: tuple[float, int, Mapping[str, float]],
+    ) -> Found:
+        """Return a setting with score and price; near: places at most twice as bad."""
+        score, count, b2 = known
+        paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
+        within = lattice.step(max(near)), lattice.step(min(near))
+        return Found(lattice, j, read, count, paid, b2, within, how, score)
+
+    def _price(self, sampler: Sampler) -> dict[str, float]:
+        """Return the expected price of an iteration of a sampler, by currency."""
+        return prices.price_per_iteration(sampler, self.problem, self.network, self._masks())
+
+    def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
+        """Return the price of an iteration, by currency, with the bytes of a read-out added."""
+        return {**price, "bytes": price["bytes"] + self.reads[read][1]}
+
+    def _iterations(self, price: Mapping[str, float], read: str | int) -> int:
+        """Return the number of iterations that the budget pays for, or the longest for a target."""
+        paid = self._paid(price, read)
+        if self.wish.target is not None:
+            if not paid[str(self.wish.price)]:
+                raise ConcordError(f"an iteration costs no {self.wish.price}")
+            return LONGEST if self.network.is_lossless else LONGEST_LOSSY
+        most = [amount / paid[name] for name, amount in self.wish.budget.items() if paid[name] > 0]
+        if not most:
+            raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
+        return int(min(min(most), 10**9))
+
+    def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
+        """Return the laws of samplers: exact or linearized if ``own``, else surrogates."""
+        network, given, errors = self.network, self.positions, self._errors
+        if errors is not None and not self._small:
+            raise NoLaw(
+                f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
+            )
+        if not self._exact:
+            linearized.check(samplers)  # surrogates know even less
+        if not own:
+            return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
+        if not self._exact:
+            law = linearized.Linearized
+            return law(samplers, self.problem, network, given, self.fit, errors=errors)
+        every = [self.problem] * len(samplers)
+        return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
+
+    def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
+        """Return b2 by level, each (iterations, versions); infinite where it is not a number.
+
+        Large values stay: agents that start far away have not diverged.
+        """
+        mix = self.reads[read][0]
+        seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
+        found = scores.compute_bias(seen, self._target)
+        return dict.fromkeys(found, found["average"]) if read == "average" else found
+
+
+def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
+    """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
+    for place, lattice in enumerate(lattices):
+        for j, of in lattice.tried.items():
+            yield of[read][0], place, j
+
+
+def _powers(most: int) -> list[int]:
+    """Return the powers of two from 1 to at most ``most``."""
+    return [2**i for i in range(int(np.log2(most)) + 1)]

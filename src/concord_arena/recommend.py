@@ -1,0 +1,544 @@
+"""``recommend``: the best sampler for a problem, network and budget, by predicted bias."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pandas
+from threadpoolctl import threadpool_limits
+
+from concord.contracts import PRICES, reference_of
+from concord.distances import squared
+from concord.errors import ConcordError, DivergenceWarning, nearest, short
+from concord.laws.gaussian import monomials
+from concord.laws.law import laws_of_versions
+from concord.laws.read_off import NoLaw
+from concord.library.sampling import sample
+from concord.networks.own import network as network_of
+from concord.options import Options, Positive, build, plain
+from concord.problem import Problem, Quadratic
+from concord.problems._fit import Fit, doubts, fit
+from concord.problems._quadratic import QuadraticProblem
+from concord.progress import each
+from concord.sampling import streams
+from concord.sampling.initial import Law
+from concord.summary import Summarized
+from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
+from concord_arena.read_outs import read_out
+from concord_studies import metrics, results, words
+from concord_studies.home import HOME
+from concord_studies.io import load_yaml
+from concord_studies.plugins import kinds, plugin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
+# Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
+CURVATURE = 0.5
+STEP = 0.01  # where the search begins for samplers that the arena has no entry of
+VERIFIED, CHAINS = 3, 1000
+ROUNDING = 1e-12  # b2 of what has no bias, in figures
+
+
+class Target(Options):
+    """Option of the squared bias that is to be reached."""
+
+    b2: Positive
+
+
+@dataclass(frozen=True, repr=False)
+class Answer(Summarized):
+    """The result of ``concord.recommend``; ``print`` shows it as sentences.
+
+    Attributes
+    ----------
+    table
+        A row for each sampler and read-out, best first: ``sampler``, its ``options``, ``read``
+        (each agent's own draws, so many more rounds of averaging, or the network average), the
+        predicted ``b2`` of the worst agent and ``b2_average``, ``iterations`` and what they cost
+        an agent (``gradients``, ``bytes``, and ``seconds`` where there is a clock), ``least`` and
+        ``most``, the values of the tuned option between which the score at most doubles,
+        ``stable``, its largest stable value, and ``law``, how the score was found: exact,
+        approximate (no Gaussian problem), screened (by a smaller system; no bound), or by chains.
+        Samplers without a score come last, with ``why``.
+    best
+        Arguments of the recommended run: ``concord.sample(**answer.best)``.
+    trust
+        Reasons to doubt what is predicted; empty where none is known.
+    verified
+        With ``verify``: predicted b2 of the best rows, and measured with a 95 % interval.
+    tried
+        How many settings were scored.
+    """
+
+    table: pandas.DataFrame
+    best: dict[str, Any]
+    trust: list[str]
+    verified: pandas.DataFrame | None
+    tried: int
+    _rows: list[Found]
+    _search: Search
+
+    @cached_property
+    def _sentence(self) -> str:
+        """Return the recommendation in one sentence."""
+        with threadpool_limits(1), np.errstate(all="ignore"):
+            return _describe_best(self._search, self._rows)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
+        doubtful = "; ".join(self.trust) or None
+        return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
+
+    def __str__(self) -> str:
+        """Return the recommendation and the reasons to doubt it as text."""
+        return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
+
+    def read(self, trace: Any) -> np.ndarray:
+        """Return a trace's draws by the recommended read-out, (chains, draws, agents, dim)."""
+        mix = read_out(self._rows[0].read, self.best["network"])[0]
+        answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
+        return answers
+
+    def plot(self) -> Figure:
+        """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
+
+        In gray the least of them all, dotted the budget, or the target; curves are dashed where
+        laws are approximate.
+        """
+        from concord_studies.figures import curves, metric_pairs  # matplotlib
+
+        wish = self._search.wish
+        price = wish.price or next(iter(wish.budget))
+        runs: dict[str, results.Measured] = {}
+        points = []
+        for row in self._rows:
+            if (name := row.entry.name) in runs or row.how == "chains" or len(runs) == 8:
+                continue
+            ks, b2 = self._search.curve(row, row.iterations)
+            ks, b2 = ks[np.isfinite(b2)], b2[np.isfinite(b2)]
+            spent = ks * row.spent[price] / row.iterations
+            b2 = np.maximum(b2, ROUNDING)
+            points += np.stack([spent, b2], axis=1).tolist()
+            cells = [
+                *metrics.series(ks.tolist(), "worst", {"b2": b2}, chance=False),
+                *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
+            ]
+            said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
+            runs[name] = results.of_text(said, metrics.to_csv(cells))
+        if not runs:
+            raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
+        options = {
+            "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
+            "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
+            "xlabel": PRICES[price].axis, "names": {name: name for name in runs},
+        }  # fmt: skip
+        figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
+        axes = figure.axes[0]
+        if not isinstance(self._search.problem, Quadratic):
+            axes.set_ylabel("predicted $b^2$, approximately")
+            for line in axes.lines:
+                line.set_linestyle("--")
+        axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        if price in wish.budget:
+            axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
+        if wish.target is not None:
+            axes.axhline(wish.target, color="0.5", lw=0.8, ls=":")
+        return figure
+
+
+def recommend(
+    problem: Problem,
+    network: Any,
+    *,
+    budget: Mapping[str, float] | None = None,
+    target: float | Mapping[str, float] | None = None,
+    price: str | None = None,
+    level: str = "worst",
+    initial: Mapping[str, Any] | None = None,
+    samplers: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    chains: int = 0,
+    verify: bool = False,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
+) -> Answer:
+    r"""Recommend a sampler and its options, and predict the squared bias of its draws.
+
+    .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
+
+    is predicted for every sampler of the arena that the network allows, at many settings of its
+    tuned options, with every read-out. On Gaussian problems the prediction is exact. On other
+    problems a Gaussian is fitted to the posterior by its gradients, and each agent's gradient is
+    linearized over that agent's law; ``answer.trust`` says where this may be wrong.
+    docs/recommend.md has an example, and how often predictions were right.
+
+    Parameters
+    ----------
+    problem
+        From ``concord.problems``, or a ``concord.Problem`` of any gradient.
+    network
+        What ``concord.network`` takes.
+    budget
+        What an agent may pay: ``{"bytes": 64_000}``, ``gradients``, or ``seconds`` on a network
+        with a clock. Of several all hold.
+    target, price
+        In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
+        price="gradients"``.
+    level
+        Whose b2 that is: the ``worst`` agent's, or that of the network ``average``.
+    initial
+        Distribution of x^(0), as of ``concord.sample``.
+    samplers
+        Names of entries, or kinds of samplers, to choose from; none: all of them.
+    batch_size
+        Points of the mini-batches that samplers take, each paid as a gradient; none: full
+        gradients.
+    chains
+        Try entries without a law by so many chains each; 0: they are listed with the reason.
+    verify
+        Run the best three, and compare with what was predicted (``answer.verified``).
+    seed
+        Of what chance enters: chains, and what happens on a network whose price is not known; None
+        draws a fresh one, ``answer.best["seed"]``.
+    rng
+        In place of ``seed``, as of ``concord.sample``.
+
+    Returns
+    -------
+    Answer
+        ``table``, ``best`` (the arguments of ``concord.sample``), ``trust``, ``verified``,
+        ``plot()``; ``print(answer)`` says it in words.
+
+    Raises
+    ------
+    ConcordError
+        If an argument does not fit, no mode is found, or no sampler can be had for the budget.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> answer = concord.recommend(problem, "ring", budget={"gradients": 200})
+    >>> bool(answer.table.b2[0] < 0.01)
+    True
+    >>> trace = concord.sample(**answer.best)
+    """
+    if not isinstance(problem, Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
+    asked = {
+        "budget": {} if budget is None else budget, "price": price, "level": level,
+        "target": build(Target, target, "target").b2 if isinstance(target, Mapping) else target,
+        "batch_size": batch_size,
+    }  # fmt: skip
+    wish = build(Wish, asked)
+    if (target is None) == (not budget) or (target is None) != (price is None):
+        raise ConcordError(
+            "budget: give what an agent may pay, such as {'bytes': 64000}, or a target with its "
+            "price, such as target=0.01, price='gradients'"
+        )
+    if chains and target is not None:
+        raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
+    agents, master = network_of(network, problem.agents), streams.seed_of(seed, rng)
+    start = {"kind": "normal"} if initial is None else dict(initial)
+    law = build(Law, start, "initial")
+    positions = law.moments(problem.dim)
+    if positions is None:
+        raise ConcordError("initial: only draws of it are known; give a law with known moments")
+    # Threads cost more than they bring for matrices of this size.
+    with threadpool_limits(1), np.errstate(all="ignore"):
+        found = fit(problem, np.asarray(positions[0], dtype=float))
+        trust = doubts(problem, found, positions)
+        masks = partial(streams.generator, master, "network", "recommend")
+        search = Search(problem, agents, positions, found, wish, masks)
+        how = {"chains": chains, "seed": master, "initial": start}
+        entries, others = _entries(found, samplers)
+        rows, lacking = _search_entries(search, entries, how)
+        lacking += others
+        if not rows:
+            name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
+            raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
+        rows = _confirm_leaders(search, rows)
+        best = rows[0]
+        if best.score >= UNSOLVED:
+            raise ConcordError(
+                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
+                f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger "
+                "target, or a budget"
+            )
+        arguments = {
+            "sampler": best.entry.kind, "problem": problem, "network": agents,
+            "iterations": best.iterations, "seed": master, "initial": start,
+            **_nondefault_options(best, wish),
+        }  # fmt: skip
+        if best.how == "screened":
+            trust.append("what is recommended is screened by smaller systems: its law is too large")
+        how["chains"] = CHAINS
+        verified = _verify_rows(rows[:VERIFIED], search, how) if verify else None
+    table = _table(rows, lacking, wish)
+    return Answer(table, arguments, trust, verified, search.tried, rows, search)
+
+
+def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list[tuple[str, str]]]:
+    """Return the samplers to tune, in the problem's units, and reasons why others cannot be.
+
+    Entries are those of the arena, and the step size of samplers without one. found: the Gaussian
+    fit. names: the samplers that a caller chose; None: all. The unit is a length s, a power of two,
+    such that curvature times s^2 is about as in the arena.
+    """
+    arena = load_yaml(ARENA)
+    stated = {
+        name: entry
+        for experiment in ("sampled", "tasks")
+        for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
+        if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
+    }
+    own = {entry["sampler"]["kind"] for entry in stated.values()}
+    for kind in kinds("samplers"):
+        if kind not in own:
+            step = {"kind": kind, "step_size": STEP}
+            stated[kind] = {"sampler": step, "arena": {"tune": "step_size"}}
+    if names is not None:
+        known = stated.keys() | own
+        if isinstance(names, str) or not names:
+            raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
+        for name in names:
+            if name not in known:
+                raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(name, known)}")
+    agents, dim = found.hessians.shape[:2]
+    curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
+    unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
+    entries, lacking = [], []
+    for name, entry in stated.items():
+        options = dict(entry["sampler"])
+        kind = options.pop("kind")
+        if names is not None and name not in names and kind not in names:
+            continue
+        sampler = plugin("samplers", kind, "samplers")
+        scale = {option: unit**power for option, power in sampler.units.items()}
+        params = {k: v * scale[k] if k in scale else v for k, v in options.items()}
+        second = {
+            option: [value * scale[option] if option in scale else value for value in values]
+            for option, values in entry["arena"].get("second", {}).items()
+        }
+        title = arena["names"].get(name) or sampler.name or name
+        try:
+            tuned = build(sampler, params, f"samplers.{name}")
+            entries.append(Entry(title, kind, tuned, entry["arena"]["tune"], second))
+        except ConcordError as error:
+            lacking.append((title, f"more than a step has to be chosen: {error}"))
+    return entries, lacking
+
+
+def _search_entries(
+    search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
+) -> tuple[list[Found], list[tuple[str, str]]]:
+    """Search the best settings of all entries; return rows, best first, and reasons of failures.
+
+    how: chains, seed and initial of runs that replace a law.
+    """
+    rows, lacking = [], []
+    infinite = "all settings diverge"
+    if not isinstance(search.problem, Quadratic):
+        infinite = "no setting has a finite approximate law, though chains may be finite"
+    for entry in each(entries, "samplers"):
+        own, why = [], infinite
+        try:
+            own = list(search.entry(entry))
+        except NoLaw as error:
+            if how["chains"]:
+                own = by_chains(search, entry, how)
+            else:
+                why = f"{error} (by chains: chains=200)"
+        except (ConcordError, np.linalg.LinAlgError) as error:
+            why = str(error)
+        rows += own
+        if not own:
+            lacking.append((entry.name, why))
+    return sorted(rows, key=lambda row: row.score), lacking
+
+
+def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
+    """Replace the screened scores of the leading rows by scores of their own laws, best first.
+
+    After some tries only the first row is replaced, so that what is recommended is not just
+    screened, unless its law is too large.
+    """
+    with suppress(NoLaw):
+        for tries in range(8 * VERIFIED):
+            leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
+            place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
+            if place is None:
+                break
+            rows[place] = search.confirmed(rows[place])
+            rows.sort(key=lambda row: row.score)
+    return rows
+
+
+def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
+    """Return the options of a row that differ from the sampler's defaults, batch size included."""
+    sampler = row.sampler
+    default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
+    stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
+    return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
+
+
+def _format_tuned_options(row: Found) -> dict[str, Any]:
+    """Return the tuned options of a row, by name, as text with three digits."""
+    values = row.lattice.values(row.j)
+    found = {name: values[name] for name in plain(row.sampler) if name in values}
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
+
+
+READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
+_AFTER = "each agent's draws after {} more rounds of averaging"
+
+
+def _describe_best(search: Search, rows: Sequence[Found]) -> str:
+    """Return the recommendation in a sentence.
+
+    rows: the scored settings, best first.
+    """
+    best, wish = rows[0], search.wish
+    price = wish.price or next(iter(wish.budget))
+    alone = wish.level == "worst" and best.read != "average"
+    choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
+    whose = "worst agent" if alone else "network average"
+    read = READ.get(str(best.read), _AFTER.format(best.read))
+    text = (
+        f"{best.entry.name} with {choice}, using {read}: "
+        f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
+        f"({whose}, {best.how}) after {_format_amount(best.spent[price], price)} "
+        f"per agent, {best.iterations:,} iterations"
+    )
+    other = next((row for row in rows if row.entry.name != best.entry.name), best)
+    if other is not best and other.score < UNSOLVED:
+        text += f"; {other.entry.name}{_compare_with_best(search, other, best, price)}"
+    worth = search.worth(best)
+    if np.isfinite(worth):
+        count = f"{worth:,.0f}" if worth >= 2 else "one"
+        draws = "draw" if worth < 2 else "draws"
+        text += f". One chain is worth about {count} independent {draws}"
+    return f"{text}."
+
+
+def _compare_with_best(search: Search, other: Found, best: Found, price: str) -> str:
+    """Return the part of the sentence that compares the next sampler with the best one."""
+    if search.wish.target is not None:
+        return f": {_format_amount(other.spent[price], price)}"
+    factor = search.needs(other.entry, best, price)
+    if np.isfinite(factor):
+        much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
+        return f" would need {much} for the same bias"
+    return f": {other.b2[search.wish.level]:.2g} for as much"
+
+
+def _format_amount(amount: float, price: str) -> str:
+    """Return an amount of a price with its unit as text."""
+    if price == "bytes" and amount >= 1000:
+        return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
+    return f"{amount:,.4g} {PRICES[price].unit or price}"
+
+
+def _table(
+    rows: Sequence[Found], lacking: Sequence[tuple[str, str]], wish: Wish
+) -> pandas.DataFrame:
+    """Return the table of ``Answer``; samplers without a score come last."""
+    clock = any(row.spent["seconds"] for row in rows)
+    found = [
+        {
+            "sampler": row.entry.name,
+            "options": words.options(_nondefault_options(row, wish) | _format_tuned_options(row)),
+            "read": str(row.read),
+            "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
+            **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
+            "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,
+            "law": row.how, "why": "",
+        }
+        for row in rows
+    ]  # fmt: skip
+    found += [{"sampler": name, "why": why} for name, why in lacking]
+    return pandas.DataFrame(found)
+
+
+def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Run a row's setting; return its squared bias at the end, and a 95 % interval of it.
+
+    Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
+    it are a control variate, whose expectation is exact. how: chains, seed and initial.
+    """
+    problem, network, found = search.problem, search.network, search.fit
+    try:
+        target = reference_of(problem)
+    except ConcordError:
+        target = found.law
+    wanted, variances = target.monomials()
+    mix, k = read_out(row.read, network)[0], row.iterations
+    worst = search.wish.level == "worst"
+    options = _nondefault_options(row, search.wish)
+
+    def values(own: Any) -> np.ndarray:
+        """Return (x, x^2) of each chain's last draw on a problem, (chains, agents, 2 dim)."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", DivergenceWarning)
+            x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
+                       progress=False, **how, **options)["x"][:, -1]  # fmt: skip
+            x = x if mix is None else mix @ x
+            x = x if worst else x.mean(axis=1, keepdims=True)
+            return np.concatenate([x, x**2], axis=-1)
+
+    f, center = values(problem), np.zeros(1)
+    if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
+        with suppress(NoLaw):
+            gaussian = QuadraticProblem(found.hessians, found.shift)
+            given = [row.sampler], [gaussian], network, search.positions
+            law = laws_of_versions(*given, most=np.inf)
+            seen = law.reading(mix).at([k]).only((0, 0))
+            of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
+            control, exact = values(gaussian), monomials(*of)[0]
+            if np.isfinite(control).all():
+                f, center = f - control, exact
+    if not np.isfinite(f).all():
+        return np.inf, np.inf, np.inf
+    b2, lo, hi = (float(of.max()) for of in squared(f + center, wanted, variances))
+    return b2, lo, hi
+
+
+def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
+    """Return the best of an entry's settings along octaves, scored by running chains.
+
+    Its score is that of other chains than those that it was chosen by: the least of noisy numbers
+    is less than it is.
+    """
+    level = search.wish.level
+
+    def scored(row: Found, seed: int) -> Found:
+        """Return a row with the squared bias that chains of a seed measure as its score."""
+        score = measured(row, search, {**how, "seed": seed})[0]
+        b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
+        return row._replace(b2=b2, score=score)
+
+    rows = [scored(row, how["seed"] + 1) for row in search.stated(entry)]
+    rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
+    return [scored(row, how["seed"] + 2) for row in rows[:1]]
+
+
+def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
+    """Run the settings of rows; return a table of predicted and measured squared bias."""
+    lines = [
+        (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
+        for row in rows
+    ]
+    names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
+    return pandas.DataFrame(lines, columns=names)

@@ -1,0 +1,143 @@
+"""Which settings of an entry are tried, and which is chosen.
+
+Every entry has 36: the tuned option on 36 values, or on twelve with a second option on three. They
+go from the largest stable value downwards by factors of the square root of two, twelve by factors
+of two: by smaller ones they would end at a 64th, where most of the best ones are not yet reached.
+Where all values are stable they lie around the value that the run states. Where the best is the
+first or the last of them the search goes on beyond it, at most three times by twelve settings more;
+but not from the largest stable value upwards, and not where everybody pays for its tuning.
+
+What is to reach a target soonest may need far smaller values: 24 settings go down 24 octaves then,
+and twelve lie between the neighbors of the best of these.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError, nearest
+from concord.laws import exact
+from concord.laws.law import mean_step
+from concord.laws.read_off import NoLaw
+from concord.networks.network import Network
+from concord.options import build, plain
+from concord.problem import Problem
+from concord.sampler import Sampler
+from concord_studies.runs.keys import Arena
+
+SETTINGS = 36
+FACTOR, COARSE = 2**0.5, 2.0
+FIRST = 24  # of what aims at a target: so many settings, and octaves
+WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
+
+
+class Setting(NamedTuple):
+    """Values of the tuned options, and the sampler with these values."""
+
+    values: Mapping[str, Any]
+    sampler: Sampler
+
+
+def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
+    """Return a sampler with other values of some options."""
+    stated = plain(sampler)
+    for name in values:
+        if name not in stated:
+            raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
+    found: Sampler = build(type(sampler), {**stated, **values}, where)
+    return found
+
+
+def value_of(sampler: Sampler, name: str, where: str) -> float:
+    """Return the stated value of the option to tune, around which the search begins."""
+    stated = plain(sampler)
+    value = stated.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        what = f"{value!r} is no number" if name in stated else nearest(name, stated)
+        raise ConcordError(f"{where}.tune: {name}: {what}; tune an option that is a number")
+    return float(value)
+
+
+def stable(
+    sampler_of: Callable[[float], Sampler], value: float, problem: Problem, network: Network
+) -> float:
+    """Return the largest stable value of an option on a perfect network; infinity if not known.
+
+    For a sampler with random choices the limit is that of its mean step.
+    """
+    try:
+        return exact.stable_limit(
+            lambda step: mean_step(sampler_of(step), problem, network), value, 1e-3
+        )
+    except NoLaw:
+        return np.inf
+
+
+def settings(
+    sampler: Sampler,
+    arena: Arena,
+    problem: Problem,
+    network: Network,
+    where: str,
+) -> tuple[list[list[Setting]], list[float]]:
+    """Return a group of settings for each value of the second option, and each group's limit.
+
+    The limit is infinite where it is not known.
+    """
+    if arena.tune is None:
+        return [[Setting({}, sampler)]], [float("nan")]
+    if len(arena.second) > 1:
+        raise ConcordError(
+            f"{where}.second: {len(arena.second)} options; tune one besides the first"
+        )
+    tune = arena.tune
+    begin = value_of(sampler, tune, where)
+    bare = Network(network.graph)  # what happens on it left out
+    groups, limits = [], []
+    name, values = next(iter(arena.second.items()), (None, (None,)))
+    factor = FACTOR if name is None else COARSE
+    count = SETTINGS // len(values)
+    if arena.aim is not None:
+        factor, count = 2.0 ** len(values), FIRST // len(values)
+    for value in values:
+        own = {} if name is None else {name: value}
+
+        def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
+            """Return the sampler with a step and a value of the second option."""
+            return changed(sampler, {**own, tune: step}, f"{where}.second")
+
+        limit = stable(sampler_of, begin, problem, bare)
+        limits.append(limit)
+        if arena.share is not None:
+            steps = [arena.share * (limit if np.isfinite(limit) else begin)]
+        else:
+            top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
+            steps = [top * factor**-i for i in range(1, count + 1)]
+        groups.append([Setting({tune: s, **own}, sampler_of(s)) for s in steps])
+    if arena.share is not None:
+        groups, limits = groups[:1], limits[:1]
+    return groups, limits
+
+
+def beyond(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
+    """Return further settings beyond the best one, above it if ``up``, else below."""
+    factor = COARSE if arena.second else FACTOR
+    powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
+    return _times(powers, arena, best, where)
+
+
+def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
+    """Return the settings between the best one's neighbors, for an entry that aims at a target."""
+    factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
+    parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
+    return _times([factor**part for part in parts], arena, best, where)
+
+
+def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
+    """Return the best setting with its tuned option multiplied by each factor."""
+    tune, found = str(arena.tune), []
+    for factor in factors:
+        values = {**best.values, tune: float(best.values[tune] * factor)}
+        found.append(Setting(values, changed(best.sampler, values, where)))
+    return found

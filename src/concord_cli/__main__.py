@@ -1,0 +1,393 @@
+"""The commands: every stage of the pipeline, to be run by hand or by Snakemake."""
+
+import argparse
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from concord import __version__
+from concord.errors import ConcordError, in_the_way, nearest, tell
+from concord.progress import at_work
+
+CONFIG = Path("config/config.yaml")
+
+# What `concord --help` shows; `concord help stages` has all others.
+FIRST = ("init", "describe", "test", "compare", "recommend")
+
+Command = Callable[[argparse.Namespace], None]
+Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code. A user's mistake ends in one sentence."""
+    settle()
+    gc.disable()  # until it begins its work: what is imported and read stays
+    # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
+    os.environ["MPLBACKEND"] = "agg"
+    try:
+        words = sys.argv[1:] if arguments is None else arguments
+        options = _parser(words[0] if words else "").parse_args(words)
+        check_outputs(options)
+        with at_work(options.text):
+            options.command(options)
+        sys.stdout.flush()
+    except BaseException as error:
+        return _end(error)
+    finally:
+        gc.enable()
+    return 0
+
+
+def _end(error: BaseException) -> int:
+    """Say in one sentence what ended a command, and return its exit code; raise what is a bug."""
+    if isinstance(error, BrokenPipeError):  # of `concord list | head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    if isinstance(error, ConcordError):
+        return tell(str(error), 2)
+    if isinstance(error, SystemExit) and "concord_studies.plugins" not in sys.modules:
+        raise error  # of the parser
+    try:
+        from concord_studies.provenance import excuse  # which a command that goes well does without
+    except Exception:  # it needs what is missing
+        excuse = in_the_way
+    if isinstance(error, KeyboardInterrupt):
+        return tell(excuse(error) or "interrupted", 130)
+    if sentence := excuse(error):
+        return tell(sentence, 1)
+    if isinstance(error, MemoryError):
+        detail = f" ({error})" if str(error) else ""
+        return tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
+    if isinstance(error, OSError):
+        what = f" ({error.filename})" if error.filename else ""
+        return tell(f"{error.strerror or error}{what}", 1)
+    raise error
+
+
+# One thread: results must not depend on the number of cores, and jobs share them.
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+# Kernels add in another order on processors with AVX-512: those for AVX2 serve them as well, and
+# for our small matrices are as fast.
+KERNELS = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
+# Where torch is installed POT would import it, which takes a second.
+BACKENDS = {"POT_BACKEND_DISABLE_PYTORCH": "1"}
+
+
+def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
+    """Have the libraries compute the same bytes on all machines whose processors have AVX2.
+
+    To be called before numpy is imported; what the user has set stays. ``cpu`` is Linux's
+    description of the processors: elsewhere, and without AVX2, the kernels are left alone, since
+    OpenBLAS crashes if it is told to use those that the processor lacks.
+    """
+    settings = THREADS | BACKENDS
+    try:
+        with open(cpu) as file:
+            flags = next((line.split() for line in file if line.startswith("flags")), [])
+    except OSError:
+        flags = []
+    if {"avx2", "fma"} <= set(flags):
+        settings |= KERNELS
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+
+
+class _Other:
+    """In place of the parser of a command that is not asked for."""
+
+    def add_argument(self, *names: str, **options: Any) -> None:
+        """Leave it out."""
+
+    def set_defaults(self, **options: Any) -> None:
+        """Leave them out."""
+
+
+def _parser(asked: str = "") -> argparse.ArgumentParser:
+    """Return the parser of all commands, or of the one that is asked for: each takes a while."""
+    alone = asked in COMMANDS and asked != "help"
+    parser = argparse.ArgumentParser(
+        prog="concord",
+        description="Reproduce and compare decentralized Bayesian samplers.",
+        epilog="`concord help stages` lists all other commands.",
+    )
+    parser.add_argument("--version", action="version", version=f"concord {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str, *parts: Part) -> Any:
+        if alone and name != asked:
+            return _Other()
+        shown: dict[str, Any] = {"help": text} if name in FIRST else {}
+        sub = commands.add_parser(name, description=text, **shown)
+        sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
+        for part in parts:
+            part(sub)
+        return sub
+
+    def takes(*names: str, **options: Any) -> Part:
+        return lambda sub: sub.add_argument(*names, **options)
+
+    def config(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--config", type=Path, default=CONFIG, help="default: %(default)s")
+        sub.add_argument("--scale", choices=("paper", "smoke", "full"), help="overrides the config")
+        sub.add_argument("--seed", type=int, help="overrides the config")
+
+    def study(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("study", type=Path, help="config/papers/<key>")
+        config(sub)
+
+    def plugins_of(default: str) -> Part:
+        text = f"folder of the study whose plug-ins are used (default: {default})"
+        return takes("--study", dest="plugins", metavar="STUDY", type=Path, help=text)
+
+    def plugins(sub: argparse.ArgumentParser) -> None:
+        plugins_of("all in config/papers")(sub)
+        sub.add_argument("--json", action="store_true", help="for programs")
+
+    def output(suffix: str) -> Part:
+        return takes("-o", "--output", type=_path((suffix,)), required=True)
+
+    def outputs(*suffixes: str) -> Part:
+        return takes("-o", "--output", type=_path(suffixes), nargs="+", required=True)
+
+    experiment, run = takes("experiment"), takes("run", type=Path)
+    resources = takes("--resources", type=Path, default=Path("resources"), help="data files")
+    results = takes("--results", type=Path, default=Path("results"))
+    own = plugins_of("config/papers/<key>")
+    ledger = takes("ledger", type=Path, help="results/claims.csv")
+    expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    pages = outputs(".csv", ".md")
+
+    sub = command("init", "make a folder with a study of your own")
+    sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
+    command("check", "check a study's files and list its runs", study)
+    command("orphans", "list folders of results that no study asks for", config)
+    text = "list the kinds there are of samplers, problems, topologies, ..."
+    sub = command("list", text, plugins)
+    sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
+    sub = command("describe", "tell a kind's equation, source, price, needs and options", plugins)
+    sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
+    sub = command("test", "test that plug-ins keep the contract of their kind", plugins)
+    sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
+    sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
+    text = "print the JSON Schema of a study's file, for editors"
+    command("schema", text, takes("file", choices=("study",)), plugins_of("none"))
+    text, document = "write the run.yaml of one run", output(".yaml")
+    command("resolve", text, study, experiment, takes("run"), document)
+    text = "make the runs of a batch, up to their metrics; what stands of them is left alone"
+    sub = command("make", text, study, results, resources, output(".json"))
+    sub.add_argument("batch", help="<experiment>/<name>, or multiverse/<universe>/<name>")
+    sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
+    sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
+    sub.add_argument("--chains", type=_range, metavar="FIRST:END", help="sample only these chains")
+    sub.add_argument("--progress", action="store_true", default=False, help="show progress bars")
+    trace, text = output(".nc"), "sample a run.yaml and write its trace.nc"
+    sub = command("sample", text, run, trace, resources, own)
+    text = "show a progress bar at once (default: after four seconds, on a terminal)"
+    sub.add_argument("--progress", action="store_true", default=None, help=text)
+    sub.add_argument(
+        "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
+    )
+    text = "traces of its chains, in order: they are joined, and nothing is sampled"
+    sub.add_argument("pieces", type=Path, nargs="*", help=text)
+    text = "compute the metrics.csv of a trace.nc"
+    command("measure", text, run, takes("trace", type=Path), resources, own, output(".csv"))
+    text = "write the scores, the costs and the entries' cards of a study's arena"
+    sub = command("board", text, study, results)
+    sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
+    text = "scores.csv and cost.csv"
+    sub.add_argument("-o", "--output", type=_path((".csv",)), nargs=2, required=True, help=text)
+    name = takes("name", help="id of the figure or table of the study")
+    text = "draw a figure from metrics (.pdf .svg .png)"
+    command("draw", text, study, name, results, outputs(".pdf", ".svg", ".png"))
+    text = "build a table from metrics (.csv .md .tex)"
+    command("tabulate", text, study, name, results, outputs(".csv", ".md", ".tex"))
+    command("judge", "judge a study's claims (.csv .md)", study, results, pages)
+    text = "judge a study's claims in all universes (.csv .md)"
+    sub = command("survey", text, study, results, pages)
+    sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
+    text = "alternatives of different assumptions two by two, too"
+    sub.add_argument("--pairs", action="store_true", default=None, help=text)
+    sub = command("ledger", "join studies' verdicts (.csv .md)", pages, expected)
+    sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
+    sub = command("site", "make the site of the results at hand", config)
+    sub.add_argument("--results", type=Path, help="default: those of the config")
+    text = "default: %(default)s"
+    sub.add_argument("-o", "--output", dest="folder", type=Path, default=Path("site"), help=text)
+    text = "write what was made into one file that others can check"
+    sub = command("crate", text, config, output(".zip"))
+    sub.add_argument("--results", type=Path, help="default: those of the config")
+    text = "compare samplers on the arena's tasks, in a table"
+    sub = command("compare", text, plugins_of("all in config/papers"), resources)
+    sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
+    sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
+    sub.add_argument(
+        "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
+    )
+    text = "default: tasks, or sampled where one of them has no exact law"
+    sub.add_argument("--experiment", help=text)
+    text = "say which sampler suits a problem and a network, and how far off it will be"
+    sub = command("recommend", text, config, resources)
+    sub.add_argument("study", type=Path, help="config/papers/<key>, or a run.yaml")
+    sub.add_argument("experiment", nargs="?", help="of a study")
+    text = "what an agent may pay: bytes=64000, gradients=2000, seconds=60"
+    sub.add_argument("--budget", type=_amount, nargs="+", metavar="PRICE=AMOUNT", help=text)
+    sub.add_argument("--target", type=float, help="b2 to be reached at the least --price instead")
+    sub.add_argument("--price", help="gradients, bytes or seconds")
+    sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
+    sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
+    sub.add_argument("--chains", type=int, default=0, help="try what has no law by so many chains")
+    sub.add_argument("--batch-size", type=int, help="points of mini-batches; none: full gradients")
+    sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
+    sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
+    sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
+    text = "commit a ledger's verdicts, and update the page's scoreboard"
+    sub = command("expect", text, ledger, expected)
+    sub.add_argument("--page", type=Path, default=Path("docs/ledger.md"))
+    sub = command("fetch", "download a data file, or make it, and check its SHA-256")
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
+    sub.add_argument("--mirror", help="local folder searched before downloading")
+    sub = command("help", "list the commands of the stages, or the documents; explain a command")
+    text = "`stages`, `documents`, or a command"
+    sub.add_argument("about", nargs="?", default="stages", help=text)
+    sub.set_defaults(commands=commands.choices)
+    return parser
+
+
+def _help(options: argparse.Namespace) -> None:
+    """List the commands that ``--help`` does not, or print the help of one."""
+    about, known = options.about, options.commands
+    if about in known:
+        known[about].print_help()
+    elif about == "documents":
+        home = import_module("concord_studies.home").HOME
+        print(*sorted([*home.glob("*.md"), *home.glob("docs/*.md")]), sep="\n")
+    elif about == "stages":
+        for name in sorted(known.keys() - FIRST):
+            print(f"  {name:10} {known[name].description}")
+    else:
+        remedy = nearest(about, [*known, "stages", "documents"])
+        raise ConcordError(f"help: there is no command {about!r}; {remedy}")
+
+
+def check_outputs(options: argparse.Namespace) -> None:
+    """Refuse an output that the command itself reads, or that is a folder in place of a file."""
+    given = vars(options)
+    inputs = [path for key, value in given.items() if key != "output" for path in _paths(value)]
+    for output in _paths(given.get("output")):
+        if output.is_dir():
+            raise ConcordError(f"{output}: it is a folder; name a file")
+        read = next((path for path in inputs if _reads(path, output)), None)
+        if read is None and "results" in given and output.name == "metrics.csv":
+            read = next(filter(Path.is_file, [output.with_name("run.yaml")]), None)
+        if read is not None:
+            whose = "" if read == output else f" ({read})"
+            raise ConcordError(f"{output}: the command reads this file{whose}; name another output")
+
+
+def _paths(value: Any) -> list[Path]:
+    """Return the paths that an option holds."""
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, Path)]
+
+
+def _reads(path: Path, output: Path) -> bool:
+    """Whether who reads a file, or a study's folder with all its YAML files, reads the output."""
+    if output.suffix == ".yaml" and path.is_dir():
+        return os.path.realpath(path) == os.path.realpath(output.parent)
+    return path.exists() and output.exists() and path.samefile(output)
+
+
+def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
+    def path(text: str) -> Path:
+        allowed = " or ".join(suffixes)
+        if Path(text).is_dir():
+            raise ConcordError(f"{text}: it is a folder; name a file that ends in {allowed}")
+        if Path(text).suffix not in suffixes:
+            raise ConcordError(f"{text}: the output must end in {allowed}; rename it")
+        return Path(text)
+
+    return path
+
+
+def _amount(text: str) -> tuple[str, float]:
+    name, _, amount = text.partition("=")
+    try:
+        return name, float(amount)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
+
+
+def _range(text: str) -> tuple[int, int]:
+    try:
+        first, end = map(int, text.split(":"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:END, such as 0:50") from None
+    return first, end
+
+
+def _calls(target: str, names: str = "options") -> Command:
+    """Return the command that calls a function, ``module:name``, with these options in order.
+
+    ``options`` are all of them together; ``study`` is read first, and the plug-ins of ``--study``
+    are found.
+    """
+
+    def call(options: argparse.Namespace) -> None:
+        values = {**vars(options), "options": options}
+        if names != "options":
+            studies = import_module("concord_cli.studies")
+            studies.at_work(options)
+            if "study" in names.split():
+                values["study"] = studies.study(options)
+        module, _, name = target.partition(":")
+        function = getattr(import_module(f"concord.{module}"), name)
+        gc.enable()
+        gc.freeze()
+        function(*(values[name] for name in names.split()))
+
+    return call
+
+
+# A command imports what it needs: none waits for what another takes.
+COMMANDS: dict[str, Command] = {
+    "init": _calls("commands.studies:init"),
+    "check": _calls("commands.studies:check"),
+    "orphans": _calls("commands.studies:orphans"),
+    "resolve": _calls("commands.runs:resolve"),
+    "schema": _calls("commands.studies:schema"),
+    "list": _calls("commands.kinds:list_kinds"),
+    "describe": _calls("commands.kinds:describe"),
+    "test": _calls("commands.test:test"),
+    "make": _calls("commands.runs:make"),
+    "sample": _calls("make:sample", "run output resources progress chains pieces"),
+    "measure": _calls("make:measure", "run trace output resources"),
+    "board": _calls("stages.compete:board", "study results output cards"),
+    "draw": _calls("stages.draw:draw", "study name results output"),
+    "tabulate": _calls("stages.draw:tabulate", "study name results output"),
+    "judge": _calls("stages.judge:judge", "study results output"),
+    "survey": _calls("stages.survey:survey", "study results output figures"),
+    "ledger": _calls("stages.judge:ledger", "tables output expected"),
+    "expect": _calls("claims.ledger:expect", "ledger expected page"),
+    "changes": _calls("commands.results:differing"),
+    "compare": _calls("commands.results:compare"),
+    "recommend": _calls("commands.recommend:recommend"),
+    "site": _calls("commands.results:site"),
+    "crate": _calls("commands.results:crate"),
+    "fetch": _calls("stages.certify:provide", "file output mirror"),
+    "help": _help,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""The command ``recommend``: which sampler for the tasks of an experiment, or of a run.yaml."""
+
+from argparse import Namespace
+
+import pandas
+
+from concord.errors import ConcordError, nearest
+from concord_arena.board import task_of
+from concord_arena.recommend import recommend as answer_of
+from concord_cli import studies
+from concord_studies.io import whole, write_whole
+from concord_studies.runs.run import Run, read
+
+
+def recommend(options: Namespace) -> None:
+    """Print an answer for every task, and write tables and figures."""
+    answers, tables = {}, []
+    for task, run in _tasks(options).items():
+        answer = answers[task] = answer_of(
+            run.build_problem(options.resources, run.problem_name),
+            run.network_of_agents,
+            budget=dict(options.budget or ()),
+            target=options.target,
+            price=options.price,
+            initial=run.document["initial"],
+            batch_size=options.batch_size,
+            chains=options.chains,
+            verify=options.verify,
+            seed=run.seed,
+        )
+        print(f"{task}: {answer}")
+        if answer.verified is not None:
+            print(answer.verified.to_string(index=False))
+        tables.append(answer.table.assign(task=task))
+    for path in options.output or ():
+        if path.suffix == ".csv":
+            write_whole(path, pandas.concat(tables).to_csv(index=False))
+            continue
+        if len(answers) > 1:
+            raise ConcordError(
+                f"{path}: a figure shows one task, and there are {len(answers)}; choose one with "
+                f"--tasks, such as {next(iter(answers))}"
+            )
+        with whole(path) as part:
+            next(iter(answers.values())).plot().savefig(part, format=path.suffix[1:])
+
+
+def _tasks(options: Namespace) -> dict[str, Run]:
+    """Return a run of each task by name: a problem on a network."""
+    if options.study.is_file():
+        return {options.study.stem: read(options.study)}
+    study = studies.study(options)
+    known = dict.fromkeys(experiment for experiment, _ in study.runs)
+    if options.experiment not in known:
+        raise ConcordError(
+            f"{study.path} has no experiment {options.experiment!r}; "
+            f"{nearest(str(options.experiment), known)}"
+        )
+    found: dict[str, Run] = {}
+    seen = set()
+    for (experiment, _), run in study.runs.items():
+        stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
+        labels = {key: label for key, label in run.labels.items() if key != "sampler"}
+        task = task_of({"labels": labels})
+        chosen = not options.tasks or any(word in task for word in options.tasks)
+        if experiment == options.experiment and str(stated) not in seen and chosen:
+            seen.add(str(stated))
+            found[task] = run
+    if not found:
+        raise ConcordError(f"--tasks: no task has {options.tasks[0]!r}")
+    return found

@@ -1,0 +1,40 @@
+"""The commands about results: site, compare, changes, crate."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from concord_arena import compete
+from concord_cli import kinds
+from concord_cli.runs import changes
+from concord_studies.claims import ledger
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.home import HOME
+from concord_studies.pages.site import build
+from concord_studies.stages.crate import crate as pack
+
+
+def site(options: Namespace) -> None:
+    """Make the site of the results at hand."""
+    build.site(options.config.parent, options.results, options.folder, changes(options))
+
+
+def compare(options: Namespace) -> None:
+    """Compare samplers on the arena's tasks."""
+    own = Path("config", "studies", "arena")
+    study = Study(options.arena or (own if own.is_dir() else HOME / own), load_config())
+    kinds.find_plugins(options)
+    names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
+    for line in compete.compare(study, options.experiment, names, options.tasks, options.resources):
+        print(line)
+
+
+def differing(options: Namespace) -> None:
+    """List verdicts that differ from the committed ones."""
+    found = ledger.changes(options.ledger, options.expected, options.strict)
+    print(found.text, *found.lines, sep="\n")
+
+
+def crate(options: Namespace) -> None:
+    """Write the crate of the results at hand."""
+    print(pack(options.config.parent, changes(options), options.results, options.output))

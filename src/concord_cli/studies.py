@@ -1,0 +1,60 @@
+"""The commands about studies: init, check, orphans, schema."""
+
+import json
+import shlex
+from argparse import Namespace
+from importlib.util import find_spec
+
+from concord.errors import ConcordError
+from concord_cli.runs import changes, study_of
+from concord_studies import plugins
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import results_folder
+from concord_studies.configuration.editor import study_schema
+from concord_studies.configuration.init import init as begin
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.project import orphans as left_over
+from concord_studies.configuration.study import Study
+
+
+def study(options: Namespace) -> Study:
+    """Return the study that the options name."""
+    return study_of(options, Study)
+
+
+def at_work(options: Namespace) -> None:
+    """Use the plug-ins of the study that ``--study`` names, if it does."""
+    folder = vars(options).get("plugins")
+    if folder:
+        if not folder.is_dir():
+            raise ConcordError(f"{folder}: there is no such folder; name that of a study")
+        plugins.use(folder)
+
+
+def init(options: Namespace) -> None:
+    """Make a folder with a study."""
+    for path in begin(options.folder):
+        print(path)
+    needed = "" if find_spec("snakemake") else "python -m pip install snakemake; "
+    print(f"Next: {needed}cd {shlex.quote(str(options.folder))}; snakemake -n; README.md says more")
+
+
+def orphans(options: Namespace) -> None:
+    """List folders of results that no study asks for."""
+    config, studies = load_studies(options.config.parent, changes(options))
+    for folder in left_over(results_folder(config), studies.values()):
+        print(folder)
+
+
+def check(options: Namespace) -> None:
+    """Check a study's files, and list its runs."""
+    found = study(options)
+    for run in found.runs.values():
+        print(run.folder)
+    check_outputs(found)
+
+
+def schema(options: Namespace) -> None:
+    """Print the JSON Schema of a study's file."""
+    at_work(options)
+    print(json.dumps(study_schema()))

@@ -1,0 +1,1 @@
+"""Studies: from configuration to runs, metrics, figures, tables, verdicts and pages."""

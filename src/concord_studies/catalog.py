@@ -1,0 +1,194 @@
+"""The kinds: what each is, and which options it takes, from docstrings and types."""
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+from concord.contracts import Extra, declared
+from concord.errors import ConcordError, nearest, short
+from concord.options import Kind, Options, members, plain
+from concord_studies.plugins import (
+    PACKAGES,
+    Chosen,
+    display_name,
+    docstring_of,
+    executed,
+    kinds,
+    location,
+    options_of,
+    origin,
+    parsed,
+    plugin,
+)
+from concord_studies.provenance import file_of
+
+FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
+
+
+def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
+
+    A ConcordError if there is no such package.
+    """
+    for package in packages or PACKAGES:
+        if package not in PACKAGES:
+            raise ConcordError(
+                f"there is no package of kinds {short(package)}; {nearest(package, PACKAGES)}"
+            )
+        for kind in kinds(package):
+            about = summary(_docstring(package, kind))
+            yield {"package": package, "kind": kind, "is": about, "from": origin(package, kind)}
+
+
+def _docstring(package: str, kind: str) -> str:
+    """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
+    try:
+        return ast.get_docstring(parsed(file_of(location(package, kind)))) or ""
+    except Exception as error:  # an entry point whose package is missing or broken
+        return f"cannot be read: {' '.join(str(error).split())}"
+
+
+def summary(text: str) -> str:
+    """Return the first sentence of a docstring, on one line."""
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def find(word: str) -> list[tuple[str, str]]:
+    """Return package and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
+
+    A ConcordError with the nearest kind, if there is none.
+    """
+    within, slash, kind = word.rpartition("/")
+    packages = [package for package in PACKAGES if not slash or package == within]
+    found = [(package, kind) for package in packages if kind in kinds(package)]
+    if not found:
+        known = {k for package in packages or PACKAGES for k in kinds(package)}
+        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, known)}")
+    return found
+
+
+def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
+    """Return a description of a kind: its text, options, origin and further facts.
+
+    Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
+    unknown, and its docstring says why if it cannot be read.
+
+    That is: package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
+    ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs where
+    the docstring states them, options (name, type, ``default`` unless it must be given, meaning),
+    and the metrics of a family, with what readers see of them (``labels``).
+    """
+    module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
+    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
+    found: dict[str, Any] = {
+        **{"package": package, "kind": kind, "from": origin(package, kind)},
+        **{"is": summary(text), "text": text, "equation": _equation(text)},
+        "name": display_name(module) or None if module else None,
+        **{field: _paragraph(text, field) for field in FIELDS},
+    }
+    if module is None:
+        return found
+    if isinstance(module, Extra) and (lacking := module.unavailable()):
+        found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
+    if package == "metrics":
+        found["metrics"] = list(module.METRICS)
+        found["labels"] = list(_labels(module))
+    else:
+        found["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
+    return found
+
+
+def _labels(family: Any) -> Iterator[dict[str, str]]:
+    """Yield name, description and heading of each metric that a family labels."""
+    for metric, label in declared(family, "LABELS").items():
+        texts = zip(("is", "column", "axis", "unit"), label, strict=True)
+        yield {"metric": metric, **{key: text for key, text in texts if text}}
+
+
+def _equation(text: str) -> str | None:
+    """Return the formulas of a docstring in LaTeX, separated by blank lines; None if none."""
+    blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
+    return "\n\n".join(inspect.cleandoc(block).strip() for block in blocks) or None
+
+
+def _paragraph(text: str, field: str) -> str | None:
+    """Return the paragraph or sentence of a text that begins with a field and a colon."""
+    found = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
+    return " ".join(found[1].split()) if found else None
+
+
+def _option(field: Any) -> dict[str, Any]:
+    """Return the description of one field of a class of options."""
+    option = {
+        "name": field.encode_name,
+        "type": _type(field.type),
+        "means": members(field.type)[0][1].get("description", ""),
+    }
+    if not field.required:
+        made = field.default_factory
+        default = field.default if made is msgspec.NODEFAULT else made()
+        option["default"] = plain(default)
+    return option
+
+
+NAMES = {float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"}
+
+
+def _type(hint: Any) -> str:
+    """Return a type and its bounds in words."""
+    words = []
+    for option, rules in members(hint):
+        shape = get_origin(option) or option
+        if option is types.NoneType:
+            word = "none"
+        elif shape is Literal:
+            word = " | ".join(map(str, get_args(option)))
+        elif shape is tuple:
+            inner = [part for part in get_args(option) if part is not Ellipsis]
+            many = Ellipsis in get_args(option)
+            word = f"list of {_type(inner[0])}" if many else f"[{', '.join(map(_type, inner))}]"
+        elif isinstance(shape, type) and issubclass(shape, Options):
+            word = "mapping of " + ", ".join(f.encode_name for f in msgspec.structs.fields(shape))
+            if issubclass(shape, Kind):
+                word = word.replace("of ", f"of kind: {shape.__struct_config__.tag}, ", 1)
+        elif isinstance(shape, type) and issubclass(shape, Chosen):
+            word = f"a kind of {shape.package}"
+        else:
+            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
+        for bound, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
+            word += f" {sign} {rules[bound]:g}" if bound in rules else ""
+        words.append(word)
+    return " or ".join(dict.fromkeys(words))
+
+
+def as_text(about: dict[str, Any]) -> str:
+    """Return the description of a kind, as ``described`` gives it, as plain text."""
+    whence = f", {about['from']}" if about["from"] else ""
+    called = f" ({about['name']})" if about["name"] else ""
+    lines = [f"{PACKAGES[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
+    for field in ("price", "needs"):
+        if about["package"] == "samplers" and not about[field]:
+            lines += ["", f"{field.capitalize()}: not stated."]
+    options = about.get("options", [])
+    if options:
+        lines += ["", "Options:"]
+    for option in options:
+        given = f" (default {_default(option['default'])})" if "default" in option else ""
+        lines.append(f"  {option['name']}: {option['type']}{given}")
+        lines.append(f"      {option['means']}")
+    if about.get("metrics"):
+        lines += ["", "Metrics: " + ", ".join(about["metrics"])]
+    for label in about.get("labels", []):
+        said = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
+        lines.append(f"  {label['metric']}: {said.removeprefix('is: ')}")
+    return "\n".join(lines)
+
+
+def _default(value: Any) -> str:
+    """Return a default value as text, "none" for None."""
+    return "none" if value is None else str(value)

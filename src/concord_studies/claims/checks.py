@@ -1,0 +1,616 @@
+"""Checks: the rules by which a paper's claims are judged, pure functions of quantities.
+
+Every check decides by the intervals of its quantities (``claims.quantities``):
+
+- ``holds``: the rule is met for all values inside the intervals;
+- ``does not hold``: it is broken wherever they lie;
+- ``inconclusive``: the intervals straddle the rule (``claims.verdicts`` says why);
+- ``not run``: a number it needs does not exist, and the verdict says why.
+
+Its sentence says who, where and how much. What is infinite is a result (the error of a diverged
+run): it is above every number, below none, and equal to nothing. So is what is not a number because
+its run diverged: a claim about it does not hold, and one that only says it is worse than another is
+inconclusive. Chance is that of the samplers: numbers that it does not enter are exact for the data
+that the seed drew. A claim whose verdict depends on those (``claims.robustness`` finds it) is
+inconclusive.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from msgspec.structs import asdict
+
+from concord.errors import ConcordError, nearest, short
+from concord.laws.intervals import mean_interval
+from concord.options import Kind, NonNegative, Positive, kinds
+from concord_studies import words
+from concord_studies.claims.quantities import (
+    Diverged,
+    Missing,
+    Numbers,
+    Quantity,
+    Source,
+    gather,
+    planned,
+    show,
+)
+from concord_studies.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    INSIDE,
+    MEASURED,
+    OUTSIDE,
+    Judgement,
+    Margin,
+    decide,
+)
+from concord_studies.scores import of_sets, paired
+from concord_studies.selection import has
+from concord_studies.words import name, number
+
+
+class _Rule(Kind):
+    """A rule that judges quantities; ``WORSE`` names the one only claimed to be worse.
+
+    Nothing is decided if a run of the quantity ``WORSE`` names diverged.
+    """
+
+    WORSE: ClassVar[str] = ""
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the check's kind in a study."""
+        return str(self.__struct_config__.tag)
+
+    def worse(self) -> Quantity | None:
+        """Return the quantity that is only claimed to be worse than another; None if none is."""
+        return getattr(self, self.WORSE) if self.WORSE else None
+
+
+def _list(texts: Sequence[str]) -> str:
+    """Return texts joined to a list, shortened in the middle where they are many."""
+    if len(texts) > 8:
+        texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
+    return "; ".join(texts)
+
+
+def _range(ours: Numbers) -> str:
+    """Return as text the smallest and largest of numbers with their owners; all if few."""
+    order = np.argsort(ours.value, kind="stable")
+    if len(order) <= 3:
+        return "; ".join(ours.told(i) for i in range(len(order)))
+    return f"{len(order)} numbers from {ours.told(order[0])} to {ours.told(order[-1])}"
+
+
+def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
+    keys = [numbers.keys(names) for numbers in (first, second)]
+    for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
+        alone = [key for key in mine if key not in set(others)]
+        if alone:
+            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
+            raise Missing(
+                f"numbers cannot be paired: the {other} quantity has none of {what}; choose the "
+                f"same {' and '.join(names)} on both sides, or a single one on one of them"
+            )
+    pairs = [(i, j) for i, key in enumerate(keys[0]) for j, k in enumerate(keys[1]) if k == key]
+    i, j = np.array(pairs).T
+    return i, j
+
+
+def _varying(first: Numbers, second: Numbers) -> list[str]:
+    """Return the axes that vary in both of two quantities: sweep, agents or iterations.
+
+    An axis of one value on a side, such as two samplers that are compared, or one agent against the
+    network, is what the sides may differ in.
+    """
+    return [name for name in first.varying() if name in second.varying()]
+
+
+def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of all pairs of like numbers of two quantities.
+
+    An axis of which they have no value in common is what they differ in.
+    """
+    names = _varying(first, second)
+    names = [n for n in names if not set(first.keys([n])).isdisjoint(second.keys([n]))]
+    return _alike(first, second, names)
+
+
+def _joined(first: Numbers, second: Numbers) -> np.ndarray:
+    """Return, for every number of ``first``, the index of its only like number in ``second``."""
+    names = _varying(first, second)
+    i, j = _alike(first, second, names)
+    if not len(i) == len(set(i)) == len(set(j)):
+        counts = f"{len(first.value)} numbers cannot be paired with {len(second.value)}"
+        agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
+        raise Missing(counts + agree)
+    return j
+
+
+def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
+    """Return the values of an axis, which must have one number each, and several of them."""
+    x = ours.axis(axis)
+    if len(set(x)) < max(2, len(x)):
+        others = [name for name in ours.varying() if name != axis]
+        choose = f"; choose one {' and one '.join(others)}, or a case for each" if others else ""
+        raise Missing(f"{what} needs one number for each of several values of {axis}{choose}")
+    return x
+
+
+def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
+    """Return the mean over data sets, and its interval corrected for ``family`` comparisons."""
+    mean, *ends = (float(end) for end in mean_interval(each, family))
+    if math.isfinite(mean):
+        factor = source.factor(family, len(each))
+        ends = [mean + factor * (end - mean) for end in ends]
+    return mean, ends[0], ends[1]
+
+
+class Value(_Rule):
+    """The quantity is the printed value, within a tolerance.
+
+    Holds if every interval lies within printed +- tolerance; does not hold if any lies outside.
+    What is printed as an upper bound is met by all that is smaller.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    printed: Annotated[float, "the value in print"]
+    tolerance: Annotated[NonNegative, "how far from print still counts as the same"]
+    at_most: Annotated[bool, "print says that it is at most this much"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether the quantity is the printed value within the tolerance."""
+        (ours,) = gather(source, self.quantity)
+        low = -math.inf if self.at_most else self.printed - self.tolerance
+        high = self.printed + self.tolerance
+        sure = ((ours.lo >= low) & (ours.hi <= high)).all()
+        refuted = ((ours.hi < low) | (ours.lo > high)).any()
+        asked = "at most " if self.at_most else ""
+        asked += f"{self.printed:.6g}"
+        asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
+        ends = (ours.hi, ours.lo) if refuted else (ours.lo, ours.hi)  # those that decide
+        with np.errstate(invalid="ignore"):
+            at = int(np.argmax(np.fmax(low - ends[0], ends[1] - high)))
+        margin = Margin(ours.value[at], ours.lo[at], ours.hi[at], low, high, printed=self.printed)
+        return Judgement(decide(sure, refuted), f"{_range(ours)}, against {asked}", margin)
+
+
+class Order(_Rule):
+    """Every number of ``lower`` is below every like number of ``higher``, times a factor.
+
+    Like numbers agree in what varies on both sides: samplers on two graphs are compared sampler by
+    sampler and agent by agent. Holds if the upper end of lower is below the lower end of higher in
+    every pair; does not hold if in some pair lower is surely not below higher. Runs on the same
+    data sets differ by less than their means over data sets tell: paired, the mean logarithms of
+    the ratios of ``<metric>_set_<d>`` decide, with Student's intervals over the data sets d. A
+    ratio to an infinite score counts as the least finite one of the pair.
+    """
+
+    WORSE = "lower"  # errors of what diverged are infinite, so no error
+
+    lower: Annotated[Quantity, "numbers said to be smaller"]
+    higher: Annotated[Quantity, "numbers said to be larger"]
+    factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
+    paired: Annotated[bool, "pairs are compared data set by data set"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether every lower number is below its higher one, times the factor."""
+        lower, higher = gather(source, self.lower, self.higher)
+        i, j = _compared(lower, higher)
+        if self.paired:
+            return self._of_pairs(source, lower, higher, list(zip(i, j, strict=True)))
+        sure = (lower.hi[i] < self.factor * higher.lo[j]).all()
+        refuted = (lower.lo[i] >= self.factor * higher.hi[j]).any()
+        verdict = decide(sure, refuted)
+        ends = [
+            (low[i], self.factor * high[j])
+            for low, high in (
+                (lower.value, higher.value),
+                (lower.lo, higher.hi),
+                (lower.hi, higher.lo),
+            )
+        ]
+        worst = int(_minus(*ends[1 if verdict == FAILS else 2]).argmax())
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
+        text = f"{lower.told(i[worst])} {joint[verdict]} {times}{higher.told(j[worst])}"
+        if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
+            less = (_minus(*pair).max() for pair in ends)
+            least = Margin.of(less, high=0, what="the lower less the higher")
+            return Judgement(verdict, text, least)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
+        return Judgement(verdict, text, Margin.of(ratios, high=1, what="the lower over the higher"))
+
+    def _of_pairs(
+        self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
+    ) -> Judgement:
+        """Return the verdict on paired numbers, compared data set by data set."""
+        source.unit, source.trials, source.what = "data sets", [], ""
+        found = []
+        for i, j in pairs:
+            sets = [
+                of_sets(numbers.run[place], quantity.metric, numbers.agent[place])
+                for numbers, quantity, place in ((lower, self.lower, i), (higher, self.higher, j))
+            ]
+            if len(sets[0]) != len(sets[1]) or len(sets[0]) < 2:
+                raise Missing(
+                    f"{lower.run[i].name} and {higher.run[j].name} do not have {self.lower.metric} "
+                    f"of the same two or more data sets ({len(sets[0])} and {len(sets[1])})"
+                )
+            source.trials.append(len(sets[0]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log = np.log(sets[0]) - np.log(sets[1]) - math.log(self.factor)
+            log = np.where(
+                np.isposinf(sets[0]), np.inf, np.nan_to_num(log, posinf=np.inf, neginf=-np.inf)
+            )
+            finite = log[np.isfinite(log)]
+            log = np.where(np.isneginf(log), finite.min() if len(finite) else -np.inf, log)
+            found.append(_mean(source, log, len(pairs)))
+        _, lo, hi = np.array(found).T
+        verdict = decide((hi < 0).all(), (lo >= 0).any())
+        worst = int((lo if verdict == FAILS else hi).argmax())
+        i, j = pairs[worst]
+        ratio = show(*(np.exp(found[worst]) * self.factor))
+        names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
+        against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
+        limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
+        sets_text = f"over {source.trials[worst]:.0f} data sets"
+        return Judgement(
+            verdict, f"mean ratio {sets_text} {ratio} ({against}), {limit} {self.factor:g}"
+        )
+
+
+class Trend(_Rule):
+    """The quantity rises or falls along an axis of the sweep, one number per label.
+
+    Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
+    numbers are out of order, unless they are within the slack. Runs on the same data sets differ by
+    less than their means over data sets tell: paired, the differences of ``<metric>_set_<d>``
+    decide, with Student's intervals over the data sets d.
+    """
+
+    quantity: Annotated[Quantity, "our numbers, one per label of the axis"]
+    axis: Annotated[str, "axis of the sweep, with numeric labels"]
+    direction: Annotated[Literal["rising", "falling"], "rising or falling"]
+    slack: Annotated[NonNegative, "a pair counts as in order up to this much"] = 0.0
+    paired: Annotated[bool, "pairs are compared data set by data set"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether the quantity moves in the stated direction along the axis."""
+        (ours,) = gather(source, self.quantity)
+        x = _one_each("a trend", ours, self.axis)
+        order = np.argsort(x)
+        if self.paired:
+            return self._of_pairs(source, ours, x, order)
+        text = _list([f"{name(self.axis, x[i])}: {ours.pick(i)}" for i in order])
+        if self.direction == "falling":
+            order = order[::-1]
+        lo, hi = ours.lo[order], ours.hi[order]
+        sure = (hi[:-1] < lo[1:] + self.slack).all()
+        refuted = (lo[:-1] >= hi[1:] + self.slack).any()
+        value = ours.value[order]
+        steps = value[1:] - value[:-1], lo[1:] - hi[:-1], hi[1:] - lo[:-1]
+        return Judgement(decide(sure, refuted), text, self._least(*steps))
+
+    def _least(self, *steps: np.ndarray) -> Margin:
+        """Return the margin of the least step along the axis, with its interval's ends."""
+        return Margin.of(
+            (step.min() for step in steps), low=-self.slack, what=f"least step, {self.direction}"
+        )
+
+    def _of_pairs(
+        self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
+    ) -> Judgement:
+        """Return the verdict on steps between neighbors, paired by data set."""
+        found, texts = [], []
+        source.unit = "data sets"
+        for i, j in itertools.pairwise(order):
+            try:
+                each = paired(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
+            except ConcordError as error:
+                raise Missing(f"a paired trend: {error}") from None
+            if np.isnan(each).any():
+                raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
+            mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)
+            source.trials.append(len(each))
+            found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
+            texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
+        value, lo, hi = np.array(found).T
+        sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
+        return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
+
+
+class Rate(_Rule):
+    """The exponent p of quantity ~ x^p is within [at_least, at_most].
+
+    x is an axis of the sweep or the iteration (plus one). p is the least-squares slope of the
+    logarithms; its interval lets every number move within its own interval, so it is conservative.
+    Does not hold if a number is surely infinite.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    against: Annotated[str, "iteration, or an axis of the sweep with numeric labels"]
+    at_least: Annotated[float | None, "smallest exponent"] = None
+    at_most: Annotated[float | None, "largest exponent"] = None
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether the exponent lies within [at_least, at_most]."""
+        (ours,) = gather(source, self.quantity)
+        x = _one_each("an exponent", ours, self.against)
+        if (x <= 0).any() or (ours.value <= 0).any():
+            raise Missing("an exponent needs positive numbers")
+        if np.isposinf(ours.lo).any():
+            return Judgement(FAILS, "infinite")
+        x = np.log(x)
+        weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = float(weights @ np.log(ours.value))
+            ends = np.log([np.maximum(ours.lo, 0), ours.hi])
+            # A number at the mean of x has no weight, and may be anything.
+            ends = np.where(weights == 0, 0, weights * ends)
+        low, high = (float(end) for end in np.sort(ends, axis=0).sum(axis=1))
+        at_least = -math.inf if self.at_least is None else self.at_least
+        at_most = math.inf if self.at_most is None else self.at_most
+        sure = low >= at_least and high <= at_most
+        refuted = high < at_least or low > at_most
+        chance = (ours.lo != ours.hi).any()
+        text = show(slope, low, high) if chance else number(slope)
+        asked = [
+            f"{words} {end:g}"
+            for words, end in (("at least", self.at_least), ("at most", self.at_most))
+            if end is not None
+        ]
+        text += f"; the rule is {' and '.join(asked)}" if asked else ""
+        margin = Margin(slope, low, high, at_least, at_most, "exponent")
+        return Judgement(decide(sure, refuted), f"the exponent is {text}", margin)
+
+
+class Bound(_Rule):
+    """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
+
+    Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower
+    end of its bound; does not hold if any lower end exceeds the upper end of its bound. Where a
+    bound is infinite (its conditions fail) nothing is claimed; if all of them are, nothing can be
+    judged.
+    """
+
+    WORSE = "bound"
+
+    quantity: Annotated[Quantity, "our numbers"]
+    bound: Annotated[Quantity, "what they are said not to exceed"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether every number is at most its bound."""
+        ours, bound = gather(source, self.quantity, self.bound)
+        at = _joined(ours, bound)
+        claimed = ~np.isposinf(bound.value[at])
+        if not claimed.any():
+            raise Missing("the bound is infinite throughout: its conditions are not met")
+        lo, hi, at = ours.lo[claimed], ours.hi[claimed], at[claimed]
+        sure = (hi <= bound.lo[at]).all()
+        refuted = (lo > bound.hi[at]).any()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            partner = _joined(ours, bound)
+            part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
+            ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
+        near = int(np.nanargmax(part))
+        text = f"nearest to the bound is {ours.told(near)}, {part[near]:.3g} times it"
+        if not claimed.all():
+            text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
+        margin = Margin.of((part[near], *ends), high=1, what="part of its bound")
+        return Judgement(decide(sure, refuted), text, margin)
+
+
+class Identity(_Rule):
+    """Two quantities are equal within a tolerance, number by number, joined as a bound's are.
+
+    Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
+    if the intervals of some pair are.
+    """
+
+    left: Annotated[Quantity, "our numbers"]
+    right: Annotated[Quantity, "what they are said to equal"]
+    tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether the two quantities agree within the tolerance."""
+        left, right = gather(source, self.left, self.right)
+        at = _joined(left, right)
+        lo, hi = right.lo[at], right.hi[at]
+        largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
+        smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
+        differences = np.abs(_minus(left.value, right.value[at]))
+        verdict = decide(largest <= self.tolerance, smallest > self.tolerance)
+        most = int(differences.argmax())
+        chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
+        text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.who(most)}"
+        ends = differences[most], smallest, largest
+        return Judgement(verdict, text, Margin.of(ends, high=self.tolerance, what="difference"))
+
+
+def _minus(left: Any, right: Any) -> Any:
+    """Return left - right; the difference of two infinite numbers is infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+class Spread(_Rule):
+    """The numbers agree: they lie within a tolerance of each other.
+
+    The tolerance is absolute, or relative to their mean. Holds if even the outermost ends of the
+    intervals are that close; does not hold if two intervals are surely farther apart.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    tolerance: Annotated[NonNegative, "largest difference between two of them"]
+    relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether all numbers lie within the tolerance of each other."""
+        (ours,) = gather(source, self.quantity)
+        if len(ours.value) < 2:
+            raise Missing("there is one number only, which agrees with itself")
+        least = most = self.tolerance
+        if self.relative:
+            # The mean itself is known up to an interval only.
+            ends = np.abs([ours.lo.mean(), ours.hi.mean()])
+            straddles = ours.lo.mean() < 0 < ours.hi.mean()
+            least, most = least * (0 if straddles else ends.min()), most * ends.max()
+        infinite = np.isposinf(ours.lo).any()
+        sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
+        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
+        ranges = [
+            float(_minus(high.max(), low.min()))
+            for high, low in ((ours.value, ours.value), (ours.lo, ours.hi), (ours.hi, ours.lo))
+        ]
+        margin = Margin.of(ranges, high=self.tolerance, what="range")
+        if self.relative:
+            mean = abs(float(ours.value.mean())) or math.nan
+            margin = Margin.of(
+                (end / mean for end in ranges), high=self.tolerance, what="range over the mean"
+            )
+        return Judgement(decide(sure, refuted), _range(ours), margin)
+
+
+class Condition(_Rule):
+    """A condition that a theorem asks for is met: every number is 1 (met) rather than 0."""
+
+    quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether every number of the theorem's condition is 1, that is met."""
+        (ours,) = gather(source, self.quantity)
+        source.what = ""
+        unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
+        text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
+        text += f"; not met: {_list(unmet)}" if unmet else ""
+        met = 1 - len(unmet) / len(ours.value)
+        return Judgement(
+            OUTSIDE if unmet else INSIDE, text, Margin(met, met, met, low=1, what="share of cases")
+        )
+
+
+class Measurement(_Rule):
+    """Numbers that are reported: the paper shows them and concludes nothing."""
+
+    WORSE = "quantity"  # nothing is said that its divergence could refute
+
+    quantity: Annotated[Quantity, "our numbers"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Report the numbers, with no rule to judge them by."""
+        (ours,) = gather(source, self.quantity)
+        ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
+        return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
+
+
+class Sooner(_Rule):
+    """One quantity reaches a threshold in fewer iterations than another.
+
+    Like curves are compared, as an order's numbers are. The iteration of arrival is the first at
+    which the value is at or below the threshold; its interval runs from the first at which the
+    lower end is, to the first at which the upper end is. A curve that never arrives does so at
+    infinity.
+    """
+
+    WORSE = "later"
+
+    first: Annotated[Quantity, "said to arrive first; at: all"]
+    later: Annotated[Quantity, "said to arrive later; at: all"]
+    threshold: Annotated[float, "value to reach"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Judge whether one quantity reaches the threshold in fewer iterations."""
+        first, later = map(self._arrivals, gather(source, self.first, self.later))
+        i, j = _compared(first, later)
+        sure = (first.hi[i] < later.lo[j]).all()
+        refuted = (first.lo[i] >= later.hi[j]).any()
+        ends = [
+            _minus(soon[i], late[j])
+            for soon, late in (
+                (first.value, later.value),
+                (first.lo, later.hi),
+                (first.hi, later.lo),
+            )
+        ]
+        worst = int(ends[2].argmax())
+        texts = [
+            f"{numbers.who(at[worst])} at {numbers.pick(at[worst])}"
+            for numbers, at in ((first, i), (later, j))
+        ]
+        text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
+        margin = Margin.of((end.max() for end in ends), high=0, what="iterations later")
+        text = f"within {self.threshold:g} at iteration: {text}"
+        return Judgement(decide(sure, refuted), text, margin)
+
+    def _arrivals(self, ours: Numbers) -> Numbers:
+        """Return the first iteration at the threshold of every curve, by run and agent."""
+        keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
+        curves = [
+            np.array([i for i, other in enumerate(keys) if other == key])
+            for key in dict.fromkeys(keys)
+        ]
+        value, lo, hi = (
+            np.array(
+                [ours.iteration[at[x[at] <= self.threshold]].min(initial=math.inf) for at in curves]
+            )
+            for x in (ours.value, ours.lo, ours.hi)
+        )
+        firsts = [at[0] for at in curves]
+        return replace(
+            ours,
+            value=value,
+            lo=lo,
+            hi=hi,
+            run=[ours.run[at] for at in firsts],
+            agent=[ours.agent[at] for at in firsts],
+            iteration=np.zeros(len(firsts)),
+        )
+
+
+Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner | Measurement
+KINDS = kinds(Check)
+
+
+def quantities(check: Check) -> list[Quantity]:
+    """Return the quantities that a check reads."""
+    return [value for value in asdict(check).values() if isinstance(value, Quantity)]
+
+
+def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
+    """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
+
+    runs: the resolved runs of each of its quantities.
+    """
+    numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
+    try:
+        if isinstance(check, (Order, Sooner)):
+            _compared(*numbers)
+        elif isinstance(check, (Bound, Identity)):
+            _joined(*numbers)
+        elif isinstance(check, (Trend, Rate)):
+            axis = check.axis if isinstance(check, Trend) else check.against
+            known = {name for run in numbers[0].run for name in run.run["labels"]}
+            if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
+                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, known)}")
+            _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
+    except Missing as missing:
+        raise ConcordError(f"{where}.check: {missing}") from None
+
+
+def require_curves(check: Check, where: str) -> None:
+    """Refuse a check that needs whole curves, and is given numbers."""
+    if isinstance(check, Sooner):
+        for side, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )

@@ -1,0 +1,76 @@
+"""A claim: one sentence of a paper, and its cases, each with a check."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec.structs import replace
+
+from concord.errors import ConcordError
+from concord.options import Options, Some, build
+from concord_studies.claims import checks, verdicts
+from concord_studies.claims.quantities import Quantity
+from concord_studies.claims.rules import ruled, rules
+from concord_studies.results import Measured
+from concord_studies.runs.run import Run
+
+
+class Claim(Options):
+    """A claim of a study: sentence, source and whatever else its cases share."""
+
+    where: Annotated[str, "figure, table, theorem or section of the paper"]
+    says: Annotated[str, "what it says, in our words"]
+    source: Annotated[
+        Literal["print", "recorded", "code", "abstract", "summary"],
+        "what says so: the print; numbers that the authors recorded, their code, or the abstract, "
+        "where no more was read; or somebody's summary",
+    ] = "print"
+    rule: Annotated[
+        Literal[tuple(rules())] | None,  # type: ignore[valid-type]
+        "how these words are judged in all papers (docs/ledger.md)",
+    ] = None
+    readings: Annotated[
+        Some[str] | None, "readings it is judged in; none: those that its runs follow"
+    ] = None
+    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
+
+
+class Case(Options):
+    """A check to judge in one case of a claim and one reading, with the runs it reads."""
+
+    check: Annotated[checks.Check, "what is compared, and how"]
+    reason: Annotated[str, "why this rule and tolerance"]
+    printed: Annotated[str, "what is printed, as it is printed"] = ""
+    reads: tuple[tuple[Any, Any], ...] = ()  # every Quantity of the check, and its list of runs
+
+    @property
+    def runs(self) -> list[Run]:
+        """Return the runs of all quantities."""
+        return [run for _, runs in self.reads for run in runs]
+
+    def judge(self, find: Callable[[Run], Measured]) -> verdicts.Judgement:
+        """Return the judgement of the case on metrics that ``find`` returns for its runs."""
+
+        def measured(quantity: Quantity) -> Sequence[Measured]:
+            """Return the measured runs of a quantity of the case."""
+            return [find(run) for run in next(runs for of, runs in self.reads if of == quantity)]
+
+        return verdicts.judge(self.check, measured)
+
+
+def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
+    """Return a case from a study's mapping, joined with its claim's rule and checked."""
+    check, reasons = mapping["check"], [mapping.get("reason")]
+    if rule is not None:
+        check = ruled(check, rule, where)
+        reasons.insert(0, rules()[rule].rule)
+    if "kind" not in check:
+        raise ConcordError(f"{where}.check: the key 'kind' is missing; add it, or name a rule")
+    if not any(reasons):
+        raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
+    reason = "; ".join(reason for reason in reasons if reason)
+    found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
+    checks.require_curves(found.check, f"{where}.check")
+    stated = "printed" in mapping["check"]  # by the paper, not by the rule
+    if stated and isinstance(found.check, checks.Value) and not found.printed:
+        found = replace(found, printed=f"{found.check.printed:.6g}")
+    return found

@@ -1,0 +1,362 @@
+"""The ledger: verdicts as tables, what they add up to, and the committed ones."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, short
+from concord_studies import integrity, words
+from concord_studies.claims import verdicts
+from concord_studies.io import dump_yaml, load_yaml, read_table, read_text, write_whole
+from concord_studies.markup import markdown_table, uncell
+
+COLUMNS = (
+    *("paper", "claim", "case", "reading", "verdict", "where", "source", "says", "printed", "ours"),
+    *("kind", "rule", "reason", "figure", "assumptions"),
+    "multiverse",
+    *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
+)
+SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
+INTERVALS = (
+    "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
+    "samplers. Deterministic quantities are exact given the simulated data."
+)
+
+WORDS = "What a paper says is in our words."
+COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
+OF_COMMITTED = (
+    "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
+    "snakemake ledger judges them."
+)
+
+OURS = "ours"  # the source of a finding of our own, which nobody has printed
+
+Row = Mapping[str, str]
+Place = tuple[str, str, str]  # paper, claim and reading
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim in one reading: its verdict, and the rows of its cases."""
+
+    verdict: str
+    rows: tuple[Row, ...]
+
+    @property
+    def deciding(self) -> Row:
+        """The row of the first case that has the claim's verdict."""
+        return self._deciding[0]
+
+    @property
+    def _deciding(self) -> list[Row]:
+        """Return the rows of the cases that have the claim's verdict."""
+        return [row for row in self.rows if row["verdict"] == self.verdict]
+
+    @property
+    def reading(self) -> str:
+        """The reading as readers see it, "published (57)"; "" for findings of our own."""
+        row = self.rows[0]
+        reading = shown_reading(row["reading"], row.get("source") == OURS)
+        if row.get("ours") != COMMITTED:
+            return reading
+        return f"{reading} (committed)" if reading else "committed"
+
+    def counted(self, names: Mapping[str, str] | None = None) -> str:
+        """Return the number and names of the cases with the claim's verdict, unless all are.
+
+        ``names`` are a study's texts for labels.
+        """
+        text = verdicts.counted([row["verdict"] for row in self.rows])
+        same = [words.case(row["case"], names) for row in self._deciding]
+        named = [*same[:3], f"{len(same) - 3} more"] if len(same) > 4 else same
+        return f"{text}: {'; '.join(named)}" if text else ""
+
+    def decided(self, names: Mapping[str, str] | None = None) -> str:
+        """Return our numbers in the deciding case, with its name if there are several cases."""
+        case, text = self.deciding["case"], self.deciding["ours"]
+        alone = len(self._deciding) == 1  # which ``counted`` names
+        return text if alone or text == COMMITTED else f"{words.case(case, names)}: {text}"
+
+
+def entries(rows: Iterable[Row]) -> list[Entry]:
+    """Return a claim with its cases for each claim and reading, in the rows' order."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
+    return [
+        Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
+        for cases in found.values()
+    ]
+
+
+def read_rows(path: Path) -> Sequence[Row]:
+    """Return the rows of a table of verdicts, whose digest must match."""
+    integrity.check(path)
+    rows = [
+        {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
+    ]
+    for number, row in enumerate(rows, 1):
+        verdicts.known(row["verdict"], f"{path}: row {number}")
+    return rows
+
+
+def shown_reading(reading: str, ours: bool) -> str:
+    """Return a reading's name for readers; "" where nothing was printed or released."""
+    if ours and reading == "published":
+        return ""
+    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
+
+
+def is_smoke(rows: Iterable[Row]) -> bool:
+    """Return whether verdicts come from runs of smoke scale, which mean nothing."""
+    return any(row["scale"] == "smoke" for row in rows)
+
+
+def scoreboard(rows: Sequence[Row]) -> list[str]:
+    """Return the number of verdicts of each kind, per paper and reading, as a Markdown table."""
+    columns, cells = scores(rows)
+    return markdown_table(columns, [[f"`{paper}`", *others] for paper, *others in cells])
+
+
+def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the scoreboard as column names and rows, a printed sentence counted once."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for entry in entries(rows):
+        row = entry.rows[0]
+        groups.setdefault((row["paper"], entry.reading), []).append(entry.verdict)
+    said = {verdict for found in groups.values() for verdict in found}
+    shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
+    cells = [
+        [*key, str(len(found)), *(str(found.count(verdict)) for verdict in shown)]
+        for key, found in sorted(groups.items())
+    ]
+    return ["paper", "reading", "sentences", *shown], cells
+
+
+def expected_rows(path: Path) -> list[Row]:
+    """Return the committed verdicts as rows.
+
+    They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
+    """
+    rows: list[Row] = []
+    for (paper, claim, reading), said in _committed(path):
+        cases = said if isinstance(said, dict) else {"": said}
+        source = OURS if (path.parent / "studies" / paper).is_dir() else ""
+        for case, verdict in cases.items():
+            verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
+            key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
+            rows.append({**key, "source": source, "verdict": verdict})
+    return rows
+
+
+def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
+    """Yield each claim's place and committed value, from the file's nested mappings."""
+    document = load_yaml(path)
+    for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
+        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
+            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                yield (paper, claim, reading), said
+
+
+def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+    """Return nested mappings from values by keys of several parts."""
+    found: dict[str, Any] = {}
+    for (*outer, last), text in said:
+        place = found
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = text
+    return found
+
+
+def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
+    """Return the items of a mapping, or refuse what is no mapping; ``what`` names its values."""
+    if not isinstance(mapping, dict):
+        raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
+    return mapping.items()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The verdicts of a ledger beside the committed ones, one line for each.
+
+    changed: those that differ, and those whose claim is gone.
+    seeds: those committed as depending on data or seed, which were not varied here.
+    new: those of a study with committed verdicts that were not committed.
+    left: those committed that were not judged here, with the reason.
+    compared: how many are compared, those over the universes included; None where nothing is.
+    """
+
+    changed: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    compared: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the comparison's counts in one sentence."""
+        if self.compared is None:
+            return "Verdicts are not compared: none of this scale and these studies is committed."
+        many = len(self.changed)
+        differ = "differ" if many > 1 else "differs"
+        text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"
+        unvaried = "not compared, since seeds were not varied"
+        for found, what in (
+            *((self.seeds, unvaried), (self.new, "new")),
+            (self.left, "not judged here"),
+        ):
+            text += f"; {len(found)} {what}" if found else ""
+        return f"{text}."
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the comparison's lines, differing verdicts first."""
+        return self.changed + self.seeds + self.new + self.left
+
+
+def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
+    """Compare verdicts with the committed ones, study by study.
+
+    Those of smoke scale are not compared, nor those of studies of which none is committed. A claim
+    that was not judged here, or not where verdicts were committed, is no change, nor is a verdict
+    that other chains could turn, here or as committed: it says so itself. Whether a verdict depends
+    on the seed is known only where universes were run; elsewhere those that do are not compared.
+    """
+    if is_smoke(rows) or not expected_path.exists():
+        return Comparison()
+    judged = {row["paper"] for row in rows}
+    before = {_key(row): row["verdict"] for row in expected_rows(expected_path)}
+    before = {key: verdict for key, verdict in before.items() if key[0] in judged}
+    after = {_key(row): row for row in rows if row["paper"] in {paper for paper, *_ in before}}
+    if not after:
+        return Comparison()
+    changed, seeds, new, left, compared = [], [], [], [], 0
+    for key in sorted({*before, *after}):
+        name, was = " ".join(filter(None, key)), before.get(key, verdicts.NOT_RUN)
+        now = after[key]["verdict"] if key in after else "no longer a claim"
+        if was == verdicts.NOT_RUN and key in after:
+            new += [f"{name}: new, {now}"] * (now != was)
+        elif now == verdicts.NOT_RUN:
+            left.append(f"{name}: {was}, not judged here: {after[key]['ours']}")
+        elif was == verdicts.SEED != now and key in after and not after[key]["multiverse"]:
+            seeds.append(f"{name}: {was} -> {now}, with one seed")
+        else:
+            compared += 1
+            if was != now and verdicts.OTHER not in (was, now):
+                changed.append(f"{name}: {was} -> {now}")
+    universes = expected_universes(expected_path)
+    surveyed = {paper for paper, *_ in universes}
+    for place, now in over_universes(after.values()).items():
+        name = f"{' '.join(place)}, over the universes"
+        if place not in universes:
+            new += [f"{name}: new, {now}"] * (place[0] in surveyed)
+            continue
+        compared += 1
+        if universes[place] != now:
+            changed.append(f"{name}: {universes[place]} -> {now}")
+    return Comparison(tuple(changed), tuple(seeds), tuple(new), tuple(left), compared)
+
+
+def by_seed(rows: Iterable[Row], path: Path) -> set[Place]:
+    """Return the claims of rows that are committed as depending on data or seed."""
+    committed = entries(expected_rows(path)) if path.exists() else []
+    found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
+    return found & set(map(_place, rows))
+
+
+def unvaried(rows: Iterable[Row], path: Path) -> str:
+    """Return a sentence on papers whose seeds were not varied, or ""."""
+    papers = [row for row in rows if row["source"] != OURS]
+    varied = {row["paper"] for row in papers if row["multiverse"]}
+    alone = [row for row in papers if row["paper"] not in varied]
+    if not alone or is_smoke(alone):
+        return ""
+    of = f" of {', '.join(dict.fromkeys(row['paper'] for row in alone))}" if varied else ""
+    many = len(by_seed(alone, path))
+    depend = "depends" if many == 1 else "depend"
+    text = f"; {many} of these verdicts {depend} on data or seed (committed)" if many else ""
+    return f"Seeds{of} were not varied{text}."
+
+
+def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
+    """Return, by claim, the assumptions on which its verdict depends, where varied."""
+    return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
+
+
+def expected_universes(path: Path) -> dict[Place, str]:
+    """Return, by claim, the committed assumptions on which its verdict depends."""
+    path = path.with_name("expected_multiverse.yaml")
+    found = dict(_committed(path)) if path.exists() else {}
+    for (paper, claim, reading), text in found.items():
+        if not isinstance(text, str):
+            where = f"{path}: {paper}.{claim}.{reading}"
+            raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
+    return found
+
+
+def _place(row: Row) -> Place:
+    """Return the columns that identify a claim in a reading: paper, claim and reading."""
+    return row["paper"], row["claim"], row["reading"]
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    """Return the columns that identify a verdict: paper, claim, case and reading."""
+    return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
+
+
+def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
+    """Compare a ledger with the committed verdicts.
+
+    A ConcordError if verdicts differ and ``strict`` is true.
+    """
+    found = compare(read_rows(ledger_path), expected_path)
+    if found.changed and strict:
+        raise ConcordError(
+            f"{len(found.changed)} verdicts differ from {expected_path} "
+            f"({'; '.join(found.changed)}); "
+            "find out why, or commit the new verdicts with: concord expect"
+        )
+    return found
+
+
+def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
+    """Write a ledger's verdicts as the expected ones, and update the scoreboard of the page.
+
+    What is committed of studies that the ledger does not hold stays.
+    """
+    rows = read_rows(ledger_path)
+    if is_smoke(rows):
+        raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
+    exists, judged = expected_path.exists(), {row["paper"] for row in rows}
+    committed = expected_rows(expected_path) if exists else []
+    by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
+    found = _committed(expected_path) if exists else ()
+    said: dict[tuple[str, ...], Any] = {at: text for at, text in found if at[0] not in judged}
+    for row in rows:
+        only_universes_tell = not row["multiverse"] and _key(row) in by_seed
+        case = (row["case"],) if row["case"] else ()
+        place = (row["paper"], row["claim"], row["reading"], *case)
+        said[place] = verdicts.SEED if only_universes_tell else row["verdict"]
+    head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
+    write_whole(expected_path, head + dump_yaml(_nested(said.items())))
+    universes = _nested(expected_universes(expected_path).items())
+    universes |= _nested(over_universes(rows).items())
+    if universes:
+        head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
+        path = expected_path.with_name("expected_multiverse.yaml")
+        write_whole(path, head + dump_yaml(universes))
+    text = with_scoreboard(read_text(page), expected_rows(expected_path))
+    write_whole(page, text)
+
+
+def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
+    """Return a page's text with a new scoreboard of verdicts between its two marks."""
+    start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
+    if start not in text or end not in text:
+        raise ConcordError(f"the page has no place for the scoreboard; add {start} and {end}")
+    before, rest = text.split(start, 1)
+    after = rest.split(end, 1)[1]
+    return "\n".join([before + start, "", *scoreboard(rows), "", end + after])

@@ -1,0 +1,132 @@
+"""Verdicts: what a check's intervals decide, and why they leave a claim open.
+
+``inconclusive`` has five causes. Whether more chains would decide is tried: half-widths shrink with
+the square root of their number, so the check is judged again with narrower intervals.
+
+Where rounding errors are amplified, another processor gives other chains (``runs.amplifies``). A
+claim about those is decided only where another set of as many chains decides it alike with a
+probability of 90 % (``intervals.repeating``); otherwise other chains could turn it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord_studies.claims.quantities import Diverged, Missing, Quantity, Source
+from concord_studies.results import Measured
+
+HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
+INSIDE, OUTSIDE = "inside the conditions", "outside the conditions"
+MEASURED = "measured"
+INCONCLUSIVE = "inconclusive"
+TOO_FEW, TIE, SEED, OTHER, LOST = (
+    f"{INCONCLUSIVE}: {cause}"
+    for cause in (
+        *("too few chains", "a tie", "depends on data or seed", "other chains could turn it"),
+        "a run diverged",
+    )
+)
+# A claim's verdict is the first of these that one of its cases has.
+VERDICTS = (FAILS, NOT_RUN, LOST, SEED, OTHER, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
+SHOWN = (HOLDS, FAILS, TOO_FEW, TIE, SEED, OTHER, LOST, NOT_RUN, INSIDE, OUTSIDE, MEASURED)
+
+# Times as many chains that are tried; what a hundred times as many leave open is a tie.
+MORE = (2, 3, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The number on which a verdict turns, with its interval and the rule's range for it.
+
+    The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
+    where it does not.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    low: float = -math.inf
+    high: float = math.inf
+    what: str = ""  # of the quantity it is, such as a ratio
+    printed: float | None = None
+
+    @classmethod
+    def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
+        """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
+        value, lo, hi = map(float, ends)
+        return cls(value, lo, hi, **rule)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its explaining sentence and the number that decides."""
+
+    verdict: str
+    ours: str
+    margin: Margin | None = field(default=None, compare=False)
+
+
+def decide(sure: Any, refuted: Any) -> str:
+    """Return the verdict "holds" if sure, "does not hold" if refuted, else "inconclusive"."""
+    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
+
+
+def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
+    """Return a check's judgement: not run if numbers are missing, failed or lost if runs diverged.
+
+    ``runs`` returns the runs of a quantity.
+    """
+    source = Source(runs)
+    try:
+        found: Judgement = check.judge(source)
+        what = f"{source.what}: " if source.what else ""
+        found = replace(found, ours=f"{what}{found.ours}")
+        if found.margin is not None:
+            of = ", ".join(filter(None, [source.what, found.margin.what]))
+            found = replace(found, margin=replace(found.margin, what=of))
+        if source.amplified:
+            again = check.judge(Source(runs, again=True)).verdict
+            return (
+                found if again == found.verdict != INCONCLUSIVE else replace(found, verdict=OTHER)
+            )
+        if found.verdict != INCONCLUSIVE:
+            return found
+        if any(number == 1 for number in source.trials):
+            alone = f"{found.ours}; one of {source.unit} says nothing of chance"
+            return replace(found, verdict=TOO_FEW, ours=alone)
+        for more in MORE:
+            if check.judge(Source(runs, 1 / math.sqrt(more))).verdict != INCONCLUSIVE:
+                trials = min(source.trials)
+                enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
+                return replace(found, verdict=TOO_FEW, ours=f"{found.ours}; {enough} would decide")
+        return replace(found, verdict=TIE)
+    except Missing as missing:
+        return Judgement(NOT_RUN, str(missing))
+    except Diverged as diverged:
+        only_worse = all(quantity is check.worse() for quantity in diverged.quantities)
+        return Judgement(LOST if only_worse else FAILS, str(diverged))
+
+
+def of_cases(verdicts: Iterable[str]) -> str:
+    """Return a claim's verdict from its cases' verdicts: it holds if all do, fails if one does."""
+    return min(verdicts, key=VERDICTS.index)
+
+
+def counted(verdicts: Sequence[str]) -> str:
+    """Return in how many of its cases a claim has its verdict; "" if in all."""
+    verdict = of_cases(verdicts)
+    same = Counter(verdicts)[verdict]
+    said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
+    return "" if same == len(verdicts) else f"{said} in {same} of {len(verdicts)} cases"
+
+
+def known(verdict: str, where: str) -> str:
+    """Return a verdict, or raise a ConcordError with the nearest one if it does not exist."""
+    if verdict not in VERDICTS:
+        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
+    return verdict

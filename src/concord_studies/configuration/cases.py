@@ -1,0 +1,127 @@
+"""Claims that differ in a few words, written once, and the cases that one of them speaks of.
+
+.. code-block:: yaml
+
+    ring_{points}_sooner:
+      for: { points: [50, 200] }
+      cases:
+        agents: [5, 20]
+        level: [{ level: half, threshold: 0.5 }, { level: "1", threshold: 1.0 }]
+      says: On rings with {points} points each D-ADMMS comes near the posterior first.
+      check: { kind: sooner, threshold: "{threshold}", ... }
+
+``for`` gives one claim for each of its cells, each a sentence of the paper. ``cases`` are the
+sub-cases of one sentence, called by their labels (``agents=5+level=half``): a claim holds if all of
+them do. Axes multiply. A value is that of the placeholder named like its axis; a mapping gives
+several placeholders, which change together. A text that is a placeholder and nothing else becomes
+the value with its type; a key whose value is null is left out, and so is a mapping of nothing else.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord_studies.configuration.sweep import MOST_RUNS, label_text, merge
+
+ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A claim as stated: its key, the part that its cases share, and the cases by label."""
+
+    key: str
+    shared: dict[str, Any]
+    cases: dict[str, dict[str, Any]]
+
+
+SHARED = ("where", "source", "says", "rule", "readings", "figure")
+
+
+def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
+    """Return every claim by id, with its cases by label.
+
+    A ConcordError names ``where`` and the key below it.
+    """
+    found: dict[str, Member] = {}
+    for key, stated in claims.items():
+        place = f"{where}.{key}"
+        claim = {name: value for name, value in stated.items() if value is not None}
+        shared = {name: claim[name] for name in SHARED if name in claim}
+        own = {n: v for n, v in claim.items() if n not in (*SHARED, "for", "cases")}
+        template = "for" in claim or "cases" in claim  # else braces are just braces
+        for _, words in _cells(claim.get("for", {}), f"{place}.for"):
+            name, filled = _fill([key, shared], words, place) if template else (key, shared)
+            if not ID.fullmatch(name):
+                raise ConcordError(
+                    f"{place}: {short(name)} is no id; use letters, digits and _ (1 to 100)"
+                )
+            if name in found:
+                raise ConcordError(
+                    f"{place}: two claims have the id {short(name)}; name what differs in the id"
+                )
+            cases: dict[str, dict[str, Any]] = {}
+            for label, more in _cells(claim.get("cases", {}), f"{place}.cases"):
+                if label in cases:
+                    raise ConcordError(
+                        f"{place}.cases: two cases are {label}; name what differs like its axis"
+                    )
+                cases[label] = _fill(own, {**words, **more}, place) if template else dict(own)
+                cases[label]["check"] = _of_both(cases[label]["check"], f"{place}.check")
+            found[name] = Member(key, filled, cases)
+    return found
+
+
+def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the label of every cell of axes, with the placeholders and their values."""
+    if math.prod(map(len, axes.values())) > MOST_RUNS:
+        raise ConcordError(f"{where}: it has more than {MOST_RUNS} cells; shorten an axis")
+    rows = [
+        [value if isinstance(value, dict) else {axis: value} for value in values]
+        for axis, values in axes.items()
+    ]
+    found = []
+    for parts in itertools.product(*rows):
+        words = {name: value for part in parts for name, value in part.items()}
+        label = "+".join(
+            f"{axis}={label_text(part.get(axis, next(iter(part.values()), '')))}"
+            for axis, part in zip(axes, parts, strict=True)
+        )
+        found.append((label, words))
+    return found
+
+
+def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
+    """Return a stated value, with its placeholders replaced by words."""
+    if isinstance(value, dict):
+        filled = {key: _fill(item, words, f"{where}.{key}") for key, item in value.items()}
+        kept = {key: item for key, item in filled.items() if item is not None}
+        return kept or (None if value else kept)
+    if isinstance(value, list):
+        return [_fill(item, words, where) for item in value]
+    if not isinstance(value, str):
+        return value
+    unknown = [name for name in PLACEHOLDER.findall(value) if name not in words]
+    if unknown:
+        raise ConcordError(
+            f"{where}: there is no placeholder {unknown[0]!r}; {nearest(unknown[0], words)}"
+        )
+    alone = PLACEHOLDER.fullmatch(value)
+    return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
+
+
+def _of_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a check with its key ``both`` merged into each of its quantities."""
+    check = dict(check)
+    shared = check.pop("both", {})
+    if not isinstance(shared, Mapping):
+        raise ConcordError(f"{where}.both: {short(shared)} is not a mapping of keys of a quantity")
+    return {
+        key: merge(shared, value) if isinstance(value, Mapping) else value
+        for key, value in check.items()
+    }

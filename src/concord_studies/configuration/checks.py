@@ -1,0 +1,114 @@
+"""What is checked of a study beyond its runs: its figures, tables, claims and assumptions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from concord.contracts import Read
+from concord.errors import ConcordError, nearest, short
+from concord_studies import metrics, plugins, selection
+from concord_studies.configuration import named
+from concord_studies.configuration.expansion import Change
+from concord_studies.configuration.sections import Assumption
+from concord_studies.configuration.study import Study
+from concord_studies.runs.run import Run
+
+
+def check_outputs(study: Study) -> None:
+    """Check the kinds, options and runs of all figures, tables and claims."""
+    study.cases  # noqa: B018 (reading them checks them)
+    runs = [run.document for run in study.runs.values()]
+    for name, entry in study.assumptions.items():
+        mistake = selection.mistake(runs, entry.rests or {})
+        if mistake is not None:
+            raise ConcordError(f"{study.at(f'assumptions.{name}.rests')}: {mistake}")
+        _check_caption(study, name, entry, runs)
+    _check_alternatives(study)
+    for section in ("figures", "tables"):
+        for name, output in study.outputs(section).items():
+            where = study.at(f"{section}.{name}")
+            kind, params = study.kind_of(section, name)
+            runs = [run.document for run in study.output_runs(section, name)]
+            named.check(params, runs, f"{where}.options", study.config["scale"] == "smoke")
+            try:
+                reads = kind.reads(params)
+            except ConcordError as error:
+                raise ConcordError(f"{where}.options: {error}") from None
+            for read in reads:
+                _check_read(read, runs, where)
+            if section == "figures":
+                from concord_studies.figures import style  # matplotlib, which not all kinds need
+
+                style.check_formulas(output.options, f"{where}.options")
+
+
+def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
+    """Refuse an assumption that names no run in ``shown``, or no metric in ``of``."""
+    where = study.at(f"assumptions.{name}")
+    if entry.shown is not None:
+        named.check_selection(entry.shown, runs, f"{where}.shown")
+    for number, beginning in enumerate(entry.of or ()):
+        if not any(metrics.computes(f, f"{beginning}*") for f in plugins.kinds("metrics")):
+            raise ConcordError(
+                f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
+                f"{nearest(beginning, plugins.kinds('metrics'))}"
+            )
+
+
+def _check_alternatives(study: Study) -> None:
+    """Refuse alternatives that change nothing, or read metrics that runs do not have."""
+    for name, found in study.alternatives.items():
+        where = study.at(f"assumptions.{name}")
+        if found and study.assumptions[name].fixed:
+            raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
+        for number, change in enumerate(found.values()):
+            place = f"{where}.alternatives[{number}]"
+            resting = [run for run in study.runs.values() if name in run.assumptions]
+            mistake = selection.mistake([run.document for run in resting], change.when)
+            if mistake is not None:
+                raise ConcordError(f"{place}.when: {mistake}")
+            runs = [run for run in resting if change.holds_for(run)]
+            if change.reads.metric or change.reads.agent is not None:
+                _check_reads(study, change, runs, f"{place}.reads")
+            elif study.config["scale"] == "smoke":  # its limits may leave nothing of the change
+                continue
+            elif not any(study.varied(run, [change]).document != run.document for run in runs):
+                raise ConcordError(
+                    f"{place}.set: it changes no run; correct it, or remove the alternative"
+                )
+
+
+def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
+    """Refuse metrics and agents that an alternative reads and the runs will not have."""
+    claimed = {run.experiment for run in study.claim_runs()}
+    read = {quantity.metric for found in study.claim_reads.values() for quantity in found}
+    for metric in change.reads.metric:
+        if metric not in read:
+            raise ConcordError(
+                f"{where}.metric: no claim names {short(metric)}; {nearest(metric, read)}"
+            )
+    agents = [] if change.reads.agent is None else [change.reads.agent]
+    names = change.reads.metric.values()
+    for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
+        other = study.varied(run, [change]).document
+        for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
+            if lacking := metrics.absent(other, metric, agents):
+                raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
+
+
+def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Refuse a metric that the runs of a figure or table will not have."""
+    if isinstance(read, str):
+        if not any(metrics.computed(run, read) for run in runs):
+            raise ConcordError(
+                f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
+            )
+        return
+    chosen = [run for run in runs if selection.matches(run, read.select or {})]
+    if not chosen:
+        raise ConcordError(
+            f"{where}: no run that it shows has all of {short(dict(read.select or {}))}; "
+            "correct select"
+        )
+    for run in chosen:
+        if lacking := metrics.absent(run, read.metric, read.agents):
+            raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")

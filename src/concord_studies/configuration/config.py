@@ -1,0 +1,87 @@
+"""The configuration: ``config/config.yaml``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from concord.errors import ConcordError
+from concord.options import Count, Index, Options, build_file, plain
+from concord_studies.io import load_yaml
+
+
+class Smoke(Options):
+    """Upper limits on chains and iterations at smoke scale."""
+
+    chains: Annotated[Count, "most chains of a run at smoke scale"] = 8
+    iterations: Annotated[Count, "most iterations of a run at smoke scale"] = 12
+
+
+class Config(Options):
+    """Scale, seed, folders and limits, set in ``config/config.yaml`` or with ``--config``."""
+
+    scale: Annotated[
+        Literal["paper", "smoke", "full"],
+        "paper: what the papers ran; smoke: the same DAG with few chains and iterations; full: and "
+        "what experiments add in their key full, for a cluster",
+    ] = "paper"
+    seed: Annotated[Index, "master seed of all random streams"] = 1
+    results: Annotated[
+        str,
+        Meta(pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]*$(?!\n)", max_length=200),
+        "folder of the results, below the project's; those of scales smoke and full in its folders",
+    ] = "results"
+    data_mirror: Annotated[
+        str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
+    ] = None
+    chains_per_job: Annotated[
+        Annotated[int, Meta(ge=50, multiple_of=50)] | None,
+        "most chains that one job samples, a multiple of 50; none: all chains of a run",
+    ] = None
+    smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
+    pairs: Annotated[
+        bool, "the multiverse has every two alternatives of different assumptions together, too"
+    ] = False
+    multiverse: Annotated[
+        bool, "verdicts wait for those over the universes, which are made first"
+    ] = False
+    conda: Annotated[
+        bool, "jobs run in conda environments, which have what is not installed here"
+    ] = False
+    container: Annotated[
+        str | None, "image that `--sdm apptainer` runs jobs in, built from envs/Dockerfile"
+    ] = None
+    not_varied: Annotated[
+        tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
+    ] = ()
+    findings: Annotated[
+        tuple[str, ...], "claims on the site's first page, <key>/<claim>; none: the first five"
+    ] = ()
+    strict: Annotated[
+        bool, "the ledger fails if a verdict differs from config/expected_verdicts.yaml"
+    ] = False
+
+
+CONFIG = Path("config", "config.yaml")
+# Where they are, below the folder of the configuration.
+FOLDERS = ("papers", "studies")
+
+
+def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it.
+
+    What neither sets has its default, and all of it where there is no such file.
+    """
+    config = (load_yaml(path) if path != CONFIG or path.exists() else None) or {}
+    if not isinstance(config, dict):
+        raise ConcordError(f"{path}: it is not a mapping of keys to values")
+    words = {"true": True, "false": False}  # on the command line Snakemake knows Python's alone
+    set_now = {key: words.get(str(value), value) for key, value in (changes or {}).items()}
+    checked: dict[str, Any] = plain(build_file(Config, {**config, **set_now}, path))
+    return checked
+
+
+def results_folder(config: Mapping[str, Any]) -> Path:
+    """Return the folder of the results at the scale of a configuration."""
+    return Path(config["results"], *[config["scale"]] * (config["scale"] != "paper"))

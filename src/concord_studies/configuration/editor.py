@@ -1,0 +1,181 @@
+"""The schema that editors read: keys and options of a study, generated from the types.
+
+Runs are merged from defaults, sweeps and overrides, so no part of one must be whole: there nothing
+is required. Whatever is written is held to its type, its bounds and the options of its kind.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from concord.options import Options, kinds, members
+from concord_studies.claims.checks import Check
+from concord_studies.claims.quantities import Quantity
+from concord_studies.claims.rules import rules
+from concord_studies.configuration.shown import AllSections
+from concord_studies.plugins import Chosen, executed, options_of, plugin
+from concord_studies.plugins import kinds as kinds_in
+from concord_studies.runs.keys import Keys
+
+REF = "#/$defs/"
+OUTPUTS = ("figures", "tables")
+PARTS = {  # what a run holds one kind of, with its options
+    "samplers": "sampler",
+    "problems": "problem",
+    "topologies": "topology",
+    "partitions": "partition",
+    "schedules": "schedule",
+    "initial": "initial",
+    "compressions": "compression",
+}
+PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
+
+
+def schema_of_options(execute: bool = True) -> dict[str, Any]:
+    """Return the definitions (``$defs``) of all options.
+
+    Without ``execute`` those of plug-ins that nothing has used yet are left out.
+
+    ``run`` and the ``PARTS`` of one, of which nothing is required; ``figures``,
+    ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
+    ``kind``; and what they refer to.
+    """
+    params = {package: _params(package, execute) for package in (*PARTS, *OUTPUTS)}
+    runs = _classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
+    outputs = (cls for package in OUTPUTS for cls in params[package].values())
+    types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
+    schemas, definitions = msgspec.json.schema_components(
+        types,
+        schema_hook=lambda own: {"$ref": f"{REF}{_part(own)}"},
+        ref_template=f"{REF}{{name}}",
+    )
+    names = {c: s["$ref"].removeprefix(REF) for c, s in zip(types, schemas, strict=False)}
+    for cls, name in names.items():
+        definition = definitions[name]
+        if cls in runs:
+            definition.pop("required", None)
+        _describe(definitions, {name: cls})
+        if cls is Quantity or issubclass(cls, get_args(Check)):
+            # ``both`` may hold what is required, and ``for`` fills in placeholders.
+            definition.pop("required", None)
+            options = definition["properties"]
+            options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
+            options["both"] = {"description": "keys that its quantities share", "type": "object"}
+    run = definitions["run"] = definitions.pop(names[Keys])
+    for package, part in PARTS.items():
+        for kind, cls in params[package].items():
+            definitions[names[cls]].setdefault("properties", {})["kind"] = {"const": kind}
+        definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
+        if part in run["properties"]:
+            described = {"description": run["properties"][part]["description"]}
+            run["properties"][part] = {"$ref": f"{REF}{part}", **described}
+    for cls in params["problems"].values():
+        definitions[names[cls]]["properties"]["name"] = {"type": "string"}
+    for cls in params["schedules"].values():
+        first = definitions[names[cls]]["properties"]
+        if "a" in first:
+            first["start"] = {
+                "description": "value of the first step, perhaps over a symbol: 1.01 / "
+                "laplacian_max",
+                "type": ["number", "string"],
+            }
+            first["a"] = {"anyOf": [first["a"], {"type": "null"}]}
+    definitions["schedule"]["anyOf"].append({"type": "number", "exclusiveMinimum": 0})
+    for part, word in (
+        ("problem", {"type": "string"}),
+        ("topology", {"enum": [*params["topologies"]]}),
+    ):
+        run["properties"][part] = {"anyOf": [run["properties"][part], word]}
+    for package in OUTPUTS:
+        references = {kind: REF + names[cls] for kind, cls in params[package].items()}
+        definitions[package] = _by_kind(references, "options")
+    checks = {kind: REF + names[cls] for kind, cls in kinds(Check).items()}
+    by_rule = {name: rule.check["kind"] for name, rule in rules().items() if "kind" in rule.check}
+    definitions["claims"] = {
+        "properties": {"check": _by_kind(checks)},
+        "allOf": [
+            {"if": _is("rule", name), "then": {"properties": {"check": {"$ref": checks[kind]}}}}
+            for name, kind in by_rule.items()
+        ],
+    }
+    return definitions
+
+
+def _params(package: str, execute: bool) -> dict[str, Any]:
+    """Return the classes of options of a package's kinds, by kind."""
+    found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
+    return {kind: options_of(plugin(package, kind, package)) for kind in found}
+
+
+def _part(own: type) -> str:
+    """Return the name of the schema definition of a type that parses itself."""
+    return PARTS[own.package] if issubclass(own, Chosen) else "schedule"
+
+
+def study_schema(execute: bool = True) -> dict[str, Any]:
+    """Return the schema of a study's files, with everything that options may be."""
+    (_,), definitions = msgspec.json.schema_components([AllSections], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(AllSections)})
+    sections = definitions.pop("AllSections")
+    run = {"$ref": f"{REF}run"}
+    options = schema_of_options(execute)
+    experiment = definitions["Experiment"]
+    own = experiment["properties"]
+    of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
+    by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
+    own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
+    definitions["Override"]["properties"]["set"] |= run
+    own["smoke"] |= run
+    own["full"] |= {"properties": {**options["run"]["properties"], "sweep": own["sweep"]}}
+    experiment["properties"] = own | options["run"]["properties"]
+    experiment["additionalProperties"] = False
+    sections["properties"]["defaults"] |= run
+    definitions["Problem"] |= {"$ref": f"{REF}problem"}
+    for section in ("figures", "tables", "claims"):
+        entries = sections["properties"][section]
+        found = entries["additionalProperties"]
+        entries["additionalProperties"] = {"allOf": [found, {"$ref": f"{REF}{section}"}]}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **sections}
+    return {**schema, "title": "config/papers/<key>/*.yaml", "$defs": definitions | options}
+
+
+def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
+    """Add descriptions to the schema definitions of classes of options, by definition."""
+    for name, cls in classes.items():
+        for field in msgspec.structs.fields(cls):
+            note = members(field.type)[0][1].get("description")
+            if note:
+                definitions[name]["properties"][field.encode_name]["description"] = note
+
+
+def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:
+    """Return the schema by which an entry's kind decides the options, under ``key`` if given."""
+
+    def options(reference: str) -> dict[str, Any]:
+        """Return the schema that refers to a definition, under the key if there is one."""
+        return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
+
+    return {
+        "properties": {"kind": {"enum": [*references]}},
+        "allOf": [
+            {"if": _is("kind", kind), "then": options(reference)}
+            for kind, reference in references.items()
+        ],
+    }
+
+
+def _is(key: str, value: str) -> dict[str, Any]:
+    """Return the schema of a mapping whose key has this value."""
+    return {"properties": {key: {"const": value}}, "required": [key]}
+
+
+def _classes(*hints: Any) -> list[Any]:
+    """Return the classes of options in types, with the classes in their fields' types."""
+    found = []
+    for option, _ in (member for hint in hints for member in members(hint)):
+        if isinstance(option, type) and issubclass(option, Options):
+            found += [option, *_classes(*(field.type for field in msgspec.structs.fields(option)))]
+        else:
+            found += _classes(*get_args(option))
+    return found

@@ -1,0 +1,68 @@
+"""A project: its configuration, its papers, and its studies beside them."""
+
+import gc
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord_studies import plugins
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import FOLDERS, load_config
+from concord_studies.configuration.stated import RESERVED
+from concord_studies.configuration.study import Study
+
+
+def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
+    """Return the folders below ``results`` that belong to no run of the studies."""
+    asked = {results / run.folder for study in studies for run in study.runs.values()}
+    made = {path.parent for path in results.glob("*/*/*/run.yaml")}
+    return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
+
+
+def load_studies(
+    folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
+) -> tuple[dict[str, Any], dict[str, Study]]:
+    """Load and check the configuration, the papers and the studies.
+
+    folder, changes: the folder of both; what Snakemake's ``--config`` sets.
+    checked: all of it has been checked before, so that reading it will do.
+    Returned are the configuration, and by key the papers, then the studies that are no papers
+    (``Study.printed``).
+    """
+    # All that is read is kept: to look for garbage in it takes a fifth of the time,
+    # and time again while jobs are planned.
+    gc.disable()
+    try:
+        return _load_studies(folder, changes, checked)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def _load_studies(
+    folder: Path, changes: Mapping[str, Any] | None, checked: bool
+) -> tuple[dict[str, Any], dict[str, Study]]:
+    """Return the configuration, and the studies in all folders by key."""
+    config = load_config(folder / "config.yaml", changes)
+    studies: dict[str, Study] = {}
+    for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
+        if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
+            continue
+        if path.name in studies:
+            raise ConcordError(f"{path}: {studies[path.name].path} has this key too; rename one")
+        study = studies[path.name] = Study(path, config, checked)
+        if not checked:
+            study.runs  # noqa: B018 (expands and so checks every run)
+            check_outputs(study)
+    plugins.use(*(study.path for study in studies.values()))  # each was checked with its own
+    if not studies:
+        raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
+    known = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]
+    for name in [] if checked else config["not_varied"]:
+        if name.partition("/")[0] in studies and name not in known:
+            raise ConcordError(
+                f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
+                f"{nearest(name, known)}"
+            )
+    return config, studies

@@ -1,0 +1,196 @@
+"""What the files of a study state: its sections, typed, each in one of its files."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from concord.errors import ConcordError, nearest, short
+from concord.networks.network import Network
+from concord.options import build_file
+from concord_studies import plugins
+from concord_studies.configuration.sections import About, Assumption, Sections
+from concord_studies.io import load_yaml, read_text
+from concord_studies.runs.keys import STUDY
+
+# Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
+# the studies' among the results, and the report's own targets.
+RESERVED = {
+    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
+    *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
+    "survey",
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("board", "scores", "cards", "crate", "multiverse"),
+}
+SHOWING = ("figures", "tables", "claims")  # sections that runs do not come from
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
+READINGS = {  # what a paper need not declare
+    "published": "the equations as printed",
+    "released": "what the authors' released code computes",
+    "corrected": "what the text says is meant, where print is inconsistent",
+}
+
+
+class Stated:
+    """The folder of a study, whose files are read and checked section by section.
+
+    path: the folder; its name is the study's key. Its plug-ins are then those at work.
+    config: the validated ``config/config.yaml``.
+    checked: the files have been checked before: jobs take over what was checked where they were
+    planned.
+    SECTIONS: the type of the sections that are read: ``SHOWING`` are left out unless it has them.
+    sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
+    checks.
+    raw: all of it as the files have it.
+    files: the file of each section.
+    graphs: the networks of its runs, by what states one: many runs share it, and what is computed
+    of it.
+    """
+
+    SECTIONS: type[Sections] = Sections
+
+    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read the folder of a study, whose name is its key; refuse a name of another form."""
+        self.path, self.config, self.checked = path, config, checked
+        self.key = path.name
+        if path.is_file():
+            raise ConcordError(f"{path}: it is a file; a study is a folder of them, name that")
+        if not STUDY.fullmatch(self.key):
+            raise ConcordError(
+                f"{path}: a study's key has letters and digits only (at most 60); rename the folder"
+            )
+        if self.key.lower() in RESERVED:
+            raise ConcordError(
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
+                "to the first author and the year for example"
+            )
+        self.sections = self.SECTIONS()
+        self.raw: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}
+        self.graphs: dict[str, Network] = {}
+        plugins.use(path)
+        self._read()
+
+    def _read(self) -> None:
+        """Read all files of the study, and join their sections, checked one by one."""
+        files = sorted(self.path.glob("[!.]*.yaml"))
+        if not files:
+            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        bare = self.SECTIONS is Sections
+        for file in files:
+            if bare and _shows_only(read_text(file)):
+                continue
+            stated = load_yaml(file)
+            if not isinstance(stated, dict):
+                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            if bare:
+                stated = {key: value for key, value in stated.items() if key not in SHOWING}
+            typed = build_file(self.SECTIONS, stated, file)
+            for section in stated:
+                if section in self.files:
+                    other = self.files[section].name
+                    raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
+                self.files[section] = file
+            self.raw |= stated
+            own = {section: getattr(typed, section) for section in stated}
+            self.sections = replace(self.sections, **own)
+        if self.checked:
+            return
+        for section in ("paper", "experiments"):
+            if self.raw.get(section) is None:
+                raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
+        for key in EXPERIMENTS_ONLY:
+            if key in self.raw.get("defaults", {}):
+                raise ConcordError(
+                    f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
+                )
+
+    def at(self, place: str) -> str:
+        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
+        return f"{self.files.get(section, self.path)}: {place}"
+
+    @property
+    def printed(self) -> bool:
+        """Whether the study is of a paper, not one of a user's own (``config/studies``)."""
+        return self.path.parent.name != "studies"
+
+    @property
+    def about(self) -> About:
+        """Return title, authors and other facts of the study's paper."""
+        assert self.sections.paper is not None  # as has been checked
+        return self.sections.paper
+
+    @property
+    def experiments(self) -> dict[str, Any]:
+        """Return the experiments as stated in the file, before kinds check their options."""
+        found: dict[str, Any] = self.raw["experiments"]
+        return found
+
+    @property
+    def problems(self) -> dict[str, Any]:
+        """Return the problems that experiments name, as stated in the file."""
+        found: dict[str, Any] = self.raw.get("problems", {})
+        return found
+
+    @property
+    def assumptions(self) -> dict[str, Assumption]:
+        """Return the assumptions by name: values that the paper does not state."""
+        return self.sections.assumptions
+
+    @property
+    def readings(self) -> dict[str, str]:
+        """Return the readings that runs may follow, with their meaning for every problem."""
+        return {reading: self._for_all(of) for reading, of in self._meanings.items()}
+
+    @property
+    def _meanings(self) -> dict[str, str | dict[str, str]]:
+        """Return the meaning of every reading that Concord or the study declares."""
+        return {**READINGS, **self.sections.readings}
+
+    def _for_all(self, meaning: str | dict[str, str]) -> str:
+        """Return a reading's meaning as one text; several meanings with the problems of each."""
+        if isinstance(meaning, str):
+            return meaning
+        problems: dict[str, list[str]] = {}
+        for problem, text in meaning.items():
+            problems.setdefault(text, []).append(self.sections.names.get(problem, problem))
+        return "; ".join(f"{text} ({', '.join(of)})" for text, of in problems.items())
+
+    def meanings(self, runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the meanings of the readings that runs follow, for the runs' problems.
+
+        runs: their resolved mappings.
+        """
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            meaning = self._meanings[run["reading"]]
+            text = meaning if isinstance(meaning, str) else meaning[run["problem"]["name"]]
+            found.setdefault(run["reading"], []).append(text)
+        return {reading: "; ".join(dict.fromkeys(texts)) for reading, texts in found.items()}
+
+    def check_reading(self, reading: str, where: str, problem: str | None = None) -> None:
+        """Refuse a reading that is not declared, or has no meaning for the problem of a run."""
+        if reading not in self._meanings:
+            raise ConcordError(
+                f"{where}: {short(reading)} is not declared under readings; "
+                f"{nearest(reading, self._meanings)}"
+            )
+        meaning = self._meanings[reading]
+        if problem is not None and not isinstance(meaning, str) and problem not in meaning:
+            raise ConcordError(
+                f"{self.at('readings')}.{reading}: it has no meaning for the problem "
+                f"{short(problem)} of {where.split(': ')[-1].removesuffix('.reading')}; add one"
+            )
+
+
+def _shows_only(text: str) -> bool:
+    """Return whether a file's text has no sections other than ``SHOWING``.
+
+    Where these are not plain keys nobody knows without reading it as YAML.
+    """
+    outermost = re.findall(r"^[^\s#].*", text, re.MULTILINE)
+    known = re.compile(rf"(?:{'|'.join(SHOWING)}):(?:\s|$)")
+    return bool(outermost) and all(map(known.match, outermost))

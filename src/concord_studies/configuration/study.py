@@ -1,0 +1,237 @@
+"""A study: its runs, and the figures, tables and claims that show and judge them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord_studies import metrics, selection
+from concord_studies.claims import checks
+from concord_studies.claims.claim import Case, Claim
+from concord_studies.claims.claim import case as case_of
+from concord_studies.claims.quantities import Quantity
+from concord_studies.configuration import named
+from concord_studies.configuration.cases import Member, members
+from concord_studies.configuration.experiments import Experiments
+from concord_studies.configuration.shown import AllSections, Output
+from concord_studies.plugins import plugin
+from concord_studies.runs.run import Run
+
+
+class Study(Experiments):
+    """A study with its runs, figures, tables and claims."""
+
+    SECTIONS = AllSections
+    sections: AllSections
+
+    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        """Read a study's folder; ``checked`` skips the checks of values."""
+        super().__init__(path, config, checked)
+        self._selected: dict[str, list[Run]] = {}  # by selection
+        self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
+
+    def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
+        """Return the runs of an experiment whose labels match a stated selection.
+
+        ``stated`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
+        """
+        if isinstance(stated, str):
+            stated = {"experiment": stated}
+        experiment = stated.get("experiment")
+        if not isinstance(experiment, str) or experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        if (asked := str(stated)) not in self._selected:
+            self._selected[asked] = self._select(experiment, stated, where)
+        return list(self._selected[asked])
+
+    def _select(self, experiment: str, stated: Mapping[str, Any], where: str) -> list[Run]:
+        """Return the runs of an experiment with the stated labels; refuse unknown axes."""
+        wanted = {name: of for name, of in stated.items() if name != "experiment"}
+        axes, runs = self.experiments[experiment].get("sweep", {}), self._runs_of(experiment)
+        for axis in wanted:
+            if axis not in axes:
+                raise ConcordError(
+                    f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
+                )
+        chosen = runs
+        for axis, of in wanted.items():
+            labels = list(dict.fromkeys(run.labels[axis] for run in runs))
+            cells = [{"labels": {axis: label}} for label in labels]
+            if mistake := selection.mistake(cells, {axis: of}, f"no run of {experiment}"):
+                raise ConcordError(f"{self.at(where)}.{axis}: {mistake}")
+            meant = {cell["labels"][axis] for cell in cells if selection.matches(cell, {axis: of})}
+            chosen = [run for run in chosen if run.labels[axis] in meant]
+        if not chosen:
+            raise ConcordError(
+                f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
+                f"its axes are {', '.join(axes)}"
+            )
+        return chosen
+
+    @property
+    def name(self) -> str:
+        """The study's name for readers: first author and year of a paper, or its own title."""
+        authors = self.about.authors.split(", ")
+        if not self.printed or not self.about.reference:
+            return self.about.title
+        others = " and others" if len(authors) > 1 else ""
+        return f"{authors[0].split()[-1]}{others} ({self.about.year})"
+
+    def outputs(self, section: str) -> dict[str, Output]:
+        """Return the figures or tables (``section``) by id."""
+        return self.sections.figures if section == "figures" else self.sections.tables
+
+    def output(self, section: str, name: str) -> Output:
+        """Return a figure or table by section and id."""
+        entries = self.outputs(section)
+        if name not in entries:
+            raise ConcordError(
+                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
+            )
+        return entries[name]
+
+    def kind_of(self, section: str, name: str) -> tuple[Any, Any]:
+        """Return the module of a figure's or table's kind, and its typed options."""
+        if (section, name) not in self._kinds:
+            entry, where = self.output(section, name), self.at(f"{section}.{name}")
+            module = plugin(section, entry.kind, where)
+            stated, names = dict(entry.options), self.sections.names
+            if names and "names" in module.Params.__struct_fields__:
+                stated["names"] = {**names, **(stated.get("names") or {})}
+            options = build(module.Params, stated, f"{where}.options")
+            self._kinds[section, name] = module, options
+        return self._kinds[section, name]
+
+    def output_runs(self, section: str, name: str) -> list[Run]:
+        """Return the runs that a figure or table shows, in the order of its file."""
+        chosen: dict[str, Run] = {}
+        for number, stated in enumerate(self.output(section, name).runs):
+            for run in self.select(stated, f"{section}.{name}.runs[{number}]"):
+                chosen[run.folder] = run
+        return list(chosen.values())
+
+    @cached_property
+    def _members(self) -> dict[str, Member]:
+        """Return the claims that the study's files state, by id."""
+        return members(self.raw.get("claims", {}), self.at("claims"))
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Return the claims by id, checked but for their cases."""
+        found: dict[str, Claim] = {}
+        shown = {*self.sections.figures, *self.sections.tables}
+        for name, member in self._members.items():
+            where = self.at(f"claims.{member.key}")
+            claim = found[name] = build(Claim, member.shared, where)
+            if claim.figure is not None and claim.figure not in shown:
+                raise ConcordError(
+                    f"{where}.figure: there is no figure or table {short(claim.figure)}; "
+                    f"{nearest(claim.figure, shown)}"
+                )
+            for reading in claim.readings or ():
+                self.check_reading(reading, f"{where}.readings")
+        for name, entry in self.sections.discrepancies.items():
+            claim_id = entry.checked_by
+            if claim_id and claim_id not in found:
+                raise ConcordError(
+                    f"{self.at('discrepancies')}.{name}.checked_by: there is no claim "
+                    f"{short(claim_id)}; {nearest(claim_id, found)}"
+                )
+        return found
+
+    @cached_property
+    def cases(self) -> dict[tuple[str, str, str], Case]:
+        """Return the cases to judge, checked, by claim, label of the case, and reading."""
+        found = {}
+        for name, claim in self.claims.items():
+            key, of_labels = self._members[name].key, self._members[name].cases
+            own = {
+                label: self._of_readings(claim, stated, f"claims.{key}")
+                for label, stated in of_labels.items()
+            }
+            for reading in dict.fromkeys(reading for of in own.values() for reading in of):
+                for label, of in own.items():
+                    if reading in of:
+                        found[name, label, reading] = of[reading]
+        return found
+
+    def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
+        """Return a claim's case in each of the readings in which it is judged."""
+        where = self.at(place)
+        case = case_of(stated, claim.rule, where)
+        reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
+        for number, quantity in enumerate(checks.quantities(case.check)):
+            there = f"{place}.check[{number}]"
+            if quantity.reading is not None:
+                self.check_reading(quantity.reading, f"{self.at(there)}.reading")
+            runs = [
+                run
+                for experiment in quantity.experiments
+                for run in self.select({**(quantity.runs or {}), "experiment": experiment}, there)
+            ]
+            reads.append((quantity, runs))
+        found = {}
+        for reading in claim.readings or self._shared_readings(reads, place):
+            own = []
+            for quantity, runs in reads:
+                wanted = quantity.reading or reading
+                own.append((quantity, [run for run in runs if run.reading == wanted]))
+                self._check_runs(*own[-1], wanted, where)
+            documents = [[run.document for run in runs] for _, runs in own]
+            checks.require_pairs(case.check, documents, where)
+            found[reading] = replace(case, reads=tuple(own))
+        return found
+
+    def _check_runs(
+        self, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
+    ) -> None:
+        """Refuse a quantity that selects no runs, or a run without its metric."""
+        if not runs:
+            raise ConcordError(
+                f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
+                f"follows the reading {reading!r}; change readings or runs"
+            )
+        at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
+        for run in runs:
+            name = f"{run.experiment}/{run.name}"
+            lacking = metrics.absent(run.document, quantity.metric, quantity.agents or ())
+            if lacking:
+                raise ConcordError(f"{where}: {name} {lacking}")
+            if not isinstance(at, str) and self.config["scale"] != "smoke":
+                who = f"{name} does not record"
+                named.check_iterations(at, [run.document], f"{where}.check.at", who)
+
+    def _shared_readings(
+        self, reads: Sequence[tuple[Quantity, Sequence[Run]]], place: str
+    ) -> list[str]:
+        """Return the readings that runs of every quantity follow, in the order of the file."""
+        found = [[run.reading for run in runs] for of, runs in reads if of.reading is None]
+        first, *others = found or [["published"]]
+        shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
+        if not shared:
+            raise ConcordError(
+                f"{self.at(place)}: runs of its quantities share no reading; "
+                "choose others, or state the reading of a quantity"
+            )
+        return shared
+
+    def claim_runs(self) -> list[Run]:
+        """Return every run that the claims read, in the order of the claims."""
+        return list({run.folder: run for case in self.cases.values() for run in case.runs}.values())
+
+    @cached_property
+    def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
+        """Return the quantities that claims read, by experiment and name of the run."""
+        found: dict[tuple[str, str], list[Quantity]] = {}
+        for case in self.cases.values():
+            for quantity, runs in case.reads:
+                for run in runs:
+                    found.setdefault((run.experiment, run.name), []).append(quantity)
+        return found

@@ -1,0 +1,166 @@
+"""The multiverse of a study: what its runs are with another defensible value, or another seed.
+
+A universe is the study with one alternative of one assumption in the place of ours, or with another
+master seed, or (``pairs``) with two alternatives. It consists of the runs that it changes; all
+others are those of the study. A run that an earlier universe has as well is computed there.
+"""
+
+import itertools
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
+
+from msgspec.structs import replace
+
+from concord.contracts import declared
+from concord.errors import ConcordError, nearest, short
+from concord_studies import metrics
+from concord_studies.configuration.batches import long
+from concord_studies.configuration.expansion import Change
+from concord_studies.configuration.sections import Reads
+from concord_studies.configuration.study import Study
+from concord_studies.make import Batch
+from concord_studies.plugins import plugin
+from concord_studies.runs.run import Run
+
+SEEDS = range(1, 6)
+BASE = "base"
+SMALL_RUNS = "small-runs"  # a batch
+
+
+@dataclass(frozen=True)
+class Universe:
+    """A variation of a study: alternatives of assumptions, or another master seed."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    seed: int | None = None
+
+    def reads(self, run: Run) -> list[Reads]:
+        """Return the replacements by which claims read a run of the study in this universe."""
+        return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
+
+
+def universes(study: Study, pairs: bool) -> dict[str, Universe]:
+    """Return a study's universes by name, but for the study itself."""
+    alone = [
+        Universe(f"{name}.{label}", (change,))
+        for name, changes in study.alternatives.items()
+        for label, change in changes.items()
+    ]
+    found = alone + [
+        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
+    ]
+    if pairs:
+        found += [
+            Universe(f"{one.name}+{other.name}", one.changes + other.changes)
+            for one, other in itertools.combinations(alone, 2)
+            if one.changes[0].assumption != other.changes[0].assumption
+        ]
+    return {universe.name: universe for universe in found}
+
+
+def universe(study: Study, name: str) -> Universe:
+    """Return one universe by its name."""
+    known = universes(study, "+" in name)
+    if name not in known:
+        assumption, dot, label = name.partition(".")
+        labels = study.alternatives.get(assumption, {})
+        if dot and assumption not in study.assumptions:
+            remedy = f"{study.at('assumptions')} has no {short(assumption)}"
+            raise ConcordError(f"{remedy}; {nearest(assumption, study.assumptions)}")
+        if dot and "+" not in label:
+            place = study.at(f"assumptions.{assumption}.alternatives")
+            raise ConcordError(f"{place}: none is called {short(label)}; {nearest(label, labels)}")
+        raise ConcordError(f"there is no universe {short(name)}; {nearest(name, known)}")
+    return known[name]
+
+
+class Multiverse:
+    """A study's universes, with the runs that each universe changes and their batches.
+
+    runs: by universe, then by experiment and name of the study's run: the run in its place.
+    batches: by universe and name: the runs that one job makes, as ``lean`` has them. Those that
+    take little time are a batch, those of any other experiment another; what an earlier universe
+    has is there.
+    """
+
+    def __init__(self, study: Study) -> None:
+        """Vary every run that the study's claims read, in each universe."""
+        self.study, self.universes = study, universes(study, study.config["pairs"])
+        self.runs: dict[str, dict[tuple[str, str], Run]] = {}
+        self.batches: dict[tuple[str, str], Batch] = {}
+        read = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
+        self._own = {self._key(run): run for run in read.values()}
+        self._homes = dict.fromkeys(self._own, (BASE, ""))
+        together: dict[tuple[str, str], list[Run]] = {}
+        for name, changes in self.universes.items():
+            others = {
+                key: study.varied(run, changes.changes, changes.seed) for key, run in read.items()
+            }
+            self.runs[name] = {
+                key: run
+                for key, run in others.items()
+                if run.document != read[key].document or changes.reads(read[key])
+            }
+            for whole in self.runs[name].values():
+                run = lean(study, whole)
+                batch = run.experiment if long(run) else SMALL_RUNS
+                home = self._homes.setdefault(run.digest, (name, batch))
+                if home == (name, batch):
+                    together.setdefault(home, []).append(run)
+        for (name, batch), runs in together.items():
+            own = Batch(batch, f"{study.key}/multiverse/{name}", tuple(runs), variant=True)
+            self.batches[name, batch] = own
+
+    def _key(self, run: Run) -> str:
+        """Return the digest of the run reduced to what claims read of it."""
+        return lean(self.study, run).digest
+
+    def twin(self, run: Run) -> Run:
+        """Return the study's run that is the same as a run of a universe, as far as claims read."""
+        return self._own[self._key(run)]
+
+    def home(self, run: Run) -> tuple[str, str]:
+        """Return universe and batch that compute a run; the study's own universe is BASE."""
+        return self._homes[self._key(run)]
+
+    def batch(self, name: str, batch: str) -> Batch:
+        """Return a batch of a universe by both names."""
+        universe(self.study, name)
+        found = [own for known, own in self.batches if known == name]
+        if batch not in found:
+            raise ConcordError(
+                f"{self.study.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
+            )
+        return self.batches[name, batch]
+
+
+def lean(study: Study, run: Run) -> Run:
+    """Return a run reduced to the metrics and iterations that claims read of it.
+
+    It has no chains where all of these are exact. A run of which claims read nothing stays whole.
+    """
+    read = study.claim_reads.get((run.experiment, run.name), [])
+    changes = [change for labels in study.alternatives.values() for change in labels.values()]
+    others = [change.reads.metric for change in changes]
+    names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
+    families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
+    if not families:
+        return run
+    apart = all(declared(plugin("metrics", f, "metrics"), "APART") for f in families)
+    if all(any(metrics.exact(family, name) for family in families) for name in names):
+        legacy = run.document["problem"].get("legacy_seed")
+        draws_nothing = legacy and run.partition.kind == "consecutive"
+        return with_changes(
+            run,
+            metrics=families,
+            chains=0,
+            record=replace(run.record, probes=()),
+            seed=study.config["seed"] if draws_nothing else run.seed,
+        )
+    if apart and all(quantity.at != "all" for quantity in read):
+        at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
+        due = run.record.iterations(run.iterations).tolist()
+        kept = tuple(k for k in due if k in {*at, due[-1]})
+        return with_changes(run, metrics=families, record=replace(run.record, at=kept))
+    return with_changes(run, metrics=families)

@@ -1,0 +1,142 @@
+"""The registry of data sets, ``config/datasets.yaml``: the files, their hosts and hashes."""
+
+import stat
+from functools import lru_cache
+from hashlib import file_digest
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from concord.errors import ConcordError, nearest, short
+from concord.options import Count, Options, Some, build_file
+from concord_studies.home import REGISTRY
+from concord_studies.io import load_yaml, signature
+
+Name = Annotated[  # which becomes a path below resources/ and in the mirror
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$(?!\n)",
+        title="name of a data set or file; use letters, digits, _.-",
+    ),
+]
+Digest = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{64}$(?!\n)",
+        title="64 lower-case hexadecimal digits, as sha256sum prints them",
+    ),
+]
+Address = Annotated[
+    str, Meta(pattern="^https?://", title="a web address; write https://... or http://...")
+]
+Below = Annotated[
+    str, Meta(pattern=r"^(?!.*\.\.)[\w.-]+(/[\w.-]+)*$(?!\n)", title="a path below the mirror")
+]
+
+
+class DataFile(Options):
+    """One file, which is downloaded, made here, or kept beside the registry."""
+
+    bytes: Annotated[Count, "size of the file"]
+    sha256: Annotated[Digest, "SHA-256 of the file"]
+    urls: Annotated[Some[Address], "where the file is published, in the order to try"] = ()
+    mirror: Annotated[Below | None, "where it lies in a data mirror; none: there by its name"] = (
+        None
+    )
+    made: Annotated[
+        dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
+    ] = None
+    kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
+        False
+    )
+
+
+class Dataset(Options):
+    """A data set: what it is, and its files by name."""
+
+    description: Annotated[str, "what the rows are and how many there are"]
+    license: Annotated[str, "terms of use as the publisher states them"]
+    citation: Annotated[str, "the publication to cite"]
+    files: Annotated[Annotated[dict[Name, DataFile], Meta(min_length=1)], "the files, by name"]
+
+
+Sets = Annotated[dict[Name, Dataset], Meta(min_length=1)]
+
+
+def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
+    """Return the data sets by name, which are read once until the file changes.
+
+    A ConcordError if the file is missing, is not YAML, or has an unknown, missing or ill-formed
+    entry.
+    """
+    return _read(path, signature(path))
+
+
+@lru_cache(maxsize=8)
+def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]:
+    found: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
+    for name, entry in found.items():
+        for key, file in entry.files.items():
+            if (bool(file.urls), file.made is not None, file.kept).count(True) != 1:
+                raise ConcordError(
+                    f"{path}: {name}.files.{key}: a file has either urls, made or kept; give one "
+                    "of them"
+                )
+    return found
+
+
+def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:
+    """Return the files of a data set by name; a ConcordError names the nearest data set."""
+    datasets = load_registry(registry)
+    if dataset not in datasets:
+        raise ConcordError(
+            f"there is no data set {short(dataset)} in {registry}; {nearest(dataset, datasets)}"
+        )
+    return datasets[dataset].files
+
+
+def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
+    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+    dataset, _, file = str(name).partition("/")
+    files = files_of(dataset, registry)
+    if file not in files:
+        raise ConcordError(
+            f"{name}: a data file is named DATASET/FILE and {dataset} has none of this name; "
+            f"{nearest(name, [f'{dataset}/{option}' for option in files])}"
+        )
+    return files[file]
+
+
+class Refused(Exception):
+    """Why a file is not used. No OSError, which libraries would take for their own."""
+
+
+def check(path: Path, file: DataFile) -> None:
+    """Raise ``Refused`` if the file at ``path`` is not the registered one.
+
+    Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused("is not a regular file")
+    if status.st_size != file.bytes:
+        raise Refused(f"has {status.st_size} bytes instead of {file.bytes}")
+    with path.open("rb") as stream:
+        digest = file_digest(stream, "sha256").hexdigest()
+    if digest != file.sha256:
+        raise Refused(f"has SHA-256 {digest} instead of {file.sha256}")
+
+
+def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
+    """Return the path of a file in place if it is the registered ``DATASET/FILE``.
+
+    A ConcordError if the name is not registered, or the file has another size or SHA-256.
+    """
+    try:
+        check(path, find(name, registry))
+    except Refused as error:
+        raise ConcordError(f"{path}: {error}; delete the file and fetch it again") from error
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    return path

@@ -1,0 +1,152 @@
+"""Panels: which runs each shows, where it is, which axes it shares, and what is written on them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord_studies import selection
+from concord_studies.figures import style
+from concord_studies.results import Measured
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One panel: its title, its runs (empty if it has none) and its row and column."""
+
+    title: str
+    runs: list[Measured]
+    row: int
+    column: int
+
+
+def cross(
+    runs: Sequence[Measured],
+    names: Mapping[str, Any] | None,
+    columns: str | None = None,
+    rows: str | None = None,
+) -> list[Cell]:
+    """Return a panel per value of ``columns`` in a row per value of ``rows``."""
+    cells = []
+    for r, (row_value, in_row) in enumerate(selection.split(runs, rows)):
+        for c, (column_value, in_column) in enumerate(selection.split(runs, columns)):
+            named = ((columns, column_value), (rows, row_value))
+            title = ", ".join(style.name(key, value, names) for key, value in named if key)
+            here = [m for m in in_column if any(m is other for other in in_row)]
+            cells.append(Cell(title, here, r, c))
+    return cells
+
+
+def listed(
+    panels: Iterable[tuple[str, Sequence[Measured]]], across: int | None = None
+) -> list[Cell]:
+    """Return a panel for each title and its runs, in reading order, ``across`` of them a row.
+
+    A row that is not full is the first, so that labels stand below the last row only.
+    """
+    shown = [(title, list(runs)) for title, runs in panels]
+    count = len(shown)
+    if across is None:
+        across = max(count, 1) if count <= 3 else 2 if count == 4 else 4 if count in (7, 8) else 3
+    spare = -count % across
+    first = across - spare
+    places = ((0, i) if i < first else divmod(i + spare, across) for i in range(count))
+    return [Cell(*panel, *place) for panel, place in zip(shown, places, strict=True)]
+
+
+def lines(
+    runs: Sequence[Measured],
+    scope: Sequence[Measured],
+    key: str,
+    names: Mapping[str, Any] | None,
+) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
+    """Yield each value of ``key``, with its look, its text, and the runs that have it."""
+    values = selection.distinct(scope, key)
+    for value, look in zip(values, style.looks(key, values), strict=True):
+        yield value, look, style.name(key, value, names), selection.having(runs, key, value)
+
+
+PER_INCH = 16  # characters of an axis label
+SMALL_PER_INCH = 18  # of the name of a tick
+
+
+class Panels:
+    """A figure with an axes for each cell, titled (a), (b), ...; iteration yields both.
+
+    cells: the panels.
+    height: height of one row in inches.
+    share: panels with one y axis: "all", "row" or "none".
+    width: "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], height: float, share: str = "all", width: str = "auto"
+    ) -> None:
+        """Lay out an axes for each cell, ``height`` inches a row; ``share``: y axes in common."""
+        self.cells, self.share = cells, share
+        self.rows = 1 + max(cell.row for cell in cells)
+        self.columns = 1 + max(cell.column for cell in cells)
+        column = width == "column" or (width == "auto" and self.columns == 1)
+        size = (style.COLUMN if column else style.FULL, height * self.rows)
+        self.figure = Figure(figsize=size, layout="constrained")
+        sharing: Any = {"all": True, "row": "row", "none": False}[share]
+        table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=sharing)
+        for spare in table.ravel():
+            spare.set_visible(False)
+        self.axes: list[Axes] = [table[cell.row, cell.column] for cell in cells]
+        for index, (cell, axes) in enumerate(self):
+            axes.set_visible(bool(cell.runs))
+            axes.set_title(style.panel_title(index, cell.title, len(cells)))
+
+    def __iter__(self) -> Iterator[tuple[Cell, Axes]]:
+        """Yield each cell with its axes."""
+        return zip(self.cells, self.axes, strict=True)
+
+    def label(self, x: str, y: str) -> None:
+        """Label x below the lowest panel of each column, and y where the axis is not shared."""
+        room = PER_INCH * (self.figure.get_figwidth() / self.columns - 0.35)
+        if len(x) > room and " (" in x:
+            x = x.replace(" (", "\n(", 1)
+            self.figure.set_figheight(self.figure.get_figheight() + 0.15)
+        for cell, axes in self:
+            others = [c for c in self.cells if c.runs]
+            below = any(c.column == cell.column and c.row > cell.row for c in others)
+            left = any(c.row == cell.row and c.column < cell.column for c in others)
+            if not below:
+                axes.set_xlabel(x)
+            if not left:
+                axes.set_ylabel(y)
+            axes.tick_params(labelleft=self.share == "none" or not left)
+
+    def with_legend(self, handles: Sequence[Artist]) -> Figure:
+        """Return the figure, with one legend below all panels."""
+        style.legend_of(self.figure, handles)
+        return self.figure
+
+
+def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Write the names of a map's columns and rows beside it, without ticks; long ones aslant."""
+    figure, grid = axes.get_figure(root=True), axes.get_subplotspec()
+    assert figure is not None and grid is not None
+    axes.grid(False)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    room = SMALL_PER_INCH * figure.get_figwidth() / grid.get_gridspec().ncols - max(map(len, rows))
+    if max(map(len, columns)) > room / len(columns):
+        for label in axes.get_xticklabels():
+            label.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:
+    """Return the [low, high] of an axis, checked; None on a side leaves it to the data."""
+    if values is None:
+        return None, None
+    low, high = values
+    if low is not None and high is not None and not low < high:
+        raise ConcordError(f"{option}: {list(values)!r} is not in order; write it as [low, high]")
+    return low, high

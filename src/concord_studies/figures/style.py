@@ -1,0 +1,538 @@
+"""How every figure looks: sizes, fonts, colors, names and files, in this one place.
+
+Figures are made for print: a column is 3.4 in wide, a page 7 in, text 8 pt. Colors are Okabe and
+Ito's, which readers with any common color deficiency can tell apart; each also has a marker of its
+own, so that gray prints can be read. DejaVu Sans comes with matplotlib, so figures do not depend on
+the fonts of the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` holds
+within ``styled`` functions only.
+"""
+
+import functools
+import io
+import re
+import textwrap
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib.style
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    NullFormatter,
+)
+from matplotlib.transforms import ScaledTranslation
+
+from concord.errors import ConcordError, short
+from concord_studies import results, words
+from concord_studies.io import whole
+
+COLUMN = 3.4
+FULL = 7.0
+
+RC: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "mathtext.fontset": "dejavusans",
+    "axes.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.4,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "legend.columnspacing": 1.4,
+    "legend.labelspacing": 0.35,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    # Text stays text, in PDF with its font; ids in SVG come from this salt instead of from chance.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "concord",
+}
+
+# A decorator: the function runs under RC and else matplotlib's own defaults, whatever the user's
+# matplotlibrc says. matplotlib reads settings while drawing as well as while building, so both the
+# drawing functions and ``save`` carry it.
+styled = matplotlib.style.context(["default", RC])
+
+
+@functools.cache
+@styled
+def _parse(text: str) -> None:
+    """Parse the formulas in a text as matplotlib does, or raise its error."""
+    MathTextParser("path").parse(text)
+
+
+def check_formulas(texts: Any, where: str) -> None:
+    """Refuse texts in options whose formulas, between dollar signs, cannot be parsed.
+
+    A ConcordError if matplotlib could not draw one.
+    """
+    if isinstance(texts, str) and "$" in texts:
+        try:
+            _parse(texts)
+        except (ValueError, RecursionError) as error:
+            raise ConcordError(
+                f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
+                r"correct what is between dollar signs, or write \$ for the sign itself"
+            ) from error
+    elif isinstance(texts, Mapping):
+        for key, value in texts.items():
+            check_formulas(value, f"{where}.{key}")
+    elif isinstance(texts, (list, tuple)):
+        for number, value in enumerate(texts):
+            check_formulas(value, f"{where}[{number}]")
+
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+# Where there are more values than colors: Paul Tol's muted colors that differ from these.
+MORE = (
+    *("#332288", "#882255", "#999933", "#117733", "#44AA99", "#AA4499"),
+    *("#661100", "#6699CC", "#888888"),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale end.
+ORDERED = ("#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#8BD646")
+
+SAMPLERS = {
+    "de_sgld": (BLUE, "o"),
+    "de_sghmc": (PURPLE, "s"),
+    "d_ula": (GREEN, "^"),
+    "admm": (ORANGE, "D"),
+    "c_admm": (ORANGE, "D"),
+    "d_admms": (VERMILION, "v"),
+    "c_ula": (BLACK, "P"),
+    "extra_sgld": (MORE[1], "P"),
+    "diging_sgld": (MORE[0], "v"),
+    "local_sgld": (BLACK, "D"),
+    "gossip_ula": (SKY, "X"),
+    "sgd": (GRAY, "o"),
+}
+# Of the arena, where every sampler stands beside every other.
+ENTRIES = {
+    **SAMPLERS,
+    "local_sgld": (MORE[2], "D"),
+    "graph_gibbs": (ORANGE, "o"),
+    "push_sum_sgld": (BLACK, "^"),
+    "d_mala": (MORE[3], "s"),
+    "dg_lmc": (MORE[8], "P"),
+    "fsgld": (MORE[6], "X"),
+    "atc_sgld": (MORE[4], "D"),
+    "choco_sgld": (MORE[5], "v"),
+}
+PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
+TOPOLOGIES = {
+    "complete": (BLUE, "o"),
+    "ring": (VERMILION, "s"),
+    "no_edges": (GREEN, "^"),
+    "star": (PURPLE, "D"),
+    "path": (ORANGE, "v"),
+    "grid": (SKY, "P"),
+    "erdos_renyi": (BLACK, "X"),
+    "edge_list": (GRAY, "o"),
+}
+# One meaning per line pattern, in all figures: agents solid (a second one, or a second reading,
+# dash-dotted), their average dashed, the floor of exact draws dotted; thin lines have no chance in
+# them: the exact law dark, a point at the posterior's mean and slopes gray.
+AGENT_STYLES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
+AVERAGE_STYLE: Any = (0, (3.5, 1.6))
+FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
+BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
+POINT: dict[str, Any] = {"color": "#8c8c8c", "linewidth": 0.8, "linestyle": "-"}
+
+SYMBOLS = {
+    "agents": "$N$",
+    "batch_size": "$b$",
+    "step_size": r"$\eta$",
+    "friction": r"$\gamma$",
+    "penalty": r"$\rho$",
+    "rho": r"$\rho$",
+}
+
+
+def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Decorate a kind's ``draw`` with the house style and errors that name the kind."""
+
+    @functools.wraps(draw)
+    @styled
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure; a refusal begins with the kind's name."""
+        with results.naming("figure", draw):
+            return draw(params, runs)
+
+    return drawn
+
+
+def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Decorate a kind's ``draw`` so that its figure names the diverged runs on top.
+
+    Nothing of them is drawn, and a legend's entry without a line would tell nothing.
+    """
+
+    @functools.wraps(draw)
+    @styled
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure, and name the diverged runs on top."""
+        figure = drawing(draw)(params, runs)
+        name_diverged(figure, params, runs)
+        return figure
+
+    return drawn
+
+
+def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
+    """Write the names of diverged runs on top of a figure, if there are any."""
+    text = results.diverged(params, runs)
+    if text is None:
+        return
+    lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
+    figure.suptitle(
+        "\n".join(lines),
+        x=0.01,
+        ha="left",
+        fontsize=_NOTE,
+        color=_NOTE_COLOR,
+        parse_math=False,
+    )
+    figure.set_figheight(figure.get_figheight() + (1.25 * _NOTE * len(lines) + 4) / 72)
+
+
+_NOTE = 6.5
+_NOTE_COLOR = "#8a3b00"
+
+
+@dataclass(frozen=True)
+class Look:
+    """Color and marker of one line, fixed by the value that it represents."""
+
+    color: str
+    marker: str
+    hollow: bool = False
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The matplotlib options that draw the line and its markers."""
+        if self.hollow:
+            own = {"markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": "--"}
+            return {"color": self.color, "marker": self.marker, **own}
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+        return {"color": self.color, "marker": self.marker, **edge}
+
+
+def looks(key: str, values: Sequence[Any]) -> list[Look]:
+    """Return the look of each value of ``key``, fixed for agents, samplers and topologies.
+
+    A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
+    ordered color scale; whatever has no look of its own takes the palette's colors in order, those
+    not yet in use first.
+    """
+    if key == "agent":
+        return [_agent(value) for value in values]
+    if len(values) > 1 and all(words.is_number(value) for value in values):
+        return _ordered(values)
+    known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
+    fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
+    fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
+    texts = {str(value) for value in values}
+    for text in texts - fixed.keys():
+        called = words.kind(key, text)
+        same = [n for n in fixed if n not in texts and words.kind(key, n) == called]
+        if same:
+            fixed[text] = fixed[same[-1]]
+    used = {fixed[text].color for text in texts & fixed.keys()}
+    others = sum(str(value) not in fixed for value in values)
+    pool = [color for color in PALETTE if color not in used]
+    if others > len(pool):
+        pool += [color for color in MORE if color not in used]
+    free = (Look(pool[n % len(pool)], MARKERS[-1 - n % len(MARKERS)]) for n in range(others))
+    return [fixed[str(value)] if str(value) in fixed else next(free) for value in values]
+
+
+def _agent(agent: Any) -> Look:
+    """Return the color and marker of an agent; the average is black without marker."""
+    if not isinstance(agent, int):
+        return Look(BLACK, "")
+    return Look(PALETTE[agent % len(PALETTE)], MARKERS[agent % len(MARKERS)])
+
+
+def _ordered(values: Sequence[float]) -> list[Look]:
+    """Return looks on an ordered color scale, by the ranks of the values."""
+    ranks = sorted(values)
+    chosen = []
+    for value in values:
+        rank = ranks.index(value)
+        place = rank / (len(ranks) - 1) * (len(ORDERED) - 1)
+        left = min(int(place), len(ORDERED) - 2)
+        color = mix(ORDERED[left + 1], ORDERED[left], place - left)
+        chosen.append(Look(color, MARKERS[rank % len(MARKERS)]))
+    return chosen
+
+
+def mix(color: str, other: str, part: float) -> str:
+    """Return ``part`` of ``color`` mixed into ``other``."""
+    r, g, b = (part * a + (1 - part) * c for a, c in zip(to_rgb(color), to_rgb(other), strict=True))
+    return to_hex((r, g, b))
+
+
+def dark(color: str) -> str:
+    """Return the darker shade in which an exact curve is drawn over its estimate."""
+    return mix(color, BLACK, 0.4)
+
+
+def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
+    """Return the text for a value of ``key`` in figures, such as "No edges" or "$b$ = 5".
+
+    ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
+    """
+    numbered = key == "agent" and str(value).isdigit()  # names are those of other labels' values
+    if not numbered and (given := words.own(key, value, names)):
+        return given
+    if key == "agent":
+        return words.agent(value)
+    if words.is_number(value):
+        last = key.split(".")[-1]
+        symbol = SYMBOLS.get(last, last.replace("_", " "))
+        symbol = (names or {}).get(key, (names or {}).get(last, symbol))
+        return f"{symbol} = {number(value)}"
+    return words.name(key, value)
+
+
+def number(value: float) -> str:
+    """Return a number as text: 0.0025, but 2.5 x 10^-5 for small ones."""
+    digits, _, power = f"{value:g}".partition("e")
+    return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
+
+
+def panel_title(index: int, text: str, panels: int) -> str:
+    """Return "(a) text", without the letter when there is only one panel."""
+    letter = chr(ord("a") + index)
+    return f"({letter}) {text}".rstrip() if panels > 1 else text
+
+
+def plain_log_axis(axes: Axes) -> None:
+    """Label a log y axis 0.1, 1, 10 where that is short, and between decades if there are few."""
+    low, high = axes.get_ylim()
+    if low >= 1e-3 and high <= 1e5:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        if high / low < 100:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+
+
+def sparse_log_axis(axis: Axis) -> None:
+    """Number a log axis at decades alone; between them too, if there are few."""
+    low, high = sorted(axis.get_view_interval())
+    decades = np.log10(high / max(low, 1e-300))
+    subs = (1, 2, 5) if decades < 1 else (1, 3) if decades < 2 else (1,)
+    axis.set_major_locator(LogLocator(subs=subs))
+    if isinstance(axis.get_major_formatter(), LogFormatter):
+        axis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(3, 3)))  # all of them
+    axis.set_minor_formatter(NullFormatter())
+
+
+def note_below(axes: Axes, text: str) -> None:
+    """Write a line under a panel's axis, in as many lines as it takes."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    lines = textwrap.wrap(text, int(18 * (figure.get_figwidth() - 0.75)))
+    axes.annotate(
+        "\n".join(lines),
+        xy=(0.5, 0),
+        xycoords=axes.xaxis.label,
+        xytext=(0, -3),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=RC["xtick.labelsize"],
+    )
+    figure.set_figheight(figure.get_figheight() + 0.14 * len(lines))
+
+
+def entry(text: str, **line: Any) -> Line2D:
+    """Return a legend's entry with a line or marker that the figure itself does not draw."""
+    return Line2D([], [], label=text, **line)
+
+
+def entries_drawn(
+    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
+) -> list[Artist]:
+    """Return a legend's entries of the lines with points; note the others below a panel."""
+    named = list(lines)
+    if none := "; ".join(text for text, look in named if look not in drawn):
+        note_below(axes, f"No point: {none}")
+    return [entry(text, ms=ms, **look.line) for text, look in named if look in drawn]
+
+
+def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Put one legend below all panels, and make the figure higher by the legend's height."""
+    if handles:
+        width = figure.get_figwidth() - 0.1
+        height = _fit_legend(figure, figure.legend, handles, width, loc="outside lower center")
+        figure.set_figheight(figure.get_figheight() + height + 0.05)
+
+
+def legends_below(
+    panels: Sequence[Axes], handles: Sequence[Sequence[Artist]], width: float
+) -> None:
+    """Put each panel's own legend under its axis label; ``width`` of one in inches.
+
+    The figure grows by the highest of them for each row of panels.
+    """
+    figure = panels[0].get_figure(root=True)
+    assert figure is not None
+    heights: dict[int, float] = {}
+    for axes, own in zip(panels, handles, strict=True):
+        if not own:
+            continue
+        down = ScaledTranslation(0, -27 / 72, figure.dpi_scale_trans)
+        height = _fit_legend(
+            figure,
+            axes.legend,
+            own,
+            width,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=axes.transAxes + down,
+        )
+        spec = axes.get_subplotspec()
+        row = spec.rowspan.start if spec else 0
+        heights[row] = max(heights.get(row, 0.0), height)
+    figure.set_figheight(figure.get_figheight() + sum(heights.values()))
+
+
+def _fit_legend(
+    figure: Figure,
+    make: Callable[..., Legend],
+    handles: Sequence[Artist],
+    width: float,
+    **options: Any,
+) -> float:
+    """Make the legend with as many columns as fit into ``width``; return its height in inches."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    columns = min(len(handles), 8)
+    while True:
+        rows = -(-len(handles) // columns)
+        columns = -(-len(handles) // rows)  # as few as these rows need: no ragged last column
+        legend = make(handles=list(handles), ncols=columns, **options)
+        box = legend.get_window_extent(renderer)
+        if columns == 1 or box.width <= width * figure.dpi:
+            return box.height / figure.dpi
+        legend.remove()
+        columns -= 1
+
+
+@styled
+def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -> None:
+    """Write the figure to each path (.pdf, .svg or .png), the same bytes every time.
+
+    figure: what a kind's ``draw`` returned.
+    paths: files to write; the suffix sets the format. No file carries a date or a version.
+    watermark: print SMOKE SCALE across the figure, for results that are not the paper's.
+    A ConcordError for a suffix that is none of the three.
+    """
+    targets = [Path(path) for path in paths]
+    for path in targets:
+        if path.suffix not in _METADATA:
+            raise ConcordError(f"{path}: figures are written as .pdf, .svg or .png; rename it")
+    # Lay out once, so that three formats show one picture and only one of them pays for it.
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine(None)  # no engine at all: "none" would draw every format twice
+    mark = _watermark(figure) if watermark else None
+    _simplify(figure)
+    for path in targets:
+        # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
+        image = io.BytesIO()
+        figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+        data = image.getvalue()
+        with whole(path) as part:
+            part.write_bytes(_short(data) if path.suffix == ".svg" else data)
+    if mark is not None:
+        mark.remove()
+
+
+def _simplify(figure: Figure) -> None:
+    """Leave out corners of shaded bands that are too close to be seen."""
+    for band in figure.findobj(PolyCollection):
+        shown = band.get_transform()
+        paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
+        band.set_verts(
+            [shown.inverted().transform(np.asarray(path.vertices)[:-1]) for path in paths]
+        )
+
+
+def _short(svg: bytes) -> bytes:
+    """Return an SVG with coordinates rounded to a hundredth of a point, and fallback fonts.
+
+    Verdana's letters are about as wide.
+    """
+
+    def rounded(tag: re.Match[bytes]) -> bytes:
+        """Return an SVG tag with its numbers rounded to two decimals."""
+        return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
+
+    tags = re.sub(rb"<[^>]+>", rounded, svg)
+    return re.sub(rb"'DejaVu Sans'(, sans-serif)?", rb"'DejaVu Sans', Verdana, sans-serif", tags)
+
+
+_METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    ".svg": {"Creator": None, "Date": None},
+    ".png": {"Software": None},
+}
+
+
+def _watermark(figure: Figure) -> Artist:
+    """Write "SMOKE SCALE" across a figure, and return the text."""
+    width, height = figure.get_size_inches()
+    return figure.text(
+        0.5,
+        0.5,
+        "SMOKE SCALE",
+        fontsize=min(9 * width, 20 * height),
+        fontweight="bold",
+        color=GRAY,
+        alpha=0.3,
+        rotation=min(30.0, 45 * height / width),
+        ha="center",
+        va="center",
+        zorder=1000,
+    )

@@ -1,0 +1,101 @@
+"""Texts of a study as text and nothing else, in each format that carries them.
+
+What a study states ends up in captions, pages, tables and ledgers. There it must neither act (a
+directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
+HTML is escaped by the site's templates (``concord_studies.pages.site``).
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def line(text: str) -> str:
+    """Return a text on one line, spaces joined, what cannot be printed replaced."""
+    joined = " ".join(text.split())
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in joined)
+
+
+def sentence(text: str) -> str:
+    """Return a title with a full stop, unless it ends with a mark of its own."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def rst(text: str) -> str:
+    """Return a text for a paragraph of reStructuredText.
+
+    A backslash before every mark of ASCII leaves no markup. It also parts the marks of a tag and of
+    a comment, so that the text is safe within a script of an HTML page, where Snakemake's report
+    has the parameters of jobs.
+    """
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line(text))
+
+
+def markdown(text: str) -> str:
+    """Return a text for a paragraph or an item of Markdown; in a table's cell ``|`` is markup too.
+
+    Only what would be markup is escaped, so that the file can be read as it is, too.
+    """
+    text = re.sub(r"([\\`*~$\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+    # What begins a heading, a quotation, a list, a rule, a comment, a target or a directive.
+    text = re.sub(r"^(?=[#>%]|[-+=:][-+=:\s]|\([^)]*\)=)", r"\\", text)
+    return re.sub(r"^(\d+)(?=[.)]\s)", r"\1\\", text)
+
+
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], labels: int | None = None
+) -> list[str]:
+    """Return a table of cells that are Markdown; after ``labels`` columns they are numbers."""
+    texts = len(columns) if labels is None else labels
+    rule = ["---"] * texts + ["---:"] * (len(columns) - texts)
+    lines = [columns, rule, *rows]
+    return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]
+
+
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{"\N{INFINITY}": r"$\infty$", "\N{EN DASH}": "--", '"': "''"},
+}
+
+
+def latex(text: str) -> str:
+    """Return a text for LaTeX; the sign of a number is a minus."""
+    written = "".join(_LATEX.get(c, c) for c in line(text).replace("--", "-\0-"))
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", written).replace("\0", "{}")
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table as CSV: None is empty, numbers are in full, texts are cells (``cell``)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in (columns, *rows):
+        writer.writerow([cell(c) if isinstance(c, str) else c for c in row])
+    return text.getvalue()
+
+
+def table_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return these columns of mappings as CSV."""
+    return table(columns, ([row[column] for column in columns] for row in rows))
+
+
+# What makes a spreadsheet take a cell for a formula, or follows the apostrophe that keeps it text.
+_FORMULA = re.compile(r"['=+\-@]")
+_NUMBERS = re.compile(r"[-+0-9.eE, \[\]infa]*")  # "-1 [-2, 0]" stays as it is
+
+
+def cell(text: str) -> str:
+    """Return a text, on one line, for a cell of CSV that no spreadsheet takes for a formula.
+
+    An apostrophe goes before it, as one would type it; ``uncell`` takes it away.
+    """
+    text = line(text)
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBERS.fullmatch(text) else text
+
+
+def uncell(text: str) -> str:
+    """Return what ``cell`` was given."""
+    return text.removeprefix("'")

@@ -1,0 +1,426 @@
+"""Metrics: long-format tables computed from a trace, with an interval for every random number.
+
+A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
+iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
+average) or ``network``. ``trials`` is the number of independent trials behind an interval, most
+often the chains; 0 for deterministic numbers, which need no interval; empty for others without.
+
+What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
+needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.contracts import PRICES, Label, Stream, declared
+from concord.errors import ConcordError, nearest, short
+from concord.laws.intervals import around
+from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.theory import Condition
+from concord.minibatches import Batches
+from concord.networks.conditions import Conditions
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.options import build
+from concord.problem import Problem
+from concord.problems._quadratic import QuadraticProblem
+from concord.progress import each
+from concord.record import Record
+from concord.sampler import Sampler
+from concord.sampling import initial
+from concord.sampling.trace import Trace
+from concord_studies.datasets.tables import Recorded
+from concord_studies.plugins import built_in, executed, exists, kinds, plugin
+
+COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
+
+
+class Row(NamedTuple):
+    """A number of a run: its iteration, agent, metric, interval and whether it is random.
+
+    ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
+    random number without an interval is unknown. ``measure`` sees to it that an interval contains
+    its number, and that one chain has none.
+    """
+
+    iteration: int
+    agent: str
+    metric: str
+    value: float
+    lo: float | None = None
+    hi: float | None = None
+    chance: bool = True
+    trials: int | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The input of a metric: a run's trace, problem, network and random streams.
+
+    network
+        The run's network, as it stands before the first iteration.
+    sampler, batches
+        The sampler with its options, and its mini-batches.
+    initial
+        Distribution of x^(0).
+    stream
+        Stream of random numbers for resampling, by label.
+    burn_in
+        Iterations up to this one are left out where draws stand for a sample; -1: the first tenth.
+    recorded, resources
+        What a paper's authors recorded of the run, and the folder of the data files.
+    """
+
+    trace: Trace
+    problem: Problem
+    network: Network
+    sampler: Sampler
+    batches: Batches
+    initial: initial.Law
+    iterations: int
+    stream: Stream
+    burn_in: int = -1
+    recorded: Recorded | None = None
+    resources: Path = Path("resources")
+
+    @property
+    def late(self) -> np.ndarray:
+        """Return a mask of the recorded iterations that come after burn-in."""
+        return self.trace.late(self.burn_in)
+
+    @property
+    def last(self) -> int:
+        """Return the last recorded iteration."""
+        return int(self.trace.draw[-1])
+
+    @property
+    def agents(self) -> list[str]:
+        """Return the numbers of the recorded agents as texts."""
+        return [str(agent) for agent in self.trace.agent]
+
+
+def series(
+    iterations: Iterable[int],
+    agents: str | Sequence[str],
+    numbers: Mapping[str, Any],
+    chance: bool = True,
+) -> Iterator[Row]:
+    """Yield the rows of metrics along iterations, for one agent or several.
+
+    numbers: of each metric the values, or these and both ends of their intervals: arrays of
+    (iterations, agents) entries, of whatever shape.
+    """
+    names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
+    shape = len(ticks), len(names)
+    columns = {}
+    for metric, given in numbers.items():
+        parts = given if isinstance(given, tuple) else (given,)
+        whole = [np.reshape(part, shape).tolist() for part in parts]
+        columns[metric] = [*whole, *[np.full(shape, None).tolist()] * (3 - len(whole))]
+    for column, agent in enumerate(names):
+        for row, k in enumerate(ticks):
+            for metric, (value, lo, hi) in columns.items():
+                ends = lo[row][column], hi[row][column]
+                yield Row(k, agent, metric, value[row][column], *ends, chance)
+
+
+def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
+    """Yield deterministic numbers of the network at the end of the run."""
+    return series([m.iterations], "network", numbers, chance=False)
+
+
+# What a family's NETWORK asks of the run's network.
+NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
+    "clocked": (
+        lambda network: network.clocked,
+        "a network with compute or link, whose clock it shows",
+    ),
+    "privacy": (lambda network: network.privacy, "a network with privacy"),
+    "perfect": (lambda network: network.perfect, "a network on which everything arrives"),
+}
+
+
+def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
+    """Refuse the module of a metric family on a network to which it does not apply."""
+    about = declared(family, "NETWORK")
+    if about is None:
+        return
+    has, needs = NETWORKS[about]
+    if not has(conditions or Conditions()):
+        name = family.__name__.rpartition(".")[2]
+        raise ConcordError(f"{where}{lacking(name, needs)}")
+
+
+def check(
+    families: Sequence[str],
+    where: str,
+    record: Record | None = None,
+    network: Conditions | None = None,
+) -> None:
+    """Refuse a metric family that does not exist, or that reads what a run does not record.
+
+    A run lacks what its ``record`` leaves out and what its ``network`` has not; without a record
+    neither is checked.
+    """
+    for number, family in enumerate(families):
+        if not exists("metrics", family):
+            raise ConcordError(
+                f"{where}[{number}]: there is no metric {short(family)}; "
+                f"{nearest(family, kinds('metrics'))}"
+            )
+        module = plugin("metrics", family, where)
+        if record is None:
+            continue
+        check_network(module, network, f"{where}[{number}]: ")
+        kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
+        for name in declared(module, "RECORDS"):
+            if name not in kept:
+                key = {"draws": "draws: true", "predictive": "averages: [predictive]"}
+                raise ConcordError(
+                    f"{where}[{number}]: {family} reads {name}, which the run does not record; "
+                    f"add {key.get(name, f'probes: [{name}]')} to its record"
+                )
+
+
+ALWAYS = ("diverged", "diverged_first")
+AGENTS = ("average", "network")  # what has numbers beside the agents themselves
+LABELS = {
+    "diverged": Label(head="chains that diverged, share"),
+    "b2": Label("b²"),
+    "ergodic_b2": Label("b² of one run's time average"),
+    "stationary_b2": Label("b² of the stationary law"),
+    **{f"{price}_to": Label(f"{price} until b² is {{}}") for price in PRICES},
+}
+# Of a cell of the arena (``concord_arena.cells``), whatever its run's metrics.
+OF_CELLS = (
+    *("applicable", "exact", "stationary_b2", "stable.*"),
+    *(f"*_by_{price}*" for price in PRICES),
+    *(f"{price}_to_*" for price in PRICES),
+    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent", "status")),
+)
+
+
+def computes(family: str, metric: str) -> bool:
+    """Return whether a family yields a metric, or some metric of a pattern.
+
+    Its module lists them in ``METRICS``, where ``*`` matches anything.
+    """
+    return any(alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
+
+
+def exact(family: str, metric: str) -> bool:
+    """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
+    module = plugin("metrics", family, "metrics")
+    return any(alike(metric, name) for name in declared(module, "EXACT"))
+
+
+@cache  # planning asks for every run of a figure
+def alike(metric: str, name: str) -> bool:
+    """Return whether a metric matches a name, where both may be patterns."""
+    return fnmatchcase(metric, name) or fnmatchcase(name, metric)
+
+
+def computed(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether the run of a resolved document has a metric."""
+    if run.get("arena"):
+        return any(alike(metric, name) for name in OF_CELLS)
+    return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
+
+
+def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
+    """Return the reason and remedy if a run will not have a metric of agents; None if it will.
+
+    Which of ``average`` and ``network`` a metric is of, only its table tells.
+    """
+    if not computed(run, metric):
+        return f"does not compute {metric!r}; {remedy(metric)}"
+    if run.get("arena"):
+        return None
+    if _of_law(run, metric) and not _has_law(run):
+        return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
+    unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
+    if unknown:
+        return f"has no {metric!r} of {unknown[0]!r}; {nearest(unknown[0], AGENTS)}"
+    recorded = run["record"]["agents"]
+    recorded = range(run["agents"]) if recorded is None else recorded
+    for agent in agents:
+        if isinstance(agent, int) and agent not in recorded:
+            return (
+                f"has no {metric!r} of agent {agent}, which it does not record; "
+                f"choose one of {short([*recorded])}, or add it to record.agents"
+            )
+    return None
+
+
+def _of_law(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a run's families compute a metric from the exact law alone."""
+    modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
+    return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
+
+
+def _has_law(run: Mapping[str, Any]) -> bool:
+    """Return whether the sampler of a resolved run has an affine step."""
+    kind = plugin("samplers", run["sampler"]["kind"], "sampler")
+    stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
+    return states_law(build(kind, stated), run["agents"])
+
+
+def states_law(sampler: Sampler, agents: int = 5) -> bool:
+    """Return whether a sampler's step is affine, tried on a network of at most five agents.
+
+    True where none of the networks tried suits the sampler.
+    """
+    size = min(agents, 5)
+    problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
+    for graph in ("ring", "server", "no_edges"):
+        try:
+            network = Network(build_graph(graph, size))
+            sampler.check(problem, network)
+        except ConcordError:
+            continue
+        try:
+            StepReader(sampler, problem, network).read_step(0)
+        except NoLaw:
+            return False
+        return True
+    return True
+
+
+def families(metric: str) -> list[str]:
+    """Return the names of the families that yield a metric."""
+    return [family for family in kinds("metrics") if computes(family, metric)]
+
+
+def remedy(metric: str) -> str:
+    """Return the advice by which a run gets a metric, for the end of an error."""
+    found = families(metric)
+    names = [name for kind in kinds("metrics") for name in plugin("metrics", kind, "").METRICS]
+    if not found:
+        return nearest(metric, {*names, *ALWAYS})
+    return f"add {' or '.join(found)} to the metrics of the experiment"
+
+
+def said(metric: str) -> tuple[str, str]:
+    """Return the longest prefix of a metric's name that has a label, and the label's text."""
+    labels, part = _labels(_families()), metric
+    while part and not labels.get(part, Label()).says:
+        part = part.rpartition("_")[0]
+    return part, labels[part].says if part else ""
+
+
+def head(metric: str) -> str:
+    """Return the heading of a metric's column, where it differs from the metric's description."""
+    return _labels(_families()).get(metric, Label()).head
+
+
+def prices() -> dict[str, Label]:
+    """Return the labels of metrics that an axis may show in place of iterations."""
+    return {metric: label for metric, label in _labels(_families()).items() if label.axis}
+
+
+def is_condition(metric: str) -> bool:
+    """Return whether a metric tells if a condition is met, 1 or 0."""
+    names = _conditions(_families())
+    return not metric.endswith(".value") and any(fnmatchcase(metric, name) for name in names)
+
+
+def _families() -> tuple[Any, ...]:
+    """Return the modules of the families that are loaded, without executing a plug-in."""
+    own = sorted({*kinds("metrics")} - {*built_in("metrics")})
+    return _built_in() + tuple(plugin("metrics", f, "") for f in own if executed("metrics", f))
+
+
+@cache
+def _built_in() -> tuple[Any, ...]:
+    """Return the modules of all metric families that are built in."""
+    return tuple(plugin("metrics", family, "") for family in built_in("metrics"))
+
+
+@cache
+def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
+    """Return the labels of metrics by name: the common ones and those of families."""
+    labels = (declared(family, "LABELS") for family in families)
+    return LABELS | {name: label for own in labels for name, label in own.items()}
+
+
+@cache
+def _conditions(families: tuple[Any, ...]) -> list[str]:
+    """Return the names of conditions that families declare."""
+    return [name for family in families for name in declared(family, "CONDITIONS")]
+
+
+def lacking(family: str, what: str) -> ConcordError:
+    """Return the error with which a family refuses an unsuited run; ``what`` is needed."""
+    return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+
+
+def with_values(*names: str) -> tuple[str, ...]:
+    """Return the names of metrics that ``conditions`` yields for named conditions."""
+    return tuple(metric for name in names for metric in (name, f"{name}.value"))
+
+
+def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
+    for condition in found:
+        name = f"{theorem}.{condition.name}"
+        yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
+
+
+def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
+    """Return the rows of metric families and of divergence for a run."""
+    chains = len(measurement.trace["diverged_at"])
+    rows: list[Row] = []
+    marked = replace(measurement, trace=measurement.trace.marked())
+    for family in each(families, "metrics"):
+        module = plugin("metrics", family, "metrics")
+        check_network(module, marked.network.conditions)
+        rows += module.rows(marked)
+    numbers = ((row.value, row.lo, row.hi) for row in rows)
+    columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
+    ends = np.stack(around(*columns.reshape(-1, 3).T), axis=1).tolist()
+    settled = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
+    return [*_diverged(measurement), *settled]
+
+
+def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
+    """Return a row with its interval and trials, or without if one chain alone is behind it."""
+    over_chains = row.trials is None and row.chance
+    if math.isnan(ends[0]) or (over_chains and chains == 1):
+        return row._replace(lo=None, hi=None)
+    return row._replace(lo=ends[0], hi=ends[1], trials=chains if over_chains else row.trials)
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return rows as CSV text; numbers in their shortest form that reads back exactly.
+
+    Ends that are unknown are empty.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
+        trials = row.trials if row.chance else 0
+        value = repr(float(row.value))
+        writer.writerow([int(row.iteration), row.agent, row.metric, value, *ends, trials])
+    return text.getvalue()
+
+
+def _diverged(m: Measurement) -> Iterator[Row]:
+    """Yield the share of chains that left the finite range, and the first such iteration."""
+    at = m.trace["diverged_at"]
+    if not at.size:
+        return
+    gone = at[at >= 0]
+    yield Row(m.iterations, "network", "diverged", gone.size / at.size)
+    if gone.size:
+        yield Row(int(gone.min()), "network", "diverged_first", gone.min())

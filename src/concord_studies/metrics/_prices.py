@@ -1,0 +1,42 @@
+"""What agents have paid, one by one and as a network."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import dtype_of
+from concord.laws.intervals import mean_interval
+from concord_studies.metrics import Measurement, Row, series
+
+
+def vector_bytes(m: Measurement) -> float:
+    """Return the bytes of one vector as sent, compressed by the network or the sampler."""
+    dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
+    own = m.sampler.vector_size(dim, itemsize)
+    return m.network.conditions.size(dim, itemsize) if own is None else own
+
+
+def paid(
+    m: Measurement,
+    values: np.ndarray,
+    names: Sequence[tuple[str, float]],
+    whole: Callable[..., Any] = np.sum,
+) -> Iterator[Row]:
+    """Yield the amounts that each recorded agent paid, and the network if all are recorded.
+
+    Where chains differ: mean over chains with an interval.
+
+    values: shape (chains, draws, agents), or (draws, agents) where all chains have the same.
+    names: metrics, each with what the values are multiplied by.
+    whole: what the network's value is of its agents': their sum, ``np.max``, ...
+    """
+    chance = values.ndim == 3
+    values = (values if chance else values[None]).astype(float)
+    columns = [(agent, values[:, :, column]) for column, agent in enumerate(m.agents)]
+    if len(m.agents) == m.problem.agents:
+        columns.append(("network", whole(values, axis=2)))
+    for agent, own in columns:
+        found = mean_interval(own)[: 3 if len(own) > 1 else 1]
+        numbers = {name: tuple(factor * part for part in found) for name, factor in names}
+        yield from series(m.trace.draw, agent, numbers, chance)

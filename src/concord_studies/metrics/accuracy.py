@@ -1,0 +1,25 @@
+"""Accuracy of each agent's predictions."""
+
+from collections.abc import Iterator
+
+from concord.contracts import Label
+from concord.laws.intervals import mean_interval, spread_interval
+from concord_studies.metrics import Measurement, Row, series
+
+METRICS = ("accuracy_mean", "accuracy_sd")
+RECORDS = ("accuracy",)
+APART = True
+LABELS = {
+    "accuracy_sd": Label("standard deviation of the accuracy"),
+    "accuracy_mean": Label("accuracy"),
+}
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield each agent's mean accuracy over chains, and its standard deviation over chains.
+
+    Both carry an interval.
+    """
+    values = m.trace["accuracy"]
+    found = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
+    return series(m.trace.draw, m.agents, found)

@@ -1,0 +1,50 @@
+"""When the accuracy of a network settles, and how far its agents end up apart."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label
+from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
+from concord_studies.metrics import Measurement, Row, series
+
+METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
+RECORDS = ("accuracy",)
+LABELS = {
+    "accuracy_network": Label("accuracy, mean over the agents"),
+    "accuracy_apart": Label("difference of the agents' accuracies"),
+}
+
+WITHIN = 0.005
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the network's accuracy, its settling iteration, and the agents' disagreement.
+
+    accuracy_network: mean over agents, then over chains with an interval. accuracy_settled:
+    the first recorded iteration from which on it stays within half a point of its last value.
+    accuracy_apart: largest minus smallest agent's mean over chains, at the last iteration. The
+    last two have bootstrap intervals over chains, whose noise delays the one and enlarges the
+    other.
+    """
+    values, draws = m.trace["accuracy"], m.trace.draw
+    network = values.mean(axis=2)
+    found = mean_interval(network)
+    yield from series(draws, "network", {"accuracy_network": found})
+    chains, ends = len(values), values[:, -1]
+    chosen = m.stream("accuracy_settling").integers(0, chains, size=(REPLICATES, chains))
+    settled = np.array([_settled(draws, network[pick].mean(axis=0)) for pick in chosen])
+    apart = np.array([np.ptp(ends[pick].mean(axis=0)) for pick in chosen])
+    for metric, value, resampled in (
+        ("accuracy_settled", _settled(draws, found[0]), settled),
+        ("accuracy_apart", float(np.ptp(ends.mean(axis=0))), apart),
+    ):
+        yield Row(m.last, "network", metric, value, *excess_interval(value, resampled))
+
+
+def _settled(draws: np.ndarray, curve: np.ndarray) -> float:
+    """Return the first draw from which a curve stays ``WITHIN`` of its end; nan if that is nan."""
+    if not np.isfinite(curve[-1]):
+        return float("nan")
+    outside = np.flatnonzero(np.abs(curve - curve[-1]) > WITHIN)
+    return float(draws[outside[-1] + 1] if outside.size else draws[0])

@@ -1,0 +1,23 @@
+"""Accuracy of the network average's predictions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Classifier
+from concord.laws.intervals import mean_interval, spread_interval
+from concord_studies.metrics import Measurement, Row, lacking, series
+
+METRICS = ("accuracy_mean", "accuracy_sd")
+APART = True
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield mean and standard deviation over chains of the accuracy of the average's parameters."""
+    if not isinstance(m.problem, Classifier) or "x_average" not in m.trace:
+        raise lacking("average_accuracy", "a problem of classes, and record.average")
+    average = np.asarray(m.trace["x_average"])  # (chains, draws, dim)
+    values = np.stack([m.problem.accuracy(x[:, None])[:, 0] for x in average.swapaxes(0, 1)], 1)
+    values[~np.isfinite(average).all(axis=-1)] = np.nan
+    found = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
+    return series(m.trace.draw, "average", found)

@@ -1,0 +1,60 @@
+r"""W2 between the draws that all chains have at an iteration and the exact marginals.
+
+.. math:: W^2 = \sum_d \frac1n \sum_{k=1}^n \bigl( x_{(k), d} - q_d((k - 1/2) / n) \bigr)^2
+
+with the sorted draws of coordinate d of n chains, and the posterior's quantiles q_d: of one
+parameter it is the distance itself (depsgld2026's released code measures by it), of more the
+distance of the marginals.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label
+from concord.laws.gaussian import corrected
+from concord.laws.intervals import LEVEL, REPLICATES, over_chains
+from concord.laws.known import WithQuantiles
+from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics._references import posterior
+from concord_studies.metrics.w2 import positions
+
+METRICS = ("chains_w2", "chains_w2_floor")
+LABELS = {
+    "chains_w2": Label("W2 of the marginals of all chains at an iteration", "W2"),
+    "chains_w2_floor": Label(head="floor of W2"),
+}
+FLOORS = 100
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield chains_w2 of agents and average with a bootstrap interval, and chains_w2_floor.
+
+    The floor is what as many independent exact draws show.
+    """
+    target = posterior(m.problem, "chains_distance")
+    if not isinstance(target, WithQuantiles):
+        raise lacking("chains_distance", "a problem whose posterior has quantiles")
+    names, draws = positions(m.trace)
+    chains = len(draws)
+    exact = target.quantiles((np.arange(chains) + 0.5) / chains)  # (chains, dim)
+
+    def distance(sorted_draws: np.ndarray) -> np.ndarray:
+        """Return W2 over chains between sorted draws and exact quantiles."""
+        aim = exact.reshape(chains, *[1] * (sorted_draws.ndim - 2), -1)
+        return np.sqrt(((sorted_draws - aim) ** 2).mean(axis=0).sum(axis=-1))
+
+    value = distance(np.sort(draws, axis=0))
+    squares, rng = np.empty((REPLICATES, *value.shape)), m.stream("bootstrap")
+    with np.errstate(invalid="ignore"):
+        for square in squares:
+            chosen = rng.integers(0, chains, chains)
+            square[...] = distance(np.sort(draws[chosen], axis=0)) ** 2
+        lo, hi = corrected(squares, value, LEVEL)
+    lost = ~np.isfinite(value)
+    value[lost], lo[lost], hi[lost] = np.inf, np.inf, np.inf
+    yield from series(m.trace.draw, names, {"chains_w2": (value, lo, hi)})
+    sets = np.sort(target.sample(FLOORS * chains, m.stream("floor")).reshape(chains, FLOORS, -1), 0)
+    yield Row(
+        m.iterations, "network", "chains_w2_floor", *over_chains(distance(sets)), trials=FLOORS
+    )

@@ -1,0 +1,25 @@
+"""Draws of each agent for pictures: one chain's, beyond burn-in and thinned, of two parameters."""
+
+from collections.abc import Iterator
+
+from concord.errors import ConcordError
+from concord.laws.transport import thinned
+from concord_studies.metrics import Measurement, Row, series
+
+METRICS = ("draw_[01]",)
+RECORDS = ("draws",)
+
+CHAIN = 0
+DRAWS = 1500
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield draw_0 and draw_1, the parameters of up to 1500 draws of each agent in chain 0."""
+    x = m.trace["x"][CHAIN]
+    if x.shape[-1] != 2:
+        raise ConcordError(
+            f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
+        )
+    for row in thinned(m.late, DRAWS):
+        found = {f"draw_{d}": x[row, :, d] for d in range(2)}
+        yield from series([m.trace.draw[row]], m.agents, found)

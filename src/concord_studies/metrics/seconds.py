@@ -1,0 +1,29 @@
+"""Seconds on the simulated clock, and the part of them that agents wait."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label
+from concord.sampling.trace import TIMES
+from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics._prices import paid
+
+METRICS = ("seconds", "waiting")
+NETWORK = "clocked"
+LABELS = {
+    "waiting": Label("share of the time that agents wait"),
+    "seconds": Label("simulated time, in seconds", axis="simulated time", unit="s"),
+}
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the seconds on the simulated clock and the share of waiting, per agent and network.
+
+    seconds: when it had ended its last step, of the network the last agent. waiting: the share of
+    this time for which it had waited for vectors of others, of the network the mean over agents.
+    """
+    seconds, waited = (m.trace[name] for name in TIMES)
+    share = np.divide(waited, seconds, out=np.zeros_like(seconds), where=seconds > 0)
+    yield from paid(m, seconds, (("seconds", 1),), np.max)
+    yield from paid(m, share, (("waiting", 1),), np.mean)

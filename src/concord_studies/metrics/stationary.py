@@ -1,0 +1,106 @@
+"""The exact stationary distribution of an affine sampler, compared with a Gaussian posterior."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label
+from concord.errors import ConcordError
+from concord.laws import exact
+from concord.laws.exact import Moments
+from concord.laws.gaussian import Gaussian, w2
+from concord.laws.law import SIZE_LIMIT, batch_noise, choices_of, start_of, update_of
+from concord.laws.read_off import NoLaw
+from concord_studies.metrics import Measurement, Row, known, lacking, series
+
+NAMES = ("w2", "trace", "narrowest", "widest", "bias")
+METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
+EXACT = METRICS
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+LABELS = {
+    "stationary_trace": Label(
+        "trace of the stationary covariance over the posterior's", "variance ratio"
+    ),
+    "stationary_w2": Label("stationary W2", "W2"),
+    "stationary_bias": Label(
+        "stationary bias, in posterior standard deviations", "bias, posterior sd"
+    ),
+    "stationary_narrowest": Label(head="narrowest direction"),
+    "stationary_widest": Label(head="widest direction"),
+    "spectral_radius": Label(head="spectral radius"),
+}
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield how the stationary law differs from the posterior, per agent and average.
+
+    stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
+    stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and
+    stationary_widest: the ratio of variances in the direction where it is smallest and largest
+    (generalized eigenvalues). stationary_bias: distance of the means in posterior standard
+    deviations, the largest over directions. spectral_radius: of the update, conserved quantities
+    apart; of an update with a random choice (gossip) the root of its covariances'. Where it is 1 or
+    more, or the noise of mini-batches makes the covariance grow without end, there is no stationary
+    distribution and the others are infinite. Schedules are held at the values of the last step.
+    """
+    agents, dim, target = m.problem.agents, m.problem.dim, m.problem.posterior
+    if agents * dim > SIZE_LIMIT:
+        raise ConcordError(
+            f"metric stationary: {agents} agents of dimension {dim} exceed "
+            f"{SIZE_LIMIT} entries; remove it from this run's metrics"
+        )
+    what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
+    if target is None:
+        raise lacking("stationary", what)
+    try:
+        radius, law = _limit(m)
+    except NoLaw:
+        raise lacking("stationary", what) from None
+    yield from known(m, {"spectral_radius": radius})
+    each = None if law is None else exact.marginals(*law, agents, dim)
+    for agent in (*m.trace.agent.tolist(), "average"):
+        if each is None:
+            values = [np.inf] * len(NAMES)
+        elif agent == "average":
+            values = compare(each[2], each[3], target)
+        else:
+            values = compare(each[0][agent], each[1][agent], target)
+        found = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
+        yield from series([m.iterations], str(agent), found, chance=False)
+
+
+def _limit(m: Measurement) -> tuple[float, Moments | None]:
+    """Return the spectral radius and the stationary moments; ``NoLaw`` if they are not known."""
+    last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
+    choices = choices_of(*run)
+    if choices is not None:
+        return choices(last).radius(), choices(last).stationary()
+    update = update_of(*run, m.batches)
+    start = start_of(m, update)
+    agents, dim = m.problem.agents, m.problem.dim
+    noise = batch_noise(m)
+
+    def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of mini-batch gradient errors at a state's moments."""
+        assert noise is not None
+        return noise(*exact.marginals(mean, cov, agents, dim)[:2])
+
+    step = update.at(last)
+    radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
+    return radius, exact.limit(step, *start, None if noise is None else errors)
+
+
+def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
+    """Return W2, trace ratio, extreme variance ratios and bias of a normal law, as in ``NAMES``."""
+    difference = mean - target.mean
+    bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
+    root = np.linalg.inv(np.linalg.cholesky(target.cov))
+    ratios = np.linalg.eigvalsh(root @ cov @ root.T)
+    return [
+        float(w2(mean, cov, target)),
+        float(np.trace(cov) / np.trace(target.cov)),
+        # Rounding may leave a tiny negative variance of a law that is a point.
+        max(float(ratios[0]), 0.0),
+        float(ratios[-1]),
+        float(bias),
+    ]

@@ -1,0 +1,28 @@
+"""The exact stationary distribution of an affine sampler at steps up to the largest stable one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord_studies.metrics import Measurement, Row, lacking, stable_step, stationary
+
+METRICS = tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS))
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+
+PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield by_step.<metric> for the metrics of ``stationary``, at steps other than the run's.
+
+    The column iteration holds the step in percent of the largest stable one, and
+    by_step.step_size, of the network, the step itself.
+    """
+    most = stable_step.largest(m)
+    if not np.isfinite(most):
+        raise lacking("stationary_steps", "a sampler that is stable for some steps, not for all")
+    for percent in PERCENT:
+        step = percent / 100 * most
+        yield Row(percent, "network", "by_step.step_size", step, chance=False)
+        for row in stationary.rows(stable_step.with_step(m, "step_size", step)):
+            yield row._replace(iteration=percent, metric=f"by_step.{row.metric}")

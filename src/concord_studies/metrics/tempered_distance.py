@@ -1,0 +1,65 @@
+"""How far a power of the posterior, which some samplers have for it, is from the posterior.
+
+Gossip ULA samples the power 1/2 as printed (``concord.samplers.gossip_ula``): its mean drift is
+half the gradient, its noise is whole. Mini-batches that are not scaled up to the n points of all
+agents count as fewer: their power is what they stand for over n (of the likelihood, and so of a
+posterior whose prior is flat).
+"""
+
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from concord.contracts import Label, LogDensity
+from concord.laws.quadrature import from_log_density
+from concord.laws.transport import marginal_w1
+from concord.problem import Batched
+from concord_studies.metrics import Measurement, Row, known, lacking
+from concord_studies.metrics._references import grid
+
+METRICS = (
+    "law_half_w1",
+    "law_half_w1_[01]",
+    "law_tempered_w1",
+    "law_tempered_w1_[01]",
+    "law_power",
+)
+LABELS = {
+    "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
+    "law_tempered_w1": Label(head="W1 of the tempered posterior"),
+    "law_power": Label("power of the likelihood that is sampled", "power"),
+}
+
+POWER = 0.5
+QUANTILES = 4000
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact.
+
+    Of mini-batches that are not scaled up the same as law_tempered_w1, and the power, law_power.
+    """
+    problem, exact = m.problem, grid(m.problem, "tempered_distance")
+    if not isinstance(problem, LogDensity):
+        raise lacking("tempered_distance", "a problem with a log_posterior")
+    power, name, batches = POWER, "law_half_w1", m.batches
+    if batches.points_stood_for is not None:
+        stands = problem.agents * batches.points_stood_for
+        power, name = stands / float(cast("Batched", problem).counts.sum()), "law_tempered_w1"
+        yield from known(m, {"law_power": power})
+    reach = max(1.0, power**-0.5 - 1)
+    box = [
+        (edge[0] - reach * (edge[-1] - edge[0]), edge[-1] + reach * (edge[-1] - edge[0]))
+        for edge in exact.edges
+    ]
+    half = from_log_density(
+        lambda first, second: power * problem.log_posterior(first, second),
+        ((float(box[0][0]), float(box[0][1])), (float(box[1][0]), float(box[1][1]))),
+        len(exact.edges[0]) - 1,
+    )
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    quantiles = [np.interp(levels, half.cdf(axis), half.edges[axis]) for axis in range(2)]
+    values = [float(marginal_w1(own, exact, axis)) for axis, own in enumerate(quantiles)]
+    mean = sum(values) / 2
+    yield from known(m, {f"{name}_0": values[0], f"{name}_1": values[1], name: mean})

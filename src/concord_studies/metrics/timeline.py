@@ -1,0 +1,22 @@
+"""One chain of the simulated clock, iteration by iteration: an illustration without intervals."""
+
+from collections.abc import Iterator
+
+from concord.sampling.trace import TIMES
+from concord_studies.metrics import Measurement, Row, known, series
+from concord_studies.metrics._prices import vector_bytes
+
+METRICS = ("ended", "waited", "sending")
+NETWORK = "clocked"
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield when the first chain's agents ended and waited for each step, and sending times.
+
+    ended: when each agent had ended its last step. waited: how long it had waited until then.
+    sending: how long a vector is on its way, of the network.
+    """
+    for metric, name in zip(("ended", "waited"), TIMES, strict=True):
+        yield from series(m.trace.draw, m.agents, {metric: m.trace[name][0]})
+    link = m.network.conditions.link
+    yield from known(m, {"sending": link.seconds(vector_bytes(m)) if link else 0.0})

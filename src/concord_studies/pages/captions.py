@@ -1,0 +1,309 @@
+"""Captions: what a figure or table shows, for a stranger, and how it was made.
+
+``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
+it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from html import escape
+from typing import Any, TypedDict
+
+import msgspec
+
+from concord_studies import markup, selection, words
+from concord_studies.configuration.sections import Assumption
+from concord_studies.configuration.shown import Output
+from concord_studies.configuration.study import Study
+from concord_studies.metrics import absent
+from concord_studies.plugins import options_of, origin, plugin
+
+Pairs = list[tuple[str, str]]
+Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
+
+
+class Part(TypedDict):
+    """How one experiment of a figure was run: its setting, and each sampler's parameters."""
+
+    title: str
+    setting: Pairs
+    samplers: Pairs
+
+
+class Caption(TypedDict):
+    """A caption; all texts are plain, on one line, with formulas as they are written."""
+
+    title: str
+    caption: str  # two sentences for a stranger
+    source: str  # what showed it before: print, or records where print was not read
+    printed: str  # what the paper shows there
+    ours: str  # what is shown here, where it differs
+    terms: Pairs  # words that it uses, with their meaning
+    experiments: list[Part]
+    readings: Pairs  # with their meaning
+    assumptions: Pairs  # value and reason
+    scale: str
+
+
+def of(paper: Study, section: str, name: str) -> Caption:
+    """Return the caption of a figure or table of a study."""
+    entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
+    reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
+    runs = [run.document for run in paper.output_runs(section, name)]
+    reads = [*reads, *_find_line_metrics(params, reads, runs)]
+    titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
+    if names := getattr(params, "names", None):  # the study's, too
+        entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
+    readings = paper.meanings(runs)
+    if not paper.about.reference and "published" not in paper.sections.readings:
+        readings.pop("published", None)  # nothing was printed
+    found = describe(entry, runs, paper.assumptions, readings, reads, titles, _named(paper))
+    return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
+
+
+def describe(
+    entry: Output,
+    runs: Sequence[Mapping[str, Any]],
+    assumptions: Mapping[str, Assumption],
+    readings: Mapping[str, str],
+    metrics: Sequence[str] = (),
+    titles: Mapping[str, str] | None = None,
+    called: Mapping[Way, str] | None = None,
+) -> Caption:
+    """Return a caption's parts.
+
+    entry: the figure or table as the paper's file states it.
+    runs: the resolved mappings of the runs shown.
+    assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
+    what is shown of it (``of``).
+    readings: the paper's readings, with their meaning.
+    metrics: the metrics that are shown, or patterns of them.
+    titles: what each experiment is called; none: by its key.
+    called: names of samplers that no label of a run tells; none: those of their kinds.
+    """
+    texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
+    names = entry.options.get("names") or {}
+    experiments: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        experiments.setdefault(run["experiment"], []).append(run)
+    used = [
+        (markup.line(stated.value), markup.line(stated.reason))
+        for name, stated in assumptions.items()
+        if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+    ]
+    shown = sorted({run["reading"] for run in runs})
+    titled = [(titles or {}).get(key) or key for key in experiments]
+    return {
+        "title": texts[0],
+        "caption": texts[1],
+        "source": "In print" if texts[2] else "",
+        "printed": texts[2],
+        "ours": texts[3],
+        "terms": [
+            (term, text)
+            for term, (text, shapes) in words.TERMS.items()
+            if any(fnmatchcase(metric, shape) for metric in metrics for shape in shapes)
+        ],
+        "experiments": [
+            {
+                # Of two with one title, one is another reading.
+                "title": markup.line(
+                    title if titled.count(title) == 1 else f"{title}, {group[0]['reading']}"
+                ),
+                "setting": _setting(group),
+                "samplers": _samplers(group, names, called or {}),
+            }
+            for title, group in zip(titled, experiments.values(), strict=True)
+        ],
+        "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
+        "assumptions": used,
+        "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
+    }
+
+
+def _find_line_metrics(
+    params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield the metrics that a figure draws beside those it names, where a run has them."""
+    lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
+    for metric in reads:
+        laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
+        for name in (*(f"{metric}_{line}" for line in lines), *laws):
+            if any(absent(run, name) is None for run in runs):
+                yield name
+
+
+def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
+    """Whether an assumption concerns what is shown of a run that rests on it."""
+    if not selection.matches(run, stated.shown or {}):
+        return False
+    return stated.of is None or any(
+        fnmatchcase(metric, f"{family}*") for family in stated.of for metric in metrics
+    )
+
+
+def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
+    """Return what an experiment's runs share, or between what they vary."""
+    found = []
+    for key, (said, package, usual) in _SETTING.items():
+        values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
+        if package:
+            text = _kinds(package, list(values.values()), key)
+        else:
+            text = words.either(map(words.value, values.values()))
+        found.append((said, "" if text == usual else text))
+    return [(said, text) for said, text in found if text]
+
+
+# Keys of a run, with what they are called, their package of kinds, and what goes without saying.
+_SETTING = {
+    "problem": ("problem", "problems", ""),
+    "agents": ("agents", "", ""),
+    "topology": ("network", "topologies", ""),
+    "partition": ("data split", "partitions", "equal"),
+    "initial": ("start", "initial", "normal"),
+    **{key: (key, "", "") for key in ("chains", "iterations", "seed")},
+}
+
+
+def _way(sampler: Mapping[str, Any]) -> Way:
+    said = _options("samplers", sampler)
+    chosen = [text for key, text in said.items() if isinstance(sampler.get(key, text), (str, bool))]
+    return (str(sampler["kind"]), *chosen)
+
+
+def _labelled(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+    """Return a study's name for the sampler of a run; nothing where no label tells it."""
+    labels = run.get("labels") or {}
+    of_samplers = (str(labels[key]) for key in _OF_SAMPLERS if key in labels)
+    return next((str(names[label]) for label in of_samplers if label in names), "")
+
+
+# Axes whose labels name samplers.
+_OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant")
+
+
+@cache
+def _named(study: Study) -> Mapping[Way, str]:
+    """Return how a study calls the samplers that only some of its experiments label."""
+    found: dict[Way, set[str]] = {}
+    for run in study.runs.values():
+        if run.arena is None and (name := _labelled(run.document, study.sections.names)):
+            found.setdefault(_way(run.document["sampler"]), set()).add(name)
+    return {way: next(iter(called)) for way, called in found.items() if len(called) == 1}
+
+
+def _samplers(
+    runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any], called: Mapping[Way, str]
+) -> Pairs:
+    """Return each sampler's name and parameters; numbers that vary are listed."""
+    rows: dict[Way, list[dict[str, str]]] = {}
+    readings: dict[Way, set[str]] = {}
+    for run in runs:
+        sampler, way = run["sampler"], _way(run["sampler"])
+        name = _labelled(run, names) or called.get(way) or words.name("sampler", way[0])
+        key: Way = (name, *way)
+        rows.setdefault(key, []).append(_options("samplers", sampler))
+        readings.setdefault(key, set()).add(run["reading"])
+    every = {run["reading"] for run in runs}
+    return [
+        (
+            key[0] + ("" if readings[key] == every else f", {words.either(sorted(readings[key]))}"),
+            _joined(o),
+        )
+        for key, o in rows.items()
+    ]
+
+
+def _joined(options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None) -> str:
+    """Return options and the values of each; ``usual`` are those of who does not state one."""
+    keys = dict.fromkeys(key for one in options for key in one)
+    usual = usual or {}
+    every = [{**usual, **one} for one in options]
+    values = {key: words.either(one[key] for one in every if key in one) for key in keys}
+    return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
+
+
+def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
+    """Return components by kind, with those of their options that are not as they usually are."""
+    rows: dict[str, list[dict[str, str]]] = {}
+    for one in chosen:
+        rows.setdefault(one["kind"], []).append(_options(package, one))
+    texts = []
+    for kind, options in rows.items():
+        told = _joined(options, _usual(plugin(package, kind, package).Params))
+        texts.append(f"{words.kind(what, kind)} ({told})" if told else words.kind(what, kind))
+    return words.either(texts)
+
+
+def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a component that its kind demands, or that are not their defaults.
+
+    First the kind, if it is a plug-in: it may have the name of what it is a reading of.
+    """
+    usual = _usual(options_of(plugin(package, chosen["kind"], package)))
+    texts = {
+        key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
+    }
+    plugged = {"plug-in": str(chosen["kind"])} if origin(package, chosen["kind"]) else {}
+    return plugged | {key: text for key, text in texts.items() if usual.get(key) != text}
+
+
+@cache
+def _usual(params: Any) -> dict[str, str]:
+    """Return the texts of the defaults of a kind's options."""
+    fields = msgspec.structs.fields(params)
+    return {f.name: words.value(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
+
+
+def rst(caption: Caption) -> str:
+    """Return a caption in reStructuredText, for Snakemake's report."""
+    parts: Caption = _each(markup.rst, caption)
+    lines = _said(parts)
+    for part in parts["experiments"]:
+        lines += [f"How it was run ({part['title']}):", ""]
+        lines += [f"- {key} {text}" for key, text in part["setting"]]
+        lines += [*(f"- *{name}*: {text}" for name, text in part["samplers"]), ""]
+    if parts["assumptions"]:
+        lines += ["Assumptions (the paper does not state these):", ""]
+        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
+    return "\n".join(lines)
+
+
+def markdown(caption: Caption) -> str:
+    """Return a caption as Markdown, with what is there to look up folded."""
+    parts: Caption = _each(markup.markdown, caption)
+    lines = _said(parts)
+    for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
+        title = escape(
+            stated["title"], quote=False
+        )  # Markdown's own marks stand for themselves in HTML
+        lines += [f"<details><summary>How it was run: {title}</summary>", ""]
+        lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
+        rows = [[name, text] for name, text in part["samplers"]]
+        lines += [*markup.markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]
+    if parts["assumptions"]:
+        lines += ["<details><summary>Assumptions: what the paper does not state</summary>", ""]
+        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
+        lines += ["", "</details>", ""]
+    return "\n".join(lines)
+
+
+def _each(function: Callable[[str], str], part: Any) -> Any:
+    if isinstance(part, str):
+        return function(part)
+    if isinstance(part, Mapping):
+        return {key: _each(function, item) for key, item in part.items()}
+    return [_each(function, item) for item in part]
+
+
+def _said(parts: Caption) -> list[str]:
+    """Return the lines that are alike in Markdown and in reStructuredText."""
+    lines = [f"**{markup.sentence(parts['title'])}** {parts['caption']}", ""]
+    if parts["scale"] == "smoke":
+        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
+    for head, text in ((parts["source"], parts["printed"]), ("Here", parts["ours"])):
+        lines += [f"*{head}:* {text}", ""] if text else []
+    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
+    return [*lines, *(f"- Reading *{name}*: {text}" for name, text in parts["readings"]), ""]

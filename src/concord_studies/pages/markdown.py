@@ -1,0 +1,62 @@
+"""Pages of tables as Markdown, whose cells may have lines that are folded."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from concord_studies.markup import markdown, markdown_table
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A cell with lines that are folded under a summary."""
+
+    text: str
+    summary: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of a page.
+
+    heading, text: what is above it.
+    columns, rows: names of the columns; cells as text, some with folded lines.
+    equation: formulas in LaTeX, above the table.
+    """
+
+    heading: str
+    text: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str | Folded]] = ()
+    equation: str = ""
+
+
+def page(
+    title: str,
+    text: str,
+    parts: Iterable[Section],
+    figure: Callable[[str], str] = markdown,
+) -> str:
+    """Return a page; ``figure`` is how cells of that column are written."""
+    lines = [f"# {markdown(title)}", "", *([markdown(text), ""] if text else [])]
+    for section in parts:
+        lines += [f"## {markdown(section.heading)}", ""] if section.heading else []
+        lines += [markdown(section.text), ""] if section.text else []
+        for formula in filter(None, re.split(r"\n\s*\n", section.equation)):
+            lines += ["$$", formula, "$$", ""]
+        writers = [figure if column == "figure" else markdown for column in section.columns]
+        rows = [
+            [_written(cell, write) for write, cell in zip(writers, row, strict=True)]
+            for row in section.rows
+        ]
+        lines += [*markdown_table(section.columns, rows), ""] if section.columns else []
+    return "\n".join(lines)
+
+
+def _written(cell: str | Folded, write: Callable[[str], str]) -> str:
+    if isinstance(cell, str):
+        return write(cell)
+    lines = "<br>".join(map(markdown, cell.lines))
+    summary = f"<summary>{markdown(cell.summary)}</summary>"
+    return f"{write(cell.text)} <details>{summary}{lines}</details>"

@@ -1,0 +1,73 @@
+"""The page of a paper's multiverse as Markdown: what its verdicts depend on, and the universes."""
+
+from collections.abc import Sequence
+
+from concord_studies.claims import robustness
+from concord_studies.claims.ledger import SMOKE
+from concord_studies.claims.robustness import BASE, Row
+from concord_studies.claims.verdicts import NOT_RUN
+from concord_studies.configuration.sections import Alternative
+from concord_studies.configuration.study import Study
+from concord_studies.configuration.universes import Multiverse
+from concord_studies.markup import line
+from concord_studies.pages import markdown
+from concord_studies.pages.markdown import Folded, Section
+
+TEXT = (
+    "A universe is the study with another defensible value in the place of an assumption's, or "
+    "with another master seed. It counts for a claim if it changes a run that the claim reads; the "
+    "study itself counts as one."
+)
+
+
+def page(found: Multiverse, rows: Sequence[Row]) -> str:
+    """Return the page: what each claim depends on, then the universes."""
+    paper = found.study
+    text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
+    title = f"Multiverse of {paper.about.title}"
+    return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
+
+
+def names(found: Multiverse) -> dict[str, str]:
+    """Return what universes are, in words."""
+    stated = _alternatives(found.study)
+    return {
+        name: "; ".join(stated[part].says for part in name.split("+"))
+        if universe.seed is None
+        else f"master seed {universe.seed}"
+        for name, universe in found.universes.items()
+    }
+
+
+def _claims(paper: Study, rows: Sequence[Row]) -> Section:
+    cells: list[list[str | Folded]] = []
+    for (claim, reading), found in robustness.of_claims(rows).items():
+        lines = tuple(f"{name}: {verdict}" for name, verdict in found.verdicts.items())
+        over = Folded(found.text, f"{len(lines)} universes", lines)
+        alone = found.verdicts[BASE]
+        cells.append([claim, paper.claims[claim].says, reading, alone, over])
+    return Section("Claims", "", ("claim", "says", "reading", "alone", "over the universes"), cells)
+
+
+def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
+    said, stated = names(found), _alternatives(found.study)
+    lost: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["verdict"] == NOT_RUN:
+            lost.setdefault(row["universe"], {})[row["ours"]] = None
+    cells: list[list[str | Folded]] = []
+    for name in found.universes:
+        changed, not_run = f"{len(found.runs[name])}", tuple(lost.get(name, ()))
+        text = Folded(changed, f"{len(not_run)} not run", not_run) if not_run else changed
+        why = line(stated[name].reason) if name in stated else ""
+        cells.append([name, said[name], why, text])
+    return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
+
+
+def _alternatives(study: Study) -> dict[str, Alternative]:
+    """Return the alternatives of assumptions, by the name of their universe."""
+    return {
+        f"{name}.{entry.label}": entry
+        for name, assumption in study.assumptions.items()
+        for entry in assumption.alternatives
+    }

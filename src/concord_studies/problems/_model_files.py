@@ -1,0 +1,84 @@
+"""PyMC and NumPyro models of a study: a Python file and a table of data in its folder."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Literal
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.models.model import Model, of_studies
+from concord.options import Options
+from concord.problems._own import split
+from concord.sampling.partition import Partition
+from concord_studies import plugins
+from concord_studies.datasets import readers
+
+FILES = ("file", "data", "reference")
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": "--progress"}
+
+
+class Params(Options):
+    """Options of a model's problem: its file, function and data, and the dimension of its rows."""
+
+    file: Annotated[str, "Python file in the study's folder, which is executed"]
+    over: Annotated[str, "dimension (PyMC) or plate (NumPyro) whose entries are rows"]
+    data: Annotated[
+        str | None, "CSV file in the study's folder, whose columns are the function's arguments"
+    ] = None
+    function: Annotated[str, "function of the file that makes the model, or is it"] = "model"
+    coordinates: Annotated[
+        Literal["unconstrained", "laplace"],
+        "what samplers step in: the unconstrained parameters, or coordinates in which a Gaussian "
+        "fit to the posterior is standard normal",
+    ] = "unconstrained"
+    reference: Annotated[
+        str | None,
+        "CSV file in the study's folder with draws of the posterior: a column for each parameter, "
+        "theta[1], theta[2], ... for one of several entries",
+    ] = None
+
+
+def check(params: Params, agents: int) -> None:
+    """Raise a ConcordError for files that do not exist, or lie outside of the study's folder."""
+    for name in FILES:
+        if (path := getattr(params, name)) is not None:
+            plugins.within(Path(path), name)
+
+
+def problem(
+    library: str,
+    params: Params,
+    agents: int,
+    partition: Partition,
+    stream: Stream,
+    resources: Path,
+) -> Model:
+    """Build the model with the table's columns as arguments, and split its rows over agents.
+
+    library: PyMC or NumPyro. resources: the folder of data, where compiled code is cached.
+    """
+    of_studies(library, resources)
+    path = plugins.within(Path(params.file), "file")
+    function = getattr(plugins.execute(path), params.function, None)
+    if not callable(function):
+        raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
+    columns = readers.table(plugins.within(Path(params.data), "data")) if params.data else {}
+    try:
+        inspect.signature(function).bind(**columns)
+    except TypeError as error:
+        raise ConcordError(
+            f"{path}: {params.function} cannot be called with the table's columns "
+            f"({', '.join(columns) or 'there is none'}): {error}; give its arguments their names"
+        ) from None
+    options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
+    if params.reference is not None:
+        columns_of = readers.table(plugins.within(Path(params.reference), "reference"))
+        options["reference"] = readers.parameters(columns_of)
+    if library == "PyMC":
+        from concord.models.pymc import from_pymc
+
+        return from_pymc(function(**columns), agents=agents, **options)
+    from concord.models.numpyro import from_numpyro
+
+    # A column may be called like an option of the problem.
+    return from_numpyro(lambda rows: function(**rows), columns, agents=agents, **options)

@@ -1,0 +1,82 @@
+r"""The product of normal laws, one of each agent, as a registered table states them.
+
+.. math:: f_i(x) = \tfrac12 (x - m_i)^\top C_i^{-1} (x - m_i)
+
+Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
+``partition`` divides nothing. Agents may start at the product's mean (``initial: {kind:
+problem}``).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.options import Index, Options, Positive, Some
+from concord.problems._data import table_read
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampling.partition import Partition
+from concord_studies.datasets.tables import tabled
+
+NAME = "product of Gaussians"
+
+
+class Params(Options):
+    """Options of the agents' normal laws: their table, and the distance between them."""
+
+    table: Annotated[
+        str | None,
+        "registered table (config/datasets.yaml) of the entries of the covariances C_i that are "
+        "not zero: columns agent, row, column, covariance, and mean where row and column agree",
+    ] = None
+    apart: Annotated[
+        Positive, "factor of what the means differ from that of the product: heterogeneity"
+    ] = 1.0
+    coordinates: Annotated[
+        Some[Index] | None, "coordinates kept, of which the others are independent; none: all"
+    ] = None
+
+
+class Product(QuadraticProblem):
+    """A problem with normal laws as potentials, whose agents may start at the product's mean."""
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return the mean of the product as initial positions, (chains, agents, dim)."""
+        return np.broadcast_to(self.posterior.mean, shape)
+
+
+def check(params: Params, agents: int) -> None:
+    """Raise a ConcordError if no table is named."""
+    if params.table is None:
+        raise ConcordError("table: there is none, and it states the laws; name a registered one")
+
+
+needs = table_read
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Product:
+    """Read the agents' laws from the table; a ConcordError if it has another number of them."""
+    check(params, agents)
+    table = tabled(str(params.table), resources)
+    who, row, column = (table[name].astype(int) for name in ("agent", "row", "column"))
+    if who.max() != agents - 1:
+        raise ConcordError(
+            f"{params.table} is for {who.max() + 1} agents, not {agents}; set agents"
+        )
+    dim, own = row.max() + 1, row == column
+    means, covs = np.zeros((agents, dim)), np.zeros((agents, dim, dim))
+    covs[who, row, column] = table["covariance"]
+    means[who[own], row[own]] = table["mean"][own]
+    if params.coordinates is not None:
+        kept = list(params.coordinates)
+        means, covs = means[:, kept], covs[:, kept][:, :, kept]
+    gram = np.linalg.inv(covs)
+    gram = (gram + gram.swapaxes(1, 2)) / 2
+    shift = (gram @ means[..., None])[..., 0]
+    middle = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
+    means = middle + params.apart * (means - middle)
+    return Product(gram, (gram @ means[..., None])[..., 0])

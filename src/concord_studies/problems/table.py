@@ -1,0 +1,76 @@
+"""A built-in problem on a table of the study's own: a CSV file in its folder.
+
+Every column but the target is a feature, in the order of the file (of ``gamma_poisson``: counts of
+a rate). ``concord.problems.<model>`` says what the model is; its options are those that it takes in
+Python.
+"""
+
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import field
+
+from concord import options
+from concord.contracts import Stream
+from concord.errors import ConcordError, nearest
+from concord.options import Options
+from concord.problem import Problem
+from concord.problems._own import split
+from concord.sampling.partition import Partition
+from concord_studies import plugins
+from concord_studies.datasets import readers
+
+FILES = ("data",)
+
+
+class Params(Options):
+    """Options of a built-in problem on a study's own table: the model, the file, model options."""
+
+    model: Annotated[
+        Literal["linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"],
+        "kind of problem",
+    ]
+    data: Annotated[str, "CSV file in the study's folder, with a header and numbers"]
+    target: Annotated[str, "column of the targets, the labels 0 and 1, or the exposures"]
+    options: Annotated[dict[str, Any], "of the model, such as noise_sd"] = field(
+        default_factory=dict
+    )
+
+
+def check(params: Params, agents: int) -> None:
+    """Raise a ConcordError for a missing file, or options that the model does not have."""
+    plugins.within(Path(params.data), "data")
+    kind, taken = _kind(params), {"agents", "partition", "seed"}
+    known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
+    for name in params.options:
+        if name not in known:
+            raise ConcordError(
+                f"options: {params.model} has no option {name!r}; {nearest(name, known)}"
+            )
+    options.build(kind.Params, params.options, "options")
+
+
+def _kind(params: Params) -> Any:
+    """Return the module of the chosen model."""
+    return plugins.plugin("problems", params.model, "problem.model")
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Problem:
+    """Read the table, and build the model with its rows split over the agents."""
+    path = plugins.within(Path(params.data), "data")
+    columns = readers.table(path)
+    if params.target not in columns:
+        raise ConcordError(
+            f"target: {path} has no column {params.target!r}; {nearest(params.target, columns)}"
+        )
+    y = columns.pop(params.target)
+    if not columns:
+        raise ConcordError(f"{path}: it has no column beside the target; add features")
+    X = np.column_stack(list(columns.values()))
+    make = _kind(params).from_arrays
+    made: Problem = make(X, y, agents, **split(partition, stream), **params.options)
+    return made

@@ -1,0 +1,202 @@
+"""What runs measured: their tables of metrics, read from files, and curves and divergences of them.
+
+Nothing is estimated here: what is shown of a run is in its ``metrics.csv``. Which runs are meant is
+said in ``concord_studies.selection``; what numbers of several runs say together is in ``concord_studies.scores``.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord_studies import metrics
+from concord_studies.selection import distinct, lookup, matches
+
+if TYPE_CHECKING:
+    import pandas
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's document with the table of its metrics.
+
+    run: what its ``run.yaml`` holds.
+    metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
+    lo, hi, trials (as ``concord_studies.metrics`` has them); ordered by iteration within a metric and an
+    agent.
+    names: what readers see in place of its labels' values, by its study.
+    """
+
+    run: Mapping[str, Any]
+    metrics: pandas.DataFrame
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the run in messages."""
+        return f"{self.run.get('experiment', '?')}/{self.run.get('run', '?')}"
+
+    def values(self, metric: str, agent: int | str | None = None) -> np.ndarray:
+        """Return a metric's values, of all agents or one, in the table's order; may be empty.
+
+        Rows are in the order of iterations, so that the last value is the last iteration's.
+        """
+        rows = (self.metrics["metric"] == metric).to_numpy()
+        if agent is not None:
+            rows = rows & (self.metrics["agent"] == str(agent)).to_numpy()
+        return self.metrics["value"].to_numpy(float)[rows]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one agent over iterations: fields of shape (rows,); lo and hi may be NaN."""
+
+    iteration: np.ndarray
+    value: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    def before(self, iteration: float) -> Series:
+        """Return the rows before ``iteration`` whose value is finite."""
+        keep = (self.iteration < iteration) & np.isfinite(self.value)
+        return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first iteration at which a chain left the finite range, and the share that did."""
+
+    iteration: float
+    fraction: float
+
+
+COLUMNS = {
+    **{"iteration": int, "agent": str, "metric": str},
+    **dict.fromkeys(("value", "lo", "hi", "trials"), float),
+}
+
+
+def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
+    """Read a run's ``metrics.csv``; a ConcordError if it is no table of metrics."""
+    try:
+        table = _table(metrics_csv)
+        absent = [column for column in COLUMNS if column not in table]
+        if absent:
+            raise ValueError(f"it has no column {absent[0]}")
+        if table[["agent", "metric"]].isna().any(axis=None):
+            raise ValueError("an agent or a metric has no name")
+    except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
+        detail = " ".join(str(error).split())
+        raise ConcordError(
+            f"{metrics_csv}: it is not a table of metrics ({detail}); "
+            "delete the file to have it made again"
+        ) from error
+    return Measured(run, table)
+
+
+def of_text(run: Mapping[str, Any], text: str) -> Measured:
+    """Return a measured run from a run's document and the CSV text of its metrics."""
+    return Measured(run, _table(io.StringIO(text)))
+
+
+def _table(source: Path | io.StringIO) -> pandas.DataFrame:
+    """Return the table of metrics read from CSV, with typed columns."""
+    import pandas  # a quarter of a second
+
+    return pandas.read_csv(source, dtype=COLUMNS)
+
+
+@contextmanager
+def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
+    """Prefix the errors of a block with the kind of output: "figure curves: ..."."""
+    try:
+        yield
+    except ConcordError as error:
+        raise ConcordError(f"{section} {make.__module__.rpartition('.')[2]}: {error}") from error
+
+
+def is_smoke(runs: Iterable[Measured]) -> bool:
+    """Return whether any run was made at smoke scale, so that its figure needs the watermark."""
+    return any(measured.run.get("scale") == "smoke" for measured in runs)
+
+
+def series(measured: Measured, metric: str, agent: int | str) -> Series:
+    """Return a metric of an agent over iterations, with interval ends.
+
+    A ConcordError if the run has no such metric, or has it for other agents only.
+    """
+    table = measured.metrics
+    rows = table[(table["metric"] == metric).to_numpy()]
+    if rows.empty:
+        family = next(iter(metrics.families(metric)), metric)
+        raise ConcordError(
+            f"run {measured.name} has no metric {metric!r}; add {family!r} to the metrics of "
+            f"experiment {measured.run.get('experiment', '?')!r}"
+        )
+    mine = rows[(rows["agent"] == str(agent)).to_numpy()]
+    if mine.empty:
+        recorded = ", ".join(dict.fromkeys(rows["agent"]))
+        add = "record all agents" if agent == "network" else "add it to record.agents"
+        raise ConcordError(
+            f"run {measured.name} has {metric!r} for agents {recorded}, not for {agent!r}; "
+            f"{add} of the experiment or choose one of those"
+        )
+    columns = (mine[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
+    return Series(*columns)
+
+
+def divergence(measured: Measured) -> Divergence | None:
+    """Return the first divergence of a run's chains; None if no chain diverged.
+
+    Read from ``diverged``, the fraction of chains that did, and ``diverged_first``, the iteration.
+    """
+    fraction, first = measured.values("diverged"), measured.values("diverged_first")
+    if not first.size:
+        return None
+    return Divergence(float(first[0]), float(fraction[-1]) if fraction.size else math.nan)
+
+
+def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
+    """Return a sentence that names the diverged runs of a figure or table; None if none.
+
+    What a figure or table shows of its runs is what its options select, or those of its panels or
+    columns do.
+    """
+    selects = _selections(params)
+    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
+    labels = (key for m in chosen for key in m.run.get("labels") or {})
+    axes = [k for k in dict.fromkeys(["experiment", *labels]) if len(distinct(chosen, k)) > 1]
+    found = []
+    for measured in chosen:
+        lost = divergence(measured)
+        if lost is not None:
+            chains = measured.run.get("chains", 1)
+            part = f"{lost.fraction * chains:.0f} of {chains} chains"
+            told = (f"{key} {lookup(measured.run, key)}" for key in axes)
+            name = ", ".join(told) or measured.name
+            found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
+    if not found:
+        return None
+    more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []
+    return "Diverged: " + "; ".join(found[:_NAMED] + more)
+
+
+_NAMED = 6
+
+
+def _selections(params: Any) -> list[Mapping[str, Any] | None]:
+    """Return the selections of runs in a kind's options, or in their panels or columns."""
+    parts = getattr(params, "panels", ())
+    if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
+        parts = columns
+    return [part.select for part in parts] or [getattr(params, "select", None)]

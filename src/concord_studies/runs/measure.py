@@ -1,0 +1,73 @@
+"""The metrics of a run."""
+
+from pathlib import Path
+
+import numpy as np
+from msgspec.structs import replace
+
+from concord.problem import Problem
+from concord.sampling import streams
+from concord.sampling.trace import Trace
+from concord_studies import integrity, metrics
+from concord_studies.datasets.tables import Recorded
+from concord_studies.integrity import Made
+from concord_studies.plugins import location
+from concord_studies.provenance import code
+from concord_studies.runs import sample
+from concord_studies.runs.run import Run
+from concord_studies.selection import lookup
+
+
+def modules(run: Run) -> tuple[str | Path, ...]:
+    """Return the modules that sample and measure a run, apart from what they import.
+
+    Sampling modules count, since metrics alone say whether a short run stands.
+    """
+    return __name__, *sample.modules(run), *(location("metrics", name) for name in run.metrics)
+
+
+def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
+    """Return the digests from which a run's metrics are made; without a trace, all but its own."""
+    return {
+        "run": run.digest,
+        "code": code(*modules(run)),
+        "data": run.data_digest(resources),
+        **({} if trace is None else {"trace": integrity.sealed(trace)[1]}),
+    }
+
+
+def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")) -> str:
+    """Return the metrics that a run asks for, computed from its trace, as CSV text."""
+    own = measurement(run, problem, trace, resources)
+    return metrics.to_csv(metrics.measure(run.metrics, own))
+
+
+def measurement(
+    run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
+) -> metrics.Measurement:
+    """Return a run's trace, problem, network and random streams as the input of its metrics."""
+
+    def stream(what: str) -> np.random.Generator:
+        """Return the generator of random numbers with this label for the run."""
+        labels = run.paper, run.experiment, run.stream_name
+        return streams.generator(run.seed, what, *labels)
+
+    return metrics.Measurement(
+        trace=trace,
+        problem=problem,
+        network=run.network_of_agents,
+        sampler=run.sampler.params,
+        batches=run.sampler.batches,
+        initial=run.initial,
+        iterations=run.iterations,
+        stream=stream,
+        burn_in=run.record.burn_in,
+        recorded=None if run.recorded is None else _resolved(run.recorded, run),
+        resources=resources,
+    )
+
+
+def _resolved(recorded: Recorded, run: Run) -> Recorded:
+    """Return the conditions on a table's rows with the run's values in place of key names."""
+    own = {column: lookup(run.document, key) for column, key in recorded.like.items()}
+    return replace(recorded, where={**recorded.where, **own})

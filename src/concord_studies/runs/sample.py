@@ -1,0 +1,85 @@
+"""The draws of a run."""
+
+from pathlib import Path
+
+import numpy as np
+
+from concord.chains import sample_chains
+from concord.errors import ConcordError
+from concord.fast import compile_steps
+from concord.problem import Problem
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import Trace
+from concord_studies.integrity import Made
+from concord_studies.provenance import code
+from concord_studies.runs.run import Run
+
+
+def modules(run: Run) -> tuple[str | Path, ...]:
+    """Return the modules that sample a run, apart from what they import."""
+    return __name__, *run.modules
+
+
+def made(run: Run, resources: Path, chains: tuple[int, int] | None = None) -> Made:
+    """Return the digests from which the trace of a run, or of some chains, is made."""
+    begin, end = chains or (0, run.chains)
+    return {
+        "run": run.digest,
+        "chains": f"{begin}:{end}",
+        "code": code(*modules(run)),
+        "data": run.data_digest(resources),
+    }
+
+
+def sample(
+    run: Run,
+    problem: Problem,
+    progress: bool | None = False,
+    chains: tuple[int, int] | None = None,
+) -> Trace:
+    """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
+
+    Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
+
+    A ConcordError if ``chains`` are not whole blocks of the run.
+    """
+    network = run.network_of_agents
+    if run.chains:
+        shape = run.chains, network.agents, problem.dim
+        return sample_chains(
+            compile_steps(run.sampler.params, run.iterations, shape),
+            problem,
+            network,
+            batches=run.sampler.batches,
+            law=run.initial,
+            record=run.record,
+            chains=run.chains,
+            iterations=run.iterations,
+            seed=run.seed,
+            labels=run.stream_labels,
+            span=_blocks(chains or (0, run.chains), run.chains),
+            progress=progress,
+        )
+    run.sampler.params.check(problem, network)
+    due = run.record.iterations(run.iterations)
+    agents = np.array(run.record.agents or range(network.agents))
+    axes: dict[str, tuple[str, ...]] = {"diverged_at": ("chain",)}
+    if run.record.draws:
+        axes["x"] = "chain", "draw", "agent", "dim"
+    if run.record.average:
+        axes["x_average"] = "chain", "draw", "dim"
+    sizes = {"chain": 0, "draw": len(due), "agent": len(agents), "dim": problem.dim}
+    empty = {name: (own, np.empty([sizes[axis] for axis in own])) for name, own in axes.items()}
+    return Trace(empty, due, agents)
+
+
+def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
+    """Return a span of chains, or refuse one that does not consist of whole blocks."""
+    begin, end = span
+    inside = 0 <= begin < end <= chains
+    if not inside or begin % CHAINS_PER_BLOCK or (end % CHAINS_PER_BLOCK and end != chains):
+        raise ConcordError(
+            f"chains {begin}:{end} of {chains}: only blocks of {CHAINS_PER_BLOCK} can be sampled "
+            f"by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
+        )
+    return begin, end

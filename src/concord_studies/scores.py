@@ -1,0 +1,136 @@
+"""Scores on several data sets, and what those of several runs say together.
+
+A run has a metric on its data set d as ``<metric>_set_<d>``. Numbers that relate runs, such as a
+ratio or an exponent, are estimated here for claims, tables and figures alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.laws.intervals import mean_interval
+from concord_studies.results import Measured
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
+    """Return a metric at its last iteration, on every data set if the run has several.
+
+    Empty where the run has none, such as of a sampler that refuses the task.
+    """
+    own = _of_sets(measured, metric, agent).to_numpy(float)
+    return own if len(own) else measured.values(metric, agent)[-1:]
+
+
+def _of_sets(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
+    """Return a metric on every data set, by its name."""
+    table = measured.metrics
+    mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
+    return table[mine].set_index("metric")["value"]
+
+
+def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
+    """Return the experiment and labels of a run but those that tell apart what is compared."""
+    labels = measured.run.get("labels") or {}
+    told = (str(value) for key, value in labels.items() if key not in among)
+    return str(measured.run.get("experiment")), *told
+
+
+def missing(measured: Measured) -> str | None:
+    """Return why a cell of the arena has no scores, None if it has some."""
+    value = measured.values("applicable")
+    if not len(value) or value[0] > 0:
+        return None
+    return "not run" if value[0] < 0 else "not applicable"
+
+
+def estimated(measured: Measured) -> bool:
+    """Return whether the scores of a cell of the arena are estimated from chains."""
+    return bool((measured.values("exact") == 0).any())
+
+
+def paired(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
+    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
+
+    Runs with fewer than two data sets, or with different ones, are refused.
+    """
+    one, other = (_of_sets(run, metric, agent) for run in (first, second))
+    if set(one.index) != set(other.index) or len(one) < 2:
+        raise ConcordError(
+            f"{first.name} and {second.name} do not have {metric!r} of the same two or "
+            f"more replicates ({len(one)} and {len(other)}); measure it for both"
+        )
+    return (other - one).to_numpy(float)
+
+
+class Ratio(NamedTuple):
+    """How many times one run's score another's is.
+
+    value: the geometric mean over data sets; infinite if the run diverged.
+    lo, hi: ends of its 95 % interval over the data sets, the value itself of one.
+    bound: "<" or ">" if some scores of the run, or of the other, are the floor of their chains: the
+    ratio is at most, or at least, this.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    bound: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether the ratio is surely not one."""
+        above, below = self.lo > 1, self.hi < 1
+        return {"": above or below, "<": below, ">": above}[self.bound]
+
+
+def ratio(
+    run: Measured | None, base: Measured | None, metric: str, agent: int | str
+) -> Ratio | str | None:
+    """Return the ratio of a run's score to that of another, data set by data set.
+
+    A text says why one of them has no score; None: there is nothing to compare.
+    """
+    found, floors = [], []
+    for one in (run, base):
+        lacking = "not run" if one is None else missing(one)
+        values = np.empty(0) if one is None else of_sets(one, metric, agent)
+        if one is None or lacking or not len(values):
+            return lacking or "not run"
+        found.append(values)
+        lowest = of_sets(one, f"floor.{metric}", agent)
+        floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
+    if not np.isfinite(found[0]).all():
+        return Ratio(np.inf, np.inf, np.inf)
+    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all() or all(floors):
+        return None
+    logs = np.log(np.maximum(found[0], 1e-300)) - np.log(np.maximum(found[1], 1e-300))
+    mean, lo, hi = mean_interval(logs) if len(logs) > 1 else (logs[0], logs[0], logs[0])
+    bound = "<" if floors[0] else ">" if floors[1] else ""
+    with np.errstate(over="ignore"):
+        value, low, high = (float(np.exp(log)) for log in (mean, lo, hi))
+    return Ratio(value, low, high, bound)
+
+
+def exponent(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
+    """Return the exponent p of y ~ x^p and the half-width of its 95 % interval over data sets.
+
+    x, y: numbers, shape (numbers,), and scores on each data set, (numbers, sets).
+    p is the mean over the sets of the least-squares slope of the logarithms of what is finite,
+    three scores at least. The half-width is nan for one set. None if there is no such set.
+    """
+    slopes = []
+    for own in y.T:
+        sound = np.isfinite(own) & (own > 0)
+        if sound.sum() >= 3:
+            slopes.append(np.polyfit(np.log(x[sound]), np.log(own[sound]), 1)[0])
+    if not slopes:
+        return None
+    mean, lo, _ = mean_interval(np.array(slopes))
+    return float(mean), float(mean - lo)

@@ -1,0 +1,199 @@
+"""crate: what was made, in one file that others can check, as a Workflow Run RO-Crate.
+
+It holds workflow, configuration and lock, every run's parameters and metrics with their seals, the
+figures, tables and verdicts, and names commit, versions and data sets; traces are left out. Each
+file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5).
+"""
+
+import json
+import mimetypes
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZipFile
+
+from concord.errors import ConcordError
+from concord_studies.configuration.config import results_folder
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.study import Study
+from concord_studies.datasets.registry import load_registry
+from concord_studies.home import HOME
+from concord_studies.io import load_yaml, whole
+from concord_studies.make import at
+from concord_studies.provenance import describe, sha256
+
+PROFILES = {
+    "Process Run Crate": "https://w3id.org/ro/wfrun/process/0.5",
+    "Workflow Run Crate": "https://w3id.org/ro/wfrun/workflow/0.5",
+    "Workflow RO-Crate": "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+}
+TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
+MAIN = "workflow/Snakefile"
+# Of the project, and of what was made. Of figures the smallest form, which is a third of PDF.
+STATED = (
+    "README.md",
+    "LICENSE",
+    "CITATION.cff",
+    "codecheck.yml",
+    ".zenodo.json",
+    "envs/*",
+    "config/*.yaml",
+)
+RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
+MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
+LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
+COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
+
+
+def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
+    """Write a crate of all runs, figures, tables and verdicts that stand; return a summary.
+
+    folder, changes: of the configuration, as of ``studies.project.load_studies``.
+    results: none: those of the configuration.
+    A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
+    """
+    try:
+        from rocrate.rocrate import ROCrate  # of an extra
+    except ModuleNotFoundError:
+        raise ConcordError(
+            "crate: it needs rocrate, of the extra `crate`; install it, as `make crate` does"
+        ) from None
+    config, studies = load_studies(folder, changes)
+    results = results or results_folder(config)
+    made = {f"results/{path.relative_to(results)}": path for path in _made(studies, results)}
+    runs = sum(name.endswith("/metrics.csv") for name in made)
+    if not runs:
+        raise ConcordError(f"{results}: no run has been made there; make some, as by `snakemake`")
+    found = ROCrate(version="1.1")
+    found.metadata.extra_terms.update(TERMS)
+    citation, about = load_yaml(HOME / "CITATION.cff"), describe(())
+    agent = _described(found, citation)
+    found.description = f"{runs} runs made at commit {about['commit']}"
+    main = {**_about(HOME / MAIN, "workflow"), "version": about["concord"]}
+    main["conformsTo"] = {"@id": COMPUTED}
+    workflow = found.add_workflow(HOME / MAIN, MAIN, main=True, lang="snakemake", properties=main)
+    inputs = [*_stated(found), *_data(found, studies), *_settings(found, workflow, config)]
+    parameter = found.add_formal_parameter("results", "File", "#results", "all that is made")
+    outputs = [
+        found.add_file(path, name, properties=_about(path, "")) for name, path in made.items()
+    ]
+    workflow["output"], parameter["workExample"] = parameter, outputs
+    for output in outputs:
+        output["exampleOfWork"] = parameter
+    times = [path.stat().st_mtime for path in made.values()]
+    about.pop("inputs")
+    ran = {
+        "name": "what Snakemake made",
+        "description": json.dumps(about),
+        "startTime": _time(min(times)),
+        "endTime": _time(max(times)),
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+        "agent": agent,
+    }
+    action = found.add_action(workflow, "#made", object=inputs, result=outputs, properties=ran)
+    found.root_dataset["mentions"] = action
+    with TemporaryDirectory() as copies, whole(to) as path, ZipFile(path, "w") as archive:
+        found.write(copies)
+        for copy in sorted(file for file in Path(copies).rglob("*") if file.is_file()):
+            # Nine tenths are numbers of 17 digits, which take three quarters of what zip makes.
+            packed = ZIP_LZMA if copy.name == "metrics.csv" else ZIP_DEFLATED
+            archive.write(copy, copy.relative_to(copies), packed)
+    size = to.stat().st_size / 1e6
+    return f"{to}: {runs} runs, {len(made)} files made, {size:.1f} MB, SHA-256 {sha256(to)}"
+
+
+def _time(seconds: float) -> str:
+    """Return a time stamp in seconds as ISO 8601 text in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _described(found: Any, citation: Mapping[str, Any]) -> Any:
+    """State profiles, title, license and author of the crate; return the author's entity."""
+    for name, identifier in PROFILES.items():
+        version = identifier.rpartition("/")[2]
+        stated = {"@type": "CreativeWork", "name": name, "version": version}
+        found.add_jsonld({"@id": identifier, **stated})
+    root = found.root_dataset
+    root["conformsTo"] = [{"@id": identifier} for identifier in PROFILES.values()]
+    found.name, identifier = citation["title"], f"https://spdx.org/licenses/{citation['license']}"
+    named = {"@type": "CreativeWork", "name": citation["license"]}
+    root["license"] = found.add_jsonld({"@id": identifier, **named})
+    (one, *more) = [
+        found.add_jsonld(
+            {
+                "@id": f"#author-{n}",
+                "@type": "Person" if "family-names" in a else "Organization",
+                "name": names(a),
+            }
+        )
+        for n, a in enumerate(citation["authors"])
+    ]
+    root["author"] = root["publisher"] = one
+    for other in more:
+        root.append_to("author", other)
+    return one
+
+
+def names(author: Mapping[str, str]) -> str:
+    """Return the full name of an author in CITATION.cff."""
+    return author.get("name") or f"{author['given-names']} {author['family-names']}"
+
+
+def _about(path: Path, name: str) -> dict[str, Any]:
+    """Return the properties that the crate states of a file."""
+    stated: dict[str, Any] = {"sha256": sha256(path), "contentSize": str(path.stat().st_size)}
+    if path.name == "README.md":
+        stated["about"] = {"@id": "./"}
+    kind = mimetypes.guess_type(path.name)[0] or "text/plain"
+    return {"name": name or path.name, "encodingFormat": kind, **stated}
+
+
+def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
+    """Yield the files of all results that stand."""
+    yield from sorted(results.glob("claims.*"))
+    for key, study in studies.items():
+        for run in study.runs.values():
+            place = at(run, results)
+            if not place.lacks_metrics():
+                choice = place.folder / "choice.yaml"
+                seal = place.table.with_suffix(".json")
+                yield from (p for p in (place.stated, place.table, seal, choice) if p.exists())
+        for pattern in MADE:
+            for path in sorted((results / key).glob(pattern)):
+                if path.suffix not in LEFT_OUT and path.is_file():
+                    yield path
+
+
+def _stated(found: Any) -> Iterator[Any]:
+    """Add the files that state the project to the crate, and yield their entities."""
+    for pattern in (*STATED, *RULES):
+        for path in sorted(HOME.glob(pattern)):
+            if path.is_file() and path.suffix not in LEFT_OUT:
+                name = str(path.relative_to(HOME))
+                entity = found.add_file(path, name, properties=_about(path, name))
+                if pattern not in RULES[:1]:
+                    yield entity
+
+
+def _data(found: Any, studies: Mapping[str, Study]) -> Iterator[Any]:
+    """Yield the data sets that runs read, which are not in the crate but named by their SHA-256."""
+    used = {n for s in studies.values() for run in s.runs.values() for n in run.data_sets}
+    known = load_registry()
+    for name in sorted(used):
+        for file, entry in known[name].files.items():
+            about = {"@type": "CreativeWork", "name": f"{name}/{file}", "sha256": entry.sha256}
+            yield found.add_jsonld({"@id": f"#data-{name}-{file}", **about})
+
+
+def _settings(found: Any, workflow: Any, config: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield scale and seed as entities of the crate, set for all studies."""
+    workflow["input"] = []
+    for key, kind in (("scale", "Text"), ("seed", "Integer")):
+        parameter = found.add_formal_parameter(key, kind, f"#{key}", f"{key} of all runs")
+        about = {"@type": "PropertyValue", "name": key, "value": str(config[key])}
+        value = found.add_jsonld({"@id": f"#{key}-value", **about})
+        parameter["workExample"], value["exampleOfWork"] = value, parameter
+        workflow.append_to("input", parameter)
+        yield value

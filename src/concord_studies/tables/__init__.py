@@ -1,0 +1,187 @@
+"""Tables: one module per kind, each with ``Params`` and ``tabulate(params, runs) -> Table``.
+
+``marks_divergence`` decorates each ``tabulate``, so that a table names the runs that diverged.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any
+
+from concord_studies import markup, results, words
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table for readers: texts in rows, of which the first ``labels`` columns name the row."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in long form, for programs, with their layout for readers.
+
+    columns, rows: the long form, texts or numbers; None is an empty cell.
+    note: shown below.
+    laid_out: none: as the long form, numbers with their intervals.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""
+    laid_out: Layout | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """The table's layout for readers."""
+        if self.laid_out is not None:
+            return self.laid_out
+        columns, rows = list(self.columns), [list(row) for row in self.rows]
+        if "lo" in columns:  # an interval stands with its number
+            at = columns.index("lo") - 1
+            rows = [
+                [*row[:at], words.rounded(*row[at : at + 3]), *row[at + 3 :]]
+                if row[at] is not None
+                else [*row[: at + 1], *row[at + 3 :]]
+                for row in rows
+            ]
+            columns[at + 1 : at + 3] = []
+        numbers = [
+            columns.index(name)
+            for place, name in enumerate(self.columns)
+            if name in columns and any(isinstance(row[place], float) for row in self.rows)
+        ]
+        texts = [[_text(cell) for cell in row] for row in rows]
+        return Layout(columns, texts, numbers[0] if numbers else 0)
+
+    def csv(self) -> str:
+        """Return the long form as CSV text, numbers in full precision."""
+        return markup.table(self.columns, self.rows)
+
+    def data(self) -> dict[str, Any]:
+        """Return the layout as plain data, for web pages."""
+        layout = self.layout
+        return {
+            "columns": list(layout.columns),
+            "rows": [list(row) for row in layout.rows],
+            "labels": layout.labels,
+            "note": self.note,
+        }
+
+    def markdown(self) -> str:
+        """Return the layout as Markdown."""
+        layout = self.layout
+        lines = ([markup.markdown(cell) for cell in row] for row in _grouped(layout))
+        columns = [markup.markdown(column) for column in layout.columns]
+        table = markup.markdown_table(columns, lines, layout.labels)
+        return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
+
+    def latex(self, title: str) -> str:
+        """Return the layout as LaTeX, for the packages booktabs and longtable.
+
+        Columns that do not fit beside each other on a page of 6.5 inches make further tables, each
+        with what names the rows.
+        """
+        labels = self.layout.labels
+        heads = [wrap(column, 14) or [""] for column in self.layout.columns]
+        rows = [
+            [*(wrap(cell, 30) or [""] for cell in row[:labels]), *map(_parted, row[labels:])]
+            for row in _grouped(self.layout)
+        ]
+        widths = [
+            6 + max(_width(line) for cell in column for line in cell)
+            for column in zip(heads, *rows, strict=True)
+        ]
+        text = [
+            r"% \usepackage{booktabs,longtable}",
+            r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
+        ]
+        for number, part in enumerate(_parts(widths, labels)):
+            first = number == 0
+            shown = [*range(labels), *part]
+            text += [
+                *([] if first else [r"\addtocounter{table}{-1}"]),
+                rf"\begin{{longtable}}{{@{{}}{'l' * labels}{'r' * len(part)}@{{}}}}",
+                rf"\caption{{{markup.latex(title)}{'' if first else ', continued'}}}\\",
+                rf"\toprule {_row([heads[p] for p in shown], labels, '')} \midrule \endhead",
+                r"\bottomrule \endfoot",
+                *(_row([row[p] for p in shown], labels) for row in rows),
+                r"\end{longtable}",
+            ]
+        note = [r"\par\smallskip " + markup.latex(self.note)] if self.note else []
+        return "\n".join([*text, *note, r"\endgroup", ""])
+
+
+def _width(text: str) -> float:
+    """Return the approximate width of a text in points, at a footnote's size."""
+    return sum(2.7 if c in " .,;:[]()|il-" else 6.0 if c.isupper() else 4.3 for c in text)
+
+
+def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[list[int]]:
+    """Return the indices of columns that share a page, in parts of similar width."""
+    room, total = page - sum(widths[:labels]), sum(widths[labels:])
+    for count in range(1, len(widths) - labels):
+        parts: list[list[int]] = [[] for _ in range(count)]
+        for place in range(labels, len(widths)):
+            along = sum(widths[labels:place]) + widths[place] / 2
+            parts[int(count * along / total)].append(place)
+        if all(sum(widths[place] for place in part) <= room for part in parts):
+            return parts
+    return [[place] for place in range(labels, len(widths))] or [[]]
+
+
+def _grouped(layout: Layout) -> list[list[str]]:
+    """Return a layout's rows, without names that repeat those of the row above."""
+    rows, above = [], [""] * layout.labels
+    for row in layout.rows:
+        names = list(row[: layout.labels])
+        same = 0
+        while same < layout.labels - 1 and names[: same + 1] == above[: same + 1]:
+            same += 1
+        rows.append([*([""] * same), *row[same:]])
+        above = names
+    return rows
+
+
+def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
+    """Decorate a kind's ``tabulate`` so that a note names the runs that diverged."""
+
+    @functools.wraps(tabulate)
+    def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
+        """Return the table, with a note that names the runs that diverged."""
+        with results.naming("table", tabulate):
+            table = tabulate(params, runs)
+        notes = [table.note, results.diverged(params, runs) or ""]
+        return replace(table, note=" ".join(filter(None, notes)))
+
+    return tabulated
+
+
+def _parted(text: str) -> list[str]:
+    """Return a cell's lines for LaTeX: its number, then its interval and further text."""
+    return re.split(r" (?=\[)|; ", text)
+
+
+def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize ") -> str:
+    """Return a LaTeX row whose first cells are names, with small lines below numbers."""
+    found = []
+    for place, cell in enumerate(cells):
+        side, looks = ("l", "") if place < labels else ("r", small)
+        text = rf"\\ {looks}{{}}".join(map(markup.latex, cell))  # no [ follows a \\
+        stacked = rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{text}\end{{tabular}}"
+        found.append(stacked if len(cell) > 1 else text)
+    return " & ".join(found) + r" \\"
+
+
+def _text(cell: Any) -> str:
+    """Return a cell's value as text: "" for None, yes or no, a rounded number."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return words.rounded(cell) if isinstance(cell, float) else str(cell)

@@ -1,0 +1,211 @@
+"""Metrics at the last recorded iteration, or at others, of every run and agent.
+
+The long form has one row per value, with its interval. Laid out, the values of ``across`` are
+columns and everything else that differs names the rows, so that what all rows share is not told. A
+metric's ``_exact`` and ``_floor`` stand in its cell, a condition's left side ("..., met") too, and
+what is of the network alone in the first row of its run.
+"""
+
+import math
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+from concord.errors import ConcordError, nearest
+from concord.options import Index, NamesLabel, Options, Some
+from concord_studies import metrics, words
+from concord_studies.results import Measured
+from concord_studies.tables import Layout, Table, marks_divergence
+
+
+class Params(Options):
+    """Options of a table of the last values of metrics."""
+
+    metrics: Annotated[
+        Some[str],
+        "names of the metrics shown; patterns such as theorem2.* too",
+    ]
+    agents: Annotated[
+        Some[int | str] | None,
+        "agents shown: indices, average or network; none: all",
+    ] = None
+    iterations: Annotated[
+        Some[Index] | None,
+        "iterations shown; the last of a metric that has none of these",
+    ] = None
+    across: Annotated[
+        Some[str],
+        NamesLabel("what the columns are of: metric, agent, iteration, or a label of the runs"),
+    ] = ("metric",)
+    names: Annotated[dict[str, str] | None, "other texts for values and metrics"] = None
+
+
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the table's runs must have."""
+    return list(params.metrics)
+
+
+@marks_divergence
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table of final values; its long form has the runs' labels before the agent.
+
+    A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
+
+    A ConcordError if none of the runs has a metric or an agent, or anything that ``across`` names.
+    """
+    available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
+    for pattern in params.metrics:
+        if not _matching(pattern, available):
+            raise ConcordError(
+                f"table final_values: none of the runs has a metric {pattern!r}; "
+                f"{nearest(pattern, available)}"
+            )
+    labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
+    keys = ["experiment", *labels, "agent", "iteration"]
+    for name in params.across:
+        if name not in (*keys, "metric"):
+            raise ConcordError(
+                f"table final_values: across: the runs have no {name!r}; "
+                f"{nearest(name, [*keys, 'metric'])}"
+            )
+    entries = [
+        (_key(run, labels, row), row["metric"], row) for run in runs for row in _rows(run, params)
+    ]
+    if not entries:  # every run has a row of every metric, but perhaps of other agents
+        known = {str(agent): None for run in runs for agent in run.metrics["agent"]}
+        raise ConcordError(
+            "table final_values: agents: the metrics shown have no value of "
+            f"{words.either(map(str, params.agents or ()))}; the runs have {words.either(known)}"
+        )
+    rows = [
+        [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
+        for key, metric, row in entries
+    ]
+    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", _laid_out(params, keys, rows))
+
+
+def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+    """Return the layout of rows in the long form, with metrics in columns."""
+    agent, iteration = keys.index("agent"), keys.index("iteration")
+    groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
+    for *key, metric, value, lo, hi in rows:
+        if params.iterations is None:
+            key[iteration] = None  # the last one, which metrics record each for itself
+        groups.setdefault(tuple(key), {})[metric] = [value, lo, hi]
+    for own in [own for own in groups if own[agent] == "network"]:
+        agents = [k for k in groups if k != own and (*k[:agent], "network", k[-1]) == own]
+        bases = {metric for other in agents for metric in groups[other]}
+        floors = {f"{base}_floor" for base in bases} & set(groups[own])
+        shared = {metric: groups[own].pop(metric) for metric in floors}
+        for other in agents:
+            groups[other] |= shared
+        if agents and "agent" not in params.across:
+            groups[agents[0]] = {**groups.pop(own), **groups[agents[0]]}
+    dims = [*keys, "metric"]
+    cells: dict[tuple[Any, ...], str] = {}
+    for of, found in groups.items():
+        for metric, text in _texts(found).items():
+            cells[(*of, metric)] = text
+    varies = [len({cell[place] for cell in cells}) > 1 for place in range(len(dims))]
+    down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
+    over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
+
+    def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+        """Return the texts of a cell's dimensions at some places."""
+        return tuple(_said(dims[place], cell[place], params.names) for place in places)
+
+    def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
+        """Return the sort key of a column: agents by number, other columns as they come."""
+        numbered = {place: dims[place] == "agent" and cell[place].isdigit() for place in over}
+        return [
+            (not numbered[p], int(cell[p]) if numbered[p] else seen[p].index(cell[p])) for p in over
+        ]
+
+    seen = [list(dict.fromkeys(cell[place] for cell in cells)) for place in range(len(dims))]
+    table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
+    for cell, text in cells.items():
+        table.setdefault(named(cell, down), {})[named(cell, over)] = text
+    columns = list(dict.fromkeys(named(cell, over) for cell in sorted(cells, key=order)))
+    if not over:  # one column, which is about the metric
+        columns = [()]
+        heads = [_said("metric", next(iter(cells))[-1], params.names)]
+    else:
+        heads = [", ".join(text for text in column if text != "network") for column in columns]
+    return Layout(
+        [*(_said("", dims[place], params.names) for place in down), *heads],
+        [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
+        len(down),
+    )
+
+
+def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
+    """Return the texts of a row's cells by column, with a value's interval in its cell."""
+    texts = {}
+    for metric, values in found.items():
+        base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
+        if base != metric and base in found:
+            continue
+        if metrics.is_condition(metric):
+            met = "met" if values[0] == 1 else "not met" if values[0] == 0 else ""
+            left = found.get(f"{metric}.value")
+            texts[metric] = f"{words.rounded(*left)}, {met}" if left else met
+            continue
+        texts[metric] = words.rounded(*values)
+        for other in ("exact", "floor"):
+            if f"{metric}_{other}" in found:
+                texts[metric] += f"; {other} {words.rounded(found[f'{metric}_{other}'][0])}"
+    return texts
+
+
+def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
+    """Return the text of a key's value, or of the key itself if ``key`` is empty, for readers."""
+    if value is None:
+        return ""
+    if given := words.own(key, value, names):
+        return given
+    if key == "metric":
+        return words.quantity(str(value))
+    if key == "agent":
+        return words.agent(value)
+    if key == "":
+        return words.axis(value)
+    text = str(value)
+    if key == "experiment":
+        return text.replace("_", " ")
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return words.name(key, text)
+
+
+def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return experiment, labels, agent and iteration of a run's row."""
+    values = [run.run["labels"].get(label) for label in labels]
+    return run.run["experiment"], *values, row["agent"], int(row["iteration"])
+
+
+def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
+    """Return the rows of a run that the table shows, metric by metric."""
+    wanted = None if params.agents is None else {str(agent) for agent in params.agents}
+    available = list(dict.fromkeys(run.metrics["metric"]))
+    chosen: list[dict[Any, Any]] = []
+    for pattern in params.metrics:
+        for name in _matching(pattern, available):
+            rows = run.metrics[run.metrics["metric"] == name]
+            # Smoke scale may reach none of the iterations.
+            shown = {*(params.iterations or ())} & {*rows["iteration"]} or {rows["iteration"].max()}
+            rows = rows[rows["iteration"].isin(shown)]
+            chosen += [
+                row for row in rows.to_dict("records") if wanted is None or row["agent"] in wanted
+            ]
+    return chosen
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern matches."""
+    return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+
+
+def _end(value: float) -> float | None:
+    """Return an interval's end, None for nan."""
+    return None if math.isnan(value) else value

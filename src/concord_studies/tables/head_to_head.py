@@ -1,0 +1,107 @@
+"""Who is better than whom: wins, ties and losses of every pair, and the median ratio of scores.
+
+A pair meets on every task that both have a score of, data set by data set; a score within ``tie``
+of the other's is a tie. What diverged loses against what did not; where both did, it is a tie. The
+ratio is that of the column's score to the row's (above one: the row is better), with an interval by
+resampling tasks.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from concord.laws.intervals import REPLICATES, percentile_interval
+from concord.options import NamesLabel, Options, Positive
+from concord_studies import selection, words
+from concord_studies.results import Measured
+from concord_studies.scores import of_sets, task_of
+from concord_studies.tables import Layout, Table, marks_divergence
+
+
+class Params(Options):
+    """Options of a head-to-head table."""
+
+    metric: Annotated[str, "score, of which less is better"]
+    among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
+    level: Annotated[int | str, "agent whose score it is"] = "worst"
+    tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
+
+
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the table's runs must have."""
+    return [params.metric]
+
+
+@marks_divergence
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table of entries against each other, a row and a column for each entry."""
+    names = [str(value) for value in selection.distinct(runs, params.among)]
+    scores = of_tasks(runs, params.metric, params.among, params.level)
+    rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
+    read = [words.name(params.among, name, params.names) for name in names]
+    texts = [
+        [text, *(cell or "" for cell in row[1:])] for text, row in zip(read, rows, strict=True)
+    ]
+    layout = Layout([f"{words.axis(params.among)} (row against column)", *read], texts, 1)
+    return Table([f"{params.among} (row against column)", *names], rows, laid_out=layout)
+
+
+def of_tasks(
+    runs: Sequence[Measured], metric: str, among: str, level: int | str
+) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
+    """Return the scores on the data sets of every task, by entry and task."""
+    found: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
+    for run in runs:
+        values = of_sets(run, metric, level)
+        own = found.setdefault(str(selection.lookup(run.run, among)), {})
+        if len(values) and not np.isnan(values).all():
+            own[task_of(run, [among])] = values
+    return found
+
+
+def meet(
+    scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str
+) -> list[np.ndarray]:
+    """Return log(other's score / one's score) per data set, task by task; 0 where both are nan."""
+    logs = []
+    for task in scores[one]:
+        if task in scores[other]:
+            first, second = scores[one][task], scores[other][task]
+            with np.errstate(all="ignore"):
+                log = np.log(np.maximum(second, 1e-300)) - np.log(np.maximum(first, 1e-300))
+            logs.append(np.where(np.isnan(log), 0.0, log))
+    return logs
+
+
+def record(logs: Sequence[np.ndarray], tie: float) -> tuple[int, int, int]:
+    """Return the numbers of wins, ties and losses over all data sets of log ratios."""
+    joined = np.concatenate(logs) if logs else np.empty(0)
+    won, lost = (joined > np.log(tie)).sum(), (joined < -np.log(tie)).sum()
+    return int(won), int(len(joined) - won - lost), int(lost)
+
+
+def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
+    """Return the median ratio of scores with its interval over tasks."""
+    joined = np.concatenate(logs)
+    middle = np.median(joined)
+    drawn = np.random.default_rng(1).integers(0, len(logs), (REPLICATES, len(logs)))
+    medians = np.array([np.median(np.concatenate([logs[i] for i in row])) for row in drawn])
+    lo, hi = percentile_interval(medians)
+    with np.errstate(over="ignore"):
+        return float(np.exp(middle)), float(np.exp(min(lo, middle))), float(np.exp(max(hi, middle)))
+
+
+def _cell(
+    scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str, tie: float
+) -> str | None:
+    """Return "wins-ties-losses, ratio [interval]" of one entry against another."""
+    if one == other:
+        return None
+    logs = meet(scores, one, other)
+    if not logs:
+        return "no task in common"
+    ratio, lo, hi = median_ratio(logs)
+    won, tied, lost = record(logs, tie)
+    return f"{won}-{tied}-{lost}, {ratio:.2g} [{lo:.2g}, {hi:.2g}]"

@@ -1,0 +1,205 @@
+"""The leaderboard: ranks with intervals, and how many tasks and targets are solved.
+
+On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
+other share the mean rank. What diverged comes last, what does not apply or was not run after all.
+The interval of the mean rank is Student's over tasks, of the mean over the data sets of each;
+there is none of one task. Of made-up ranks it contains the mean over all tasks in 94 % of cases
+with 15 tasks, in 92 to 93 % with three to eight, and in 80 to 93 % with two, whose ranks may be
+equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of pairs of task
+(data set by data set) and target: solved, unsolved, diverged, not applicable and not
+run add up to all of them. A place is a range, such as 2-5, where an entry's interval overlaps with
+those of others: a tie. With fewer than eight tasks no place is sure. The range of the option is the
+factor over which the tuned option may vary with at most twice the best score, the median over
+tasks. Tuned to the end: in so many tasks the choice is the last value that was tried.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from concord.laws.intervals import mean_interval
+from concord.options import NamesLabel, Options, Positive, Some
+from concord_studies import selection, words
+from concord_studies.results import Measured
+from concord_studies.scores import missing, of_sets, task_of
+from concord_studies.tables import Layout, Table, marks_divergence
+
+ENOUGH = 8  # tasks, to say which entries are surely ahead of others
+UNSURE = "not sure"
+STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
+
+
+class Params(Options):
+    """Options of a leaderboard."""
+
+    prices: Annotated[Some[str], "prices, one board after another"]
+    targets: Annotated[Some[Positive], "targets of the score"]
+    metric: Annotated[str, "score at the budget of a price"] = "b2"
+    among: Annotated[
+        str | Some[str], NamesLabel("label, or labels, that tell apart what is ranked")
+    ] = "entry"
+    level: Annotated[int | str, "agent whose score it is"] = "worst"
+    tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
+
+
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the table's runs must have."""
+    return [f"{params.metric}_by_{price}" for price in params.prices]
+
+
+@marks_divergence
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the leaderboard for every price, from the best to the worst mean rank."""
+    rows = [row for price in params.prices for row in _board(price, params, runs)]
+    columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
+    columns += ["range of the option", "tuned to the end", *STATES, "pairs"]
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Table(columns, rows, laid_out=_laid_out(params, named))
+
+
+def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
+    """Return the layout with place and ties in the first columns, and details after."""
+    labels, several = _labels(params), len(params.prices) > 1
+    details = ["median score", "diverged", "not applicable", "not run"]
+    details += ["range of the option", "tuned to the end"]
+    texts = []
+    for row in rows:
+        named = _names(params, row)
+        price = [row["price"].replace("_", " ")] * several
+        rank = words.rounded(row["mean rank"], row["lo"], row["hi"])
+        solved = f"{row['solved']} of {row['pairs']}"
+        numbers = [rank, solved, *(words.rounded(row[key]) for key in details)]
+        texts.append([*named, *_place(params, row, rows), *price, *numbers])
+    heads = [words.axis(key) for key in labels]
+    columns = [*heads, "place", "is it sure", *["price"] * several, "mean rank", "solved", *details]
+    return Layout(columns, texts, len(labels) + 2 + several)
+
+
+def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return an entry's place, or range of places under ties, and the tied entries."""
+    board = [other for other in rows if other["price"] == row["price"]]
+    if row["place"] == UNSURE:
+        ahead = sum(other["mean rank"] < row["mean rank"] for other in board)
+        return [str(1 + ahead), f"no, fewer than {ENOUGH} tasks"]
+    if row["place"] == row["to"]:
+        return [str(row["place"]), "yes"]
+    tied = [o for o in board if o is not row and o["lo"] <= row["hi"] and row["lo"] <= o["hi"]]
+    names = [", ".join(_names(params, other)) for other in tied]
+    others = names[0] if len(names) == 1 else f"{len(names)} others"
+    return [f"{row['place']}\N{EN DASH}{row['to']}", f"tie with {others}"]
+
+
+def _names(params: Params, row: dict[str, Any]) -> list[str]:
+    """Return the names of a row's entry for readers, one for each label."""
+    return [
+        (words.name if key == "entry" else words.label)(key, row[key], params.names)
+        for key in _labels(params)
+    ]
+
+
+def _labels(params: Params) -> tuple[str, ...]:
+    """Return the labels that tell entries apart, as a tuple."""
+    return (params.among,) if isinstance(params.among, str) else params.among
+
+
+def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
+    """Return the rows of the leaderboard for one price, ranked by mean rank."""
+    among = _labels(params)
+    names: list[tuple[str, ...]] = []
+    tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
+    for run in runs:
+        name = tuple(str(selection.lookup(run.run, key)) for key in among)
+        names.append(name)
+        tasks.setdefault(task_of(run, among), {})[name] = run
+    names = list(dict.fromkeys(names))
+    ranks, scores = [], []
+    counts = {name: dict.fromkeys(STATES, 0) for name in names}
+    for cells in tasks.values():
+        metric = f"{params.metric}_by_{price}"
+        found = {name: of_sets(run, metric, params.level) for name, run in cells.items()}
+        stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
+        sets = max(*(len(values) for values in found.values()), *stated)
+        table = np.full((sets, len(names)), np.nan)  # nan: no score
+        for place, name in enumerate(names):
+            values = found.get(name, np.empty(0))
+            if len(values) == sets:
+                table[:, place] = values
+            _count(counts[name], cells.get(name), values, sets, price, params)
+        ranks.append(np.array([_ranks(row, params.tie) for row in table]))
+        scores.append(table)
+    means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
+    intervals = _intervals(means)
+    with np.errstate(all="ignore"):
+        everything = np.concatenate(scores)
+        medians = [
+            float(np.median(column[~np.isnan(column)])) if (~np.isnan(column)).any() else None
+            for column in everything.T
+        ]
+    board = []
+    for place, name in enumerate(names):
+        total = sum(counts[name].values())
+        states = [counts[name][state] for state in STATES]
+        board.append([*intervals[place], name, medians[place], *states, total])
+    board.sort(key=lambda row: row[0])
+    own = {name: [cells[name] for cells in tasks.values() if name in cells] for name in names}
+    rows: list[list[object]] = []
+    ends = np.array([row[1:3] for row in board], dtype=float)
+    for mean, lo, hi, name, median, *rest in board:
+        # No other is surely ahead of it, or behind, whose interval overlaps with its own.
+        places: list[object] = [
+            1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
+        ]  # fmt: skip
+        interval = [None if np.isnan(end) else float(end) for end in (lo, hi)]
+        steps, end = (_of(own[name], f"{what}_by_{price}") for what in ("steps", "end"))
+        numbers = [
+            float(mean), *interval, median,
+            float(np.median(steps)) if len(steps) else None, int(end.sum()) if len(end) else None,
+        ]  # fmt: skip
+        if len(tasks) < ENOUGH:
+            places = [UNSURE, UNSURE]
+        rows.append([price, *places, *name, *numbers, *rest])
+    return rows
+
+
+def _intervals(ranks: np.ndarray) -> np.ndarray:
+    """Return mean ranks with interval ends, (entries, 3), from ranks (tasks, entries)."""
+    return np.transpose(mean_interval(ranks)).clip(1, ranks.shape[1])
+
+
+def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
+    """Return the network's values of a metric from all cells that have it."""
+    found = [of_sets(cell, metric, "network") for cell in cells]
+    return np.concatenate([np.empty(0), *found])
+
+
+def _ranks(scores: np.ndarray, tie: float) -> np.ndarray:
+    """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
+    logs = np.log(np.maximum(scores, 1e-300))
+    # Infinite and missing scores stand far beyond all others, each among their own.
+    logs = np.where(np.isnan(logs), 2e4, np.where(np.isinf(logs), 1e4, logs))
+    better = (logs[None, :] < logs[:, None] - np.log(tie)).sum(axis=1)
+    same = (np.abs(logs[None, :] - logs[:, None]) <= np.log(tie)).sum(axis=1)
+    return better + (same + 1) / 2
+
+
+def _count(
+    counts: dict[str, int],
+    run: Measured | None,
+    values: np.ndarray,
+    sets: int,
+    price: str,
+    params: Params,
+) -> None:
+    """Count the outcomes of an entry's data sets and targets into ``counts``."""
+    lacking = "not run" if run is None else missing(run)
+    if run is None or lacking or len(values) != sets:
+        counts[lacking or "not applicable"] += sets * len(params.targets)
+        return
+    for target in params.targets:
+        paid = of_sets(run, f"{price}_to_{target:g}", params.level)
+        solved = np.isfinite(paid) if len(paid) == sets else np.zeros(sets, dtype=bool)
+        counts["solved"] += int(solved.sum())
+        counts["diverged"] += int((~solved & ~np.isfinite(values)).sum())
+        counts["unsolved"] += int((~solved & np.isfinite(values)).sum())

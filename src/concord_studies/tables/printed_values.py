@@ -1,0 +1,188 @@
+"""Numbers that a paper prints, beside ours, laid out as the paper's own table.
+
+What a researcher writes in a paper's YAML::
+
+    heads: [data, ""]                    # what is above the columns that name a row
+    columns:                             # those of the printed table
+      - { name: SGD, select: { sampler: sgd } }
+      - { name: agent 1, select: { sampler: d_ula }, agent: 0 }
+    rows:                                # those of the printed table; group names it further
+      - { group: [MNIST], name: Mean, metric: confidence_mean_mnist, printed: [0.974, 0.973] }
+      - { group: [SVHN], name: Mean, metric: confidence_mean_svhn, printed: [0.849, 0.659],
+          missing: "not run: its file is missing" }
+    by: reading
+
+A cell is "print / ours [interval]"; ours is the metric at the run's last iteration. For every value
+of ``by`` the table stands once more; values that a column was not run with are left out. A row
+without ``printed`` is ours alone. Where a run lacks a row's metric, ours is a dash and the text
+``missing`` is below the table; without that text it is an error.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from concord.contracts import Read
+from concord.errors import ConcordError
+from concord.options import NamesLabel, NamesRuns, Options, Some
+from concord_studies import results, selection, words
+from concord_studies.results import Measured
+from concord_studies.tables import Layout, Table, marks_divergence
+
+Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
+
+
+class Column(Options):
+    """One column of the printed table."""
+
+    name: Annotated[str, "what the column is about"]
+    select: Annotated[dict[str, Any] | None, NamesRuns("labels of its runs, {label: value}")] = None
+    agent: Annotated[int | str, "agent: an index, average or network"] = 0
+
+
+class Row(Options):
+    """One row of the printed table."""
+
+    name: Annotated[str, "what the row is about"]
+    metric: Annotated[str, "name of the metric"]
+    group: Annotated[tuple[str, ...], "what stands left of the name, from the left"] = ()
+    printed: Annotated[
+        tuple[float | Number | None, ...] | None,
+        "printed number of each column, in quotes if it ends in 0; null where there is none; "
+        "none: all ours",
+    ] = None
+    scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
+    missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
+    agent: Annotated[int | str | None, "agent of the row, in place of the columns'"] = None
+
+    def of(self, column: Column) -> int | str:
+        """Return the agent whose number stands in a column of the row."""
+        return column.agent if self.agent is None else self.agent
+
+
+class Params(Options):
+    """Options of a table of printed values."""
+
+    columns: Annotated[Some[Column], "columns of the printed table"]
+    rows: Annotated[Some[Row], "rows of the printed table"]
+    by: Annotated[
+        str | None, NamesLabel("label of which the table shows every value, such as reading")
+    ] = None
+    heads: Annotated[tuple[str, ...], "heads of the columns that name a row"] = ()
+    names: Annotated[dict[str, str] | None, "other texts for values of by"] = None
+
+
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have.
+
+    A ConcordError if a row's printed numbers are not one per column, or rows have different groups.
+    """
+    _check(params)
+    return [
+        Read(row.metric, column.select, (row.of(column),))
+        for row in params.rows
+        if row.missing is None
+        for column in params.columns
+    ]
+
+
+def _check(params: Params) -> None:
+    """Refuse rows whose numbers of printed values or groups do not match the columns."""
+    for row in params.rows:
+        if row.printed is not None and len(row.printed) != len(params.columns):
+            raise ConcordError(
+                f"row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{len(params.columns)} columns; give one for each, or null"
+            )
+        if len(row.group) != len(params.rows[0].group):
+            raise ConcordError(
+                f"row {row.name!r} has {len(row.group)} groups, the first row "
+                f"{len(params.rows[0].group)}; give all rows as many"
+            )
+
+
+@marks_divergence
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table of printed and own values; one line per row, column and ``by``.
+
+    A ConcordError if a row's printed numbers are not one per column, rows have different groups, a
+    column and value of ``by`` do not name one run, or a run lacks a metric.
+    """
+    _check(params)
+    values = selection.distinct(runs, params.by) if params.by else [None]
+    lines, notes = [], []
+    cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
+    for r, row in enumerate(params.rows):
+        for number, column in enumerate(params.columns):
+            for value, run in _runs(column, params.by, values, runs):
+                told = row.printed[number] if row.printed else None
+                printed = None if told is None else float(told)
+                ours = _ours(row, row.of(column), run, printed)
+                head = ["; ".join((*row.group, row.name)), column.name]
+                head += [value] if params.by else []
+                lines.append([*head, printed, *ours])
+                if ours[0] is not None or printed is not None:
+                    cell = _cell(told, ours)
+                    cells.setdefault((values.index(value), r), {})[number] = cell
+                if ours[0] is None and row.missing:
+                    notes.append(f"\N{EN DASH}: {row.missing}.")
+    laid_out = [
+        [
+            *([words.name(params.by, values[v], params.names)] if params.by else []),
+            *(*params.rows[r].group, params.rows[r].name),
+            *(cells[v, r].get(number, "") for number in range(len(params.columns))),
+        ]
+        for v, r in sorted(cells)
+    ]
+    by = [params.by] if params.by else []
+    spare = ("",) * (len(params.rows[0].group) + 1)
+    heads = [*(key.replace("_", " ") for key in by), *(*params.heads, *spare)[: len(spare)]]
+    return Table(
+        ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
+        lines,
+        " ".join(dict.fromkeys(notes)),
+        Layout([*heads, *(c.name for c in params.columns)], laid_out, len(heads)),
+    )
+
+
+def _runs(
+    column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
+) -> Iterator[tuple[Any, Measured]]:
+    """Yield each value of ``by`` with the column's run that has it."""
+    mine = selection.select(runs, column.select)
+    for value in values:
+        chosen = mine if by is None else selection.having(mine, by, value)
+        if chosen:
+            yield value, selection.only(chosen, f"column {column.name!r}")
+
+
+def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
+    """Return value, lo, hi, difference from print and note of an agent's number in a run."""
+    table = run.metrics
+    found = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
+    if found.empty:
+        if row.missing is None:
+            raise ConcordError(
+                f"{run.name} has no metric {row.metric!r} of agent {agent}; "
+                "choose one of its metrics.csv, or give the row a text for missing"
+            )
+        return [None, None, None, None, row.missing]
+    last = found.sort_values("iteration").iloc[-1]
+    value, lo, hi = (
+        None if math.isnan(last[name]) else row.scale * float(last[name])
+        for name in ("value", "lo", "hi")
+    )
+    difference = None if printed is None or value is None else value - printed
+    lost = value is None and results.divergence(run) is not None
+    return [value, lo, hi, difference, "diverged" if lost else None]
+
+
+def _cell(printed: float | str | None, ours: Sequence[Any]) -> str:
+    """Return the text "print / ours [interval]" of a cell, or our number alone."""
+    value, lo, hi, _, note = ours
+    text = "diverged" if note == "diverged" else words.rounded(value, lo, hi)
+    if printed is None:
+        return text
+    return f"{printed if isinstance(printed, str) else format(printed, '.10g')} / {text}"

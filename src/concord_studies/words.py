@@ -1,0 +1,245 @@
+"""Values and numbers as readers see them, in sentences and legends."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from concord.contracts import PRICES
+from concord_studies import metrics
+from concord_studies.plugins import PACKAGES, display_name, executed, exists, plugin
+
+# Words of figures and tables that a stranger does not know: their meaning, and the metrics, or
+# patterns of them, that show what they are about.
+TERMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "exact law": (
+        "mean and covariance of an agent's draws, computed from the update equations without "
+        "chance",
+        ("w2_exact*", "exact_*", "law_sd", "consensus_exact", "kl_average", "stationary_*"),
+    ),
+    "floor": (
+        "the distance that the same number of exact posterior draws would show; anything smaller "
+        "cannot be detected",
+        ("*w[12]*_floor", "*w1_marginal_floor", "sinkhorn_floor"),
+    ),
+    "point at the posterior's mean": (
+        "a point mass at the posterior mean; a sampler above this line is farther from the "
+        "posterior than its mean alone",
+        ("*_point",),
+    ),
+    "consensus error": (
+        "how far the agents are apart, squared, per agent",
+        ("consensus_*", "gossip_added", "gossip_consensus", "gossip_floor"),
+    ),
+    "plateau": (
+        "the consensus error at which a sampler settles",
+        ("consensus_floor", "gossip_floor"),
+    ),
+    "stationary law": ("the stationary distribution of an agent's draws", ("*stationary_*",)),
+}
+
+
+def metric(key: str, scale: float = 1.0) -> str:
+    """Return a metric's description for readers, such as "accuracy on MNIST, in per cent"."""
+    if at := _BY.fullmatch(key):  # a score of a cell of the arena, at the budget of a price
+        floor, score, price, rest = at.groups()
+        of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
+        text = f"{of}{metric(score)} by {price}{', ' if more else ''}{more}"
+    else:
+        text = _metric(key)
+    return f"{text}, in per cent" if scale == 100 else text
+
+
+def _metric(key: str) -> str:
+    """Return a metric's description in words, composed from its family's labels."""
+    family, _, rest = key.partition(".")
+    plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
+    of, (part, says) = next(
+        ((name, found) for name in (key, plain) if (found := metrics.said(name))[0]),
+        (plain, ("", "")),
+    )
+    rest = of.removeprefix(part).replace("_", " ")
+    text = says.format(rest) if "{}" in says else f"{says} {rest}"
+    return " ".join(text.split())
+
+
+_BY = re.compile(rf"(floor\.)?(\w+)_by_({'|'.join(PRICES)})(\w*)")
+
+
+def quantity(key: str) -> str:
+    """Return the heading of a metric's column in a table."""
+    base = key.removesuffix(".value")
+    numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
+    own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
+    return metrics.head(base) or own or metric(base)
+
+
+def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
+    """Return the text for ``value`` of ``key``, such as "No edges", "DE-SGLD" or "agents 5".
+
+    ``names`` are a study's own texts for values; kinds say their own (``NAME``).
+    """
+    if given := own(key, value, names):
+        return given
+    last = key.split(".")[-1].replace("_", " ")
+    if value is None:
+        return "full gradients" if last == "batch size" else f"no {last}"
+    if is_number(value):
+        return f"{last} {value:g}"
+    text = str(value)
+    if text in ("True", "False"):
+        return "yes" if text == "True" else "no"
+    if key == "reading":  # of an equation: published_57
+        text = re.sub(r"_(\d+)$", r", (\1)", text)
+    said = kind(key, text)
+    return said if said.isupper() or said == called(text) else said.capitalize()
+
+
+def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
+    """Return a study's own text for a key's value, or for the pair "key=value"; "" if none."""
+    names = names or {}
+    return str(names.get(f"{key}={value}", names.get(str(value), "")))
+
+
+def axis(key: str) -> str:
+    """Return the name of a label's key for readers, as it heads a column."""
+    said = {"entry": "sampler", "metric": "quantity", "topology": "network"}.get(key, key)
+    return said.rpartition(".")[2].replace("_", " ")
+
+
+def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
+    """Return the words for a run's label in a sentence: "ring", "5 agents" or "decay 0.25".
+
+    ``names`` may have a text for the key of numbers, too.
+    """
+    text = str(told)
+    if key == "agent":
+        return agent(told)
+    if given := own(key, told, names):
+        return given
+    if re.fullmatch(r"[\d.]+(e-?\d+)?", text):
+        said = (names or {}).get(key, axis(key))
+        if said.endswith("s") and text.isdigit():
+            return f"{text} {said.removesuffix('s') if text == '1' else said}"
+        return f"{said} {text}"
+    if text in _SIGNS:
+        return _SIGNS[text] + key.replace("_", " ")
+    return kind(key, text)
+
+
+_SIGNS = {"True": "", "False": "not ", "None": "no "}
+
+
+def case(text: str, names: Mapping[str, str] | None = None) -> str:
+    """Return the words for a case of a claim, such as "5 agents, ring, DE-SGLD, agent 1"."""
+    labels = (part.partition("=") for part in text.split("+"))
+    return ", ".join(label(key, told or key, names) for key, _, told in labels)
+
+
+def kind(key: str, text: str) -> str:
+    """Return the words for a kind in a sentence: its display name, or lower case ("no edges")."""
+    if key in ("sampler", "sampler.kind"):
+        return called(text) or text.replace("_", "-").upper()
+    return called(text) or text.replace("_", " ")
+
+
+def value(stated: Any) -> str:
+    """Return an option's value as text: a schedule's formula, a component with its options."""
+    if isinstance(stated, Mapping):
+        texts = {key: value(part) for key, part in stated.items()}
+        if texts.get("kind") == "power" and {"a", "b", "exponent"} <= set(texts):
+            return "{a}/({b} + k)^{exponent}".format(**texts)
+        if texts.get("kind") == "harmonic":
+            return "{a}/(1 + {c} k)".format(**texts)
+        name = texts.pop("kind", "")
+        told = options(texts)
+        return f"{name} ({told})" if name and told else name or told
+    if isinstance(stated, bool):
+        return "yes" if stated else "no"
+    if isinstance(stated, float):
+        return format(stated, "g")
+    if isinstance(stated, (list, tuple)) and len(stated) > 12:
+        return f"[{len(stated)} entries]"
+    if isinstance(stated, (list, tuple)):
+        return ", ".join(map(value, stated)) or "none"
+    return "none" if stated is None else str(stated).replace("_", " ")
+
+
+def options(stated: Mapping[str, Any]) -> str:
+    """Return options with their values as text, such as "step size 0.1, drift half"."""
+    return ", ".join(
+        f"{k.replace('_', ' ')} {value(v)}" for k, v in stated.items() if v is not None
+    )
+
+
+def called(kind: str, names: Mapping[str, str] | None = None) -> str:
+    """Return the name of a kind for readers, or a study's text; "" if neither says one."""
+    if names and kind in names:
+        return str(names[kind])
+    for package in PACKAGES:
+        known = exists(package, kind) and executed(package, kind)
+        if known and (name := display_name(plugin(package, kind, package))):
+            return name
+    return ""
+
+
+def either(texts: Iterable[str]) -> str:
+    """Return alternatives as "a, b or c", numbers in sequence as "1 to 5", each once."""
+    *first, last = dict.fromkeys(texts) or [""]
+    if len(first) > 3 and all(text.isdigit() for text in (*first, last)):
+        numbers = [*map(int, first), int(last)]
+        if numbers == list(range(numbers[0], numbers[-1] + 1)):
+            return f"{first[0]} to {last}"
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def agent(which: Any) -> str:
+    """Return an agent's name for readers, who count from 1 where files count from 0."""
+    return f"agent {int(which) + 1}" if str(which).isdigit() else str(which)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, and no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def number(value: float) -> str:
+    """Return a number as text with four significant digits; a count in full."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def rounded(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
+    """Return a number as a table has it, with its interval if it has one: "33.4 [31.4, 35.2]".
+
+    Digits end at the second one of the interval's half width; without an interval there are four. A
+    count is a whole number, and what is zero up to rounding is 0.
+    """
+    if value is None or math.isnan(value):
+        return "\N{EN DASH}"
+    known = [end for end in (lo, hi) if end is not None and math.isfinite(end)]
+    half = (known[1] - known[0]) / 2 if len(known) == 2 else 0.0
+    if abs(value) < 1e-12 and 0 < half < 1e-12:
+        return "0"
+    if math.isinf(value) or half <= 0 or not math.isfinite(half):
+        text = _exact(value)
+        return f"{text} [{_exact(known[0])}, {_exact(known[1])}]" if len(known) == 2 else text
+    digits = max(1 - math.floor(math.log10(half)), 0)
+    if digits > 6 or abs(value) >= 1e9:
+        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (known[0], value, known[1]))
+    else:
+        # adding 0 turns -0 into 0
+        low, middle, high = (
+            f"{round(n, digits) + 0:.{digits}f}" for n in (known[0], value, known[1])
+        )
+    return f"{middle} [{low}, {high}]"
+
+
+def _exact(value: float) -> str:
+    """Return a number as text with four significant digits; whole and large ones in full."""
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    if abs(value) < 1e-12:
+        return "0"
+    if abs(value) < 1e9 and (value == round(value) or abs(value) >= 1e4):
+        return f"{value:.0f}"
+    return f"{value:.4g}"

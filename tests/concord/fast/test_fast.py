@@ -1,0 +1,333 @@
+"""Several steps in one compiled call: the numbers of the plain steps, with the same counts."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import fast
+from concord.chains import Labels, sample_chains
+from concord.loop import run
+from concord.minibatches import Batches
+from concord.networks.network import Network
+from concord.networks.own import network as network_of
+from concord.options import build
+from concord.problems import _quadratic
+from concord.problems.kinds import tied_mixture
+from concord.record import Diverged, Record
+from concord.samplers import de_sgld, gossip_ula
+from concord.sampling.initial import Law
+from concord.sampling.partition import Partition
+from concord.sampling.schedules import Schedule
+from concord.sampling.streams import generator
+from concord_studies.provenance import module_files
+from concord_studies.runs.run import ChosenSampler, Run
+from concord_studies.runs.sample import modules, sample
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+if HAS_NUMBA:
+    from concord.fast import kernels, steps
+ROOT = Path(__file__).parents[2]
+IN_TURN = ROOT / "config/papers/parayil2020/plugins/d_ula_in_turn.py"
+FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
+STEP = {"step_size": FALLING}
+FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}}
+TRIGGER = {"communication": "triggered", "threshold": 0.3, "decay": 0.4}
+
+
+def quadratic(agents: int, dim: int) -> _quadratic.QuadraticProblem:
+    rng = np.random.default_rng(3)
+    factors = rng.standard_normal((agents, dim, 2 * dim))
+    gram = factors @ factors.swapaxes(1, 2) / (2 * dim)
+    return _quadratic.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
+
+
+def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
+    params = build(tied_mixture.Params, {"points": 23, **options}, "problem")
+    equal = Partition.parse({"kind": "equal"}, "problem")
+    return tied_mixture.build(params, agents, equal, lambda what: generator(1, what), Path())
+
+
+def sampler_of(kind: str, **options) -> ChosenSampler:
+    if kind == "d_ula_in_turn":
+        where = importlib.util.spec_from_file_location(kind, IN_TURN)
+        module = importlib.util.module_from_spec(where)
+        where.loader.exec_module(module)
+        return build(module.DULAInTurn, options, "sampler")
+    return ChosenSampler.parse({"kind": kind, **options}, "sampler").params
+
+
+def traces(sampler, problem, chains=4, graph="ring", network=None, iterations=60, **options):
+    """Return the traces of plain and of compiled steps, and how many steps were plain."""
+    network = network or network_of(graph if problem.agents > 1 else "no_edges", problem.agents)
+    options = {"record": Record(every=7), "law": Law("normal"), **options}
+
+    def sample(one):
+        return sample_chains(
+            one, problem, network, chains=chains, iterations=iterations, seed=5,
+            labels=Labels(run="r"), **options,
+        )  # fmt: skip
+
+    compiled = fast.compile_steps(sampler, 10**9, (1, 1, 1))
+    assert compiled is not sampler
+    plain = []
+
+    def step(state, k, *others):
+        plain.append(k)
+        return sampler.step(state, k, *others)
+
+    compiled.step = step
+    return sample(sampler), sample(compiled), plain
+
+
+def check(expected, found) -> None:
+    assert found.variables.keys() == expected.variables.keys()
+    for name, (axes, values) in expected.variables.items():
+        assert found.variables[name][0] == axes, name
+        if name in ("x", "x_average", "consensus_error"):
+            np.testing.assert_allclose(found[name], values, rtol=1e-10, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found[name], values, err_msg=name)
+            assert found[name].dtype == values.dtype, name
+
+
+PROBLEMS = {
+    **{f"quadratic {dim}": lambda agents, dim=dim: quadratic(agents, dim) for dim in (1, 2, 4, 6)},
+    "mixture": mixture,
+    "mixture whose parts are alike": lambda agents: mixture(agents, points=4 * agents),
+    "mixture as printed": lambda agents: mixture(agents, second_mean="theta_2"),
+    "mixtures": lambda agents: mixture(agents, data_sets=3, points=4 * agents),
+}
+SAMPLERS = {
+    "c_ula": ("c_ula", STEP),
+    "de_sgld": ("de_sgld", STEP),
+    "de_sgld with weights": ("de_sgld", {**STEP, "weights": "lazy_metropolis"}),
+    "d_ula": ("d_ula", FUSED),
+    "d_ula of one": ("d_ula", {**FUSED, "gradient_scale": "one", "noise_variance": "one"}),
+    "d_ula with constant steps": ("d_ula", {"step_size": 0.01, "fusion": 0.2}),
+    "d_ula in turn": ("d_ula_in_turn", FUSED),
+    "gossip": ("gossip_ula", FUSED),
+    "gossip alone": ("gossip_ula", {**STEP, "communication": "never", "drift": "whole"}),
+    "gossip triggered": ("gossip_ula", {**FUSED, **TRIGGER}),
+    "gossip triggered from the start": ("gossip_ula", {**FUSED, **TRIGGER, "known": "start"}),
+}
+
+
+@numba
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_chains_are_those_of_plain_steps(sampler: str, problem: str) -> None:
+    kind, options = SAMPLERS[sampler]
+    posterior = PROBLEMS[problem](1 if kind == "c_ula" else 5)
+    found = traces(sampler_of(kind, **options), posterior)
+    check(*found[:2])
+    assert not [k for k in found[2] if k < 56]  # and three to the end, too few
+
+
+@numba
+@pytest.mark.parametrize("kind", ["de_sgld", "gossip_ula"])
+def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: str) -> None:
+    record = Record(at=(0, 1, 9, 10, 30), probes=("consensus_error",))
+    problem = mixture(5, data_sets=3, points=20)
+    found = traces(sampler_of(kind, **STEP), problem, 120, record=record)
+    check(*found[:2])
+    assert sorted(set(found[2])) == [0, 9]
+
+
+@numba
+def test_ticks_that_are_drawn_together_end_where_those_of_plain_steps_do(monkeypatch) -> None:
+    monkeypatch.setattr(gossip_ula, "NORMALS_PER_DRAW", 16 * 25)  # every 25 ticks
+    problem, sampler = quadratic(5, 2), sampler_of("gossip_ula", **STEP)
+    check(*traces(sampler, problem, record=Record(every=40), iterations=120)[:2])
+
+
+GROWING = {
+    "c_ula": ("c_ula", {"step_size": 9.0}),
+    "de_sgld": ("de_sgld", {"step_size": 3.0}),
+    "d_ula": ("d_ula", {"step_size": 0.05, "fusion": 3.0}),
+    "gossip": ("gossip_ula", {"step_size": 2.0}),
+    "gossip triggered": ("gossip_ula", {"step_size": 2.0, **TRIGGER}),
+}
+
+
+@numba
+@pytest.mark.parametrize("sampler", GROWING)
+@pytest.mark.parametrize("problem", ["quadratic 2", "mixture"])
+def test_chains_diverge_at_the_iteration_of_plain_steps(sampler: str, problem: str) -> None:
+    kind, options = GROWING[sampler]
+    own, posterior = sampler_of(kind, **options), PROBLEMS[problem](1 if kind == "c_ula" else 5)
+    options = {"record": Record(every=50), "iterations": 300}
+    expected, found, plain = traces(own, posterior, **options)
+    np.testing.assert_array_equal(found["diverged_at"], expected["diverged_at"])
+    assert (found["diverged_at"] % 50 > 0).any()
+    for name in {"unicasts", "broadcasts", "gradients", "activations"} & found.variables.keys():
+        np.testing.assert_array_equal(found[name], expected[name])
+    assert len(plain) < 30
+    with pytest.raises(Diverged):
+        traces(own, posterior, strict=True, **options)
+
+
+class Slower(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        return super().step(state, k // 2, problem, network, rng)
+
+
+def other(kind):
+    problem = quadratic(5, 2)
+    return kind(problem.gram, problem.shift)
+
+
+UNSUITED = {
+    "loss": {
+        "network": lambda: network_of(
+            "ring", 5, loss={"kind": "bernoulli", "rate": 0.3, "direction": "link"}
+        )
+    },
+    "a clock": {"network": lambda: network_of("ring", 5, link={"latency": 1.0})},
+    "one after another": {
+        "network": lambda: Network(network_of("ring", 5).graph, order="in_place")
+    },
+    "mini-batches": {"batches": lambda: Batches(batch_size=2)},
+    "many agents": {"problem": lambda: quadratic(65, 1)},
+    "large states": {"chains": lambda: 50, "problem": lambda: quadratic(60, 3)},
+    "little between recorded iterations": {"record": lambda: Record(every=3)},
+    "a step of its own": {"sampler": lambda: Slower(Schedule(0.01))},
+    "another problem": {"problem": lambda: other(Other)},
+    "local steps": {"sampler": lambda: sampler_of("gossip_ula", **STEP, local_steps=2)},
+    "a late prior": {
+        "sampler": lambda: sampler_of("d_ula", **FUSED, prior_gradient="after_mixing"),
+        "problem": lambda: other(WithPrior),
+    },
+}
+
+
+class Other(_quadratic.QuadraticProblem):
+    def gradient(self, x):
+        return 2 * super().gradient(x)
+
+
+class WithPrior(_quadratic.QuadraticProblem):
+    def prior_gradient(self, x):
+        return x
+
+
+@numba
+@pytest.mark.parametrize("what", UNSUITED)
+def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
+    options = {name: make() for name, make in UNSUITED[what].items()}
+    sampler = options.pop("sampler", None) or sampler_of("de_sgld", **STEP)
+    problem = options.pop("problem", None) or mixture(5)
+    expected, found, plain = traces(sampler, problem, iterations=21, **options)
+    assert plain == list(range(21)) * (len(plain) // 21) and plain
+    for name, (_, values) in expected.variables.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+@numba
+@pytest.mark.parametrize("sampler", ["c_ula", "de_sgld", "gossip", "gossip triggered"])
+def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
+    kind, options = SAMPLERS[sampler]
+    problem = quadratic(1 if kind == "c_ula" else 5, 2)
+    one, sent = sampler_of(kind, **options), []
+    for own in (one, fast.compile_steps(one, 10**9, (1, 1, 1))):
+        x0 = np.ones((3, problem.agents, 2))
+        network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
+        network = network.start(x0)
+        run(own, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
+        sent.append(network.copied_bytes)
+    np.testing.assert_array_equal(*sent)
+
+
+@numba
+def test_kernels_are_kept_on_disk() -> None:
+    for kernel in (kernels.take_langevin_steps, kernels.take_gossip_ticks):
+        assert kernel._cache.cache_path.endswith("__pycache__")
+
+
+def test_short_runs_are_plain(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "_works", lambda: True)
+    sampler = sampler_of("de_sgld", **STEP)
+    assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
+    assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
+
+
+def test_samplers_with_a_read_out_are_plain(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "_works", lambda: True)
+    sampler = sampler_of("consensus_mc", step_size=0.1)
+    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+
+
+def test_all_goes_on_without_numba(monkeypatch) -> None:
+    monkeypatch.setattr(fast, "find_spec", lambda name: None)
+    fast._works.cache_clear()
+    try:
+        sampler = sampler_of("de_sgld", **STEP)
+        assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+    finally:
+        fast._works.cache_clear()
+
+
+def test_a_broken_numba_is_reported_once(tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('it needs another NumPy')")
+    script = """
+from concord import fast
+from concord.samplers.de_sgld import DESGLD
+from concord.sampling.schedules import Schedule
+one = DESGLD(Schedule(0.1))
+for _ in range(2):
+    assert fast.compile_steps(one, 10**9, (1, 1, 1)) is one
+"""
+    path = f"{tmp_path}:{ROOT / 'src'}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "concord: numba is installed, but cannot be used (ImportError: it needs another NumPy); "
+        "runs take longer; install the version of envs/requirements.lock, or remove numba\n"
+    )
+
+
+def test_nobody_imports_numba_unasked() -> None:
+    script = "import sys; from concord import fast, chains; print('numba' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "False\n"
+
+
+RUN = {
+    **{"paper": "p", "experiment": "e", "run": "r", "labels": {}, "scale": "paper", "seed": 1},
+    **{"assumptions": [], "metrics": [], "topology": "ring", "agents": 5, "chains": 60},
+    "problem": {"name": "gmm", "kind": "tied_mixture"},
+    "partition": {"kind": "equal"},
+    "initial": {"kind": "normal"},
+    "sampler": {"kind": "gossip_ula", "step_size": 1e-3},
+    "iterations": 100,
+    "record": {"every": 50},
+}
+
+
+@numba
+def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) -> None:
+    run, compiled = Run.of(RUN, "run.yaml"), []
+    problem = run.build_problem(Path())
+    init = steps.CompiledSampler.init
+    monkeypatch.setattr(
+        steps.CompiledSampler, "init", lambda *own: compiled.append(1) or init(*own)
+    )
+    short = sample(run, problem)
+    assert not compiled
+    monkeypatch.setattr(fast, "WORTH", 100 * (60 * 5 * 2 + 2 * fast.CALLS))
+    check(short, sample(run, problem))
+    assert len(compiled) == 2  # blocks of chains
+
+
+def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
+    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
+    assert not any("gossip_ula" in file for file in module_files(*modules(run)))

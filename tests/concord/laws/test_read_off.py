@@ -1,0 +1,493 @@
+"""Laws that are read off steps are those of the papers' matrices."""
+
+from typing import Any, NamedTuple
+
+import matrices
+import numpy as np
+import pytest
+
+import concord
+from concord.laws import exact, paths
+from concord.laws.arrivals import Losses
+from concord.laws.read_off import NoLaw, StepReader
+from concord.loop import run
+from concord.minibatches import Batches
+from concord.networks.conditions import network_under
+from concord.networks.moments import chances
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampler import Positions, Sampler, langevin_noise
+from concord.samplers.de_sgld import DESGLD
+from concord_studies.runs.run import ChosenSampler
+from measurements import regression
+
+POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
+LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
+
+CASES = [
+    ("c_ula", {"step_size": 0.02}, "single"),
+    ("c_ula", {"step_size": POWER}, "single"),
+    ("de_sgld", {"step_size": 0.02}, "ring"),
+    ("de_sgld", {"step_size": POWER}, "star"),
+    ("de_sgld", {"step_size": 0.02, "update_order": "in_place"}, "star"),
+    ("de_sghmc", {"step_size": POWER, "friction": 1.5, "initial_velocity_sd": 0.5}, "ring"),
+    ("de_sghmc", {"step_size": 0.1, "friction": 1.5, "update_order": "in_place"}, "star"),
+    ("d_ula", {"step_size": POWER, "fusion": 0.1}, "star"),
+    ("d_ula", {"step_size": 0.01, "fusion": {**POWER, "exponent": 0.1}}, "ring"),
+    (
+        "d_ula",
+        {
+            "step_size": 0.01,
+            "fusion": 0.1,
+            "gradient_scale": "one",
+            "noise_variance": "one",
+            "update_order": "in_place",
+        },
+        "ring",
+    ),
+    ("extra_sgld", {"step_size": POWER, "h": 0.3}, "star"),
+    ("diging_sgld", {"step_size": POWER}, "star"),
+    ("admm", {"penalty": 0.7}, "star"),
+    ("admm", {"penalty": 0.7, "noise": False}, "ring"),
+    ("push_sum_sgld", {"step_size": POWER}, "star"),
+    ("push_sum_sgld", {"step_size": 0.02, "read": "averaged"}, "star"),
+    ("local_sgld", {"step_size": POWER, "period": 3, "common_noise": 0.4}, "star"),
+    ("local_sgld", {"step_size": 0.02, "renewal": 1.0}, "star"),
+    ("local_sgld", {"step_size": 0.02, "communication": 0.3}, "star"),
+    ("local_sgld", {"step_size": POWER, "period": 2, "communication": 0.3, "renewal": 0.2}, "ring"),
+    ("dg_lmc", {"step_size": POWER, "tolerance": 0.1, "local_steps": 2}, "server"),
+    (
+        "dg_lmc",
+        {
+            "step_size": 0.02,
+            "tolerance": [0.1, 0.2, 0.3, 0.4, 0.5],
+            "coupling": [[[1.0, 0.5], [0.2, 2.0]]],
+        },
+        "server",
+    ),
+    ("graph_gibbs", {"tolerance": 0.1}, "star"),
+    ("graph_gibbs", {"tolerance": 0.1, "step_size": POWER}, "ring"),
+    ("fsgld", {"step_size": POWER}, "server"),
+    (
+        "fsgld",
+        {
+            "step_size": 0.02,
+            "surrogates": "laplace",
+            "probabilities": [0.1, 0.3, 0.2, 0.2, 0.2],
+            "local_steps": 2,
+        },
+        "server",
+    ),
+    ("gossip_ula", {"step_size": POWER, "fusion": 0.4}, "star"),
+    ("gossip_ula", {"step_size": 0.02, "communication": "never", "drift": "whole"}, "ring"),
+    ("gossip_ula", {"step_size": 0.02, "local_steps": 3}, "star"),
+]
+
+
+def drawn(agents: int, dim: int) -> QuadraticProblem:
+    """Return a problem drawn at random."""
+    rng = np.random.default_rng(3)
+    roots = rng.standard_normal((agents, dim, 2 * dim))
+    return QuadraticProblem(roots @ roots.swapaxes(1, 2) / 2, rng.standard_normal((agents, dim)))
+
+
+def read(
+    kind: str, options: dict[str, Any], topology: str, batches: Any = None, **conditions: Any
+) -> tuple[Any, Any, Any, StepReader]:
+    """Return sampler, problem, network and its reader."""
+    agents = 1 if topology == "single" else 5
+    chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler")
+    problem = drawn(agents, 2)
+    if topology == "single":
+        topology = "no_edges"
+    network = concord.network(topology, agents, **conditions)
+    network = network_under(network.graph, network.conditions, "network", chosen.order)
+    return chosen.params, problem, network, StepReader(chosen.params, problem, network, batches)
+
+
+def same(got: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("kind", "options", "topology"), CASES)
+@pytest.mark.parametrize("k", [0, 1, 5])
+def test_a_step_is_that_of_the_papers_matrices(
+    kind: str, options: dict[str, Any], topology: str, k: int
+) -> None:
+    sampler, problem, network, reader = read(kind, options, topology)
+    law = matrices.LAWS[kind](sampler, k, problem, network)
+    reading = reader.read_step(k)
+    steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
+    chances = law.probability if isinstance(law, matrices.Chosen) else [1.0]
+    same(reading.probability, chances)
+    for got, wanted in zip(reading.updates, steps, strict=True):
+        for part in ("matrix", "offset", "noise"):
+            same(getattr(got, part), getattr(wanted, part))
+    size = problem.agents * problem.dim
+    if isinstance(law, matrices.Law):
+        starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
+        same(reader.start.matrix, np.concatenate([matrix for matrix, _ in starts]))
+        for number, (_, cov) in enumerate(starts):
+            block = slice(number * size, (number + 1) * size)
+            same(reader.start.noise[block, block], cov)
+        assert not reader.start.offset.any()
+
+
+LOSSY = [
+    ("de_sgld", {"step_size": POWER}),
+    ("de_sghmc", {"step_size": 0.1, "friction": 1.5, "initial_velocity_sd": 0.5}),
+    ("d_ula", {"step_size": POWER, "fusion": {**POWER, "exponent": 0.1}}),
+    ("extra_sgld", {"step_size": 0.02, "h": 0.3}),
+    ("diging_sgld", {"step_size": 0.02}),
+    ("local_sgld", {"step_size": POWER, "period": 2}),
+    ("admm", {"penalty": 0.7}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), LOSSY)
+@pytest.mark.parametrize("k", [0, 4])
+def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
+    kind: str, options: dict[str, Any], k: int
+) -> None:
+    loss = {"loss": LOSS, "on_loss": "reuse_last"}
+    sampler, problem, network, reader = read(kind, options, "star", **loss)
+    law = matrices.LAWS[kind](sampler, k, problem, network)
+    assert isinstance(law, matrices.Law) and law.heard is not None
+    got = reader.read_step(k).arrivals
+    assert got is not None
+    size = len(law.step.offset)
+    for part in ("matrix", "offset", "noise"):
+        same(getattr(reader.read_step(k).updates[0], part), getattr(law.step, part))
+    same(got.heard, law.heard)
+    lanes = law.heard.shape[1] // (len(network.graph.senders) * problem.dim)
+    sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
+    same(got.sent, sent)
+    same(got.shift, np.zeros(len(sent)) if law.shift is None else law.shift)
+    same(got.late, np.zeros_like(got.late) if law.late is None else law.late)
+    same(got.noise[:size] @ got.noise[:size].T, law.step.noise)
+
+
+class Enumerated:
+    """A generator of what is lost and who sleeps: each chain has a number, whose bits say so."""
+
+    def __init__(self, bits: np.ndarray) -> None:
+        self.bits, self.used = bits, 0  # (chains, bits)
+
+    def random(self, shape: tuple[int, int]) -> np.ndarray:
+        first, self.used = self.used, self.used + shape[0]
+        return self.bits[:, first : self.used].T.astype(float)
+
+
+class Units:
+    """A generator of normal numbers, which are prescribed for each chain."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers, self.used = numbers, 0  # (chains, numbers)
+
+    def standard_normal(self, shape: Any, dtype: Any = None) -> np.ndarray:
+        first, self.used = self.used, self.used + int(np.prod(shape[1:]))
+        return self.numbers[:, first : self.used].reshape(shape)
+
+
+@pytest.mark.parametrize(("kind", "options"), LOSSY)
+@pytest.mark.parametrize("on_loss", ["keep_own_weight", "reuse_last", "skip", "sender_keeps"])
+@pytest.mark.parametrize("awake", [1.0, 0.8])
+def test_moments_are_averages_over_all_that_may_get_lost(
+    kind: str, options: dict[str, Any], on_loss: str, awake: float
+) -> None:
+    if kind == "admm" and on_loss != "reuse_last":
+        return  # refused by the sampler
+    chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler").params
+    problem = drawn(3, 1)
+    network = concord.network("star", 3, loss=LOSS, on_loss=on_loss, awake=awake)
+    ways, steps, sleeps = 4, 2, 3 * (awake < 1)
+    bits = np.array(list(np.ndindex((2,) * (steps * (ways + sleeps)))))
+    each = np.tile([0.3] * ways + [1 - awake] * sleeps, steps)
+    weight = np.where(bits, each, 1 - each).prod(axis=1)
+    start_mean, start_sd = np.array([0.5, -1.0, 2.0]), 0.7
+    total = 3 + 3 * (kind == "de_sghmc") + 3 * 2 * steps
+    units = np.concatenate([np.zeros((1, total)), np.eye(total)])
+    chains = len(bits) * len(units)
+    numbers = np.tile(units, (len(bits), 1))
+    masks = Enumerated(np.repeat(bits, len(units), axis=0))
+    x0 = (start_mean + start_sd * numbers[:, :3])[..., None]
+    running = network.start(x0, masks)  # type: ignore[arg-type]
+    states = []
+    run(
+        chosen,
+        problem,
+        running,
+        x0,
+        steps,
+        Units(numbers[:, 3:]),  # type: ignore[arg-type]
+        [lambda k, state: states.append(state)],
+    )
+    reader = StepReader(chosen, problem, network)
+    law = over_losses(network, reader, start_mean[:, None], start_sd)
+    seen = law.at([1, 2])
+    for place, state in enumerate(states[1:]):
+        got = state.x[..., 0].reshape(len(bits), len(units), 3)
+        mean = weight @ got[:, 0]
+        apart = got[:, 1:] - got[:, :1]
+        cov = np.einsum("m,mui,muj->ij", weight, apart, apart)
+        cov += np.einsum("m,mi,mj->ij", weight, got[:, 0], got[:, 0]) - np.outer(mean, mean)
+        same(seen.mean[place, 0, :, 0], mean)
+        same(seen.cov[place, 0, :, 0, 0], np.diag(cov))
+        same(seen.average_cov[place, 0], cov.mean())
+    assert chains == len(x0)
+
+
+def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.Lossy:
+    drawn, graph = chances(network), network.graph
+    assert drawn is not None
+    losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
+    update = reader.update()
+    start = exact.initial(3, 1, (mean, sd), update.start)
+    return paths.lossy([update], losses, [start], 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("de_sgld", {"step_size": POWER}),
+        ("de_sghmc", {"step_size": 0.1, "friction": 1.5, "update_order": "in_place"}),
+        ("d_ula", {"step_size": 0.02, "fusion": 0.1, "update_order": "in_place"}),
+        ("extra_sgld", {"step_size": 0.02}),
+        ("diging_sgld", {"step_size": 0.02}),
+        ("push_sum_sgld", {"step_size": 0.02, "read": "averaged"}),
+        ("local_sgld", {"step_size": 0.02}),
+    ],
+)
+def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
+    kind: str, options: dict[str, Any]
+) -> None:
+    batches = Batches(batch_size=2)
+    sampler, problem, network, reader = read(kind, options, "star", batches)
+    for k in (0, 3):
+        law = matrices.LAWS[kind](sampler, k, problem, network)
+        assert isinstance(law, matrices.Law)
+        same(reader.read_step(k).updates[0].gradient_gain, law.step.gradient_gain)
+        same(reader.read_step(k).updates[0].matrix, law.step.matrix)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "topology", "why"),
+    [
+        (
+            "d_mala",
+            {"step_size": 0.1, "drift": "half", "correction": "mala"},
+            "star",
+            "other than normal ones",
+        ),
+        (
+            "gossip_ula",
+            {"step_size": 0.1, "communication": "triggered", "threshold": 1.0, "decay": 0.5},
+            "ring",
+            "no vector of each agent",
+        ),
+        (
+            "choco_sgld",
+            {"step_size": 0.1, "compression": {"kind": "top_k", "share": 0.5}},
+            "ring",
+            "not affine",
+        ),
+        (
+            "de_psgld",
+            {
+                "step_size": 0.1,
+                "smoothing": 0.1,
+                "constraint": {"kind": "box", "lower": -1.0, "upper": 1.0},
+            },
+            "ring",
+            "not affine",
+        ),
+        ("dg_lmc", {"step_size": 0.1, "tolerance": 0.1, "particles": 2}, "server", "draws random"),
+        ("consensus_mc", {"step_size": 0.1}, "server", "not the positions"),
+        (
+            "qlsd",
+            {
+                "step_size": 0.1,
+                "compression": {"kind": "top_k", "share": 1.0},
+                "participants": 2,
+            },
+            "server",
+            "draws random",
+        ),
+    ],
+)
+def test_what_is_not_affine_is_refused_with_its_reason(
+    kind: str, options: dict[str, Any], topology: str, why: str
+) -> None:
+    with pytest.raises(NoLaw, match=why):
+        read(kind, options, topology)[-1].read_step(0)
+
+
+class Triggered(Sampler):
+    """It sends its neighbors what it is at only where that is far from the origin."""
+
+    threshold: float
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        far = np.abs(x).max(axis=-1, keepdims=True) > self.threshold
+        told = np.where(far, x, 0.9 * x)
+        noise = langevin_noise(rng, 0.01, x)
+        return Positions(network.mix("metropolis", told) - 0.01 * problem.gradient(x) + noise)
+
+
+@pytest.mark.parametrize("threshold", [1e-4, 1e-2, 1.0, 100.0, 1e4])
+def test_a_trigger_is_noticed_wherever_its_threshold_is(threshold: float) -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    with pytest.raises(NoLaw, match="not affine"):
+        StepReader(Triggered(threshold=threshold), problem, network).read_step(0)
+
+
+class Alternating(Sampler):
+    """Agents average now and then."""
+
+    period: int
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        moved = x - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
+        return Positions(network.mix("metropolis", moved) if k % self.period == 0 else moved)
+
+
+@pytest.mark.parametrize("period", [2, 5, 49, 1013])
+def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(Alternating(period=period), problem, network)
+    alone, mixing = np.eye(10), np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
+    gram = exact.block_diagonal(problem.gram)
+    for k in (0, 1, period - 1, period, period + 1, 3 * period):
+        wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
+        same(reader.read_step(k).updates[0].matrix, wanted)
+    assert reader.read_step(1) is reader.read_step(period + 1)
+
+
+def test_constant_steps_are_read_once() -> None:
+    _, _, _, reader = read("de_sgld", {"step_size": 0.02}, "ring")
+    assert reader.read_step(0) is reader.read_step(10**9)
+
+
+class Clocked(NamedTuple):
+    """Positions, and a number that grows with the iterations."""
+
+    x: np.ndarray
+    age: np.ndarray
+
+
+class Ageing(Sampler):
+    """Its steps shrink by what it keeps of its age."""
+
+    def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+        return Clocked(x0, np.ones(len(x0)))
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, age = state
+        eta = (0.1 / age)[:, None, None]
+        noise = np.sqrt(2 * eta) * rng.standard_normal(x.shape)
+        return Clocked(x - eta * problem.gradient(x) + noise, np.minimum(age + 1, 4))
+
+
+def test_what_is_the_same_for_all_chains_is_followed() -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(Ageing(), problem, network)
+    for k in (7, 2, 0, 100):
+        eta = 0.1 / min(k + 1, 4)
+        same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
+
+
+class Sleepy(Sampler):
+    """Its state has a coordinate that chance reaches late."""
+
+    def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+        return Clocked(x0, np.zeros(x0.shape))
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, age = state
+        noise = rng.standard_normal(x.shape)
+        return Clocked(0.9 * x + 0.1 * age + noise, x if k > 20 else age)
+
+
+def test_chance_that_comes_late_is_noticed() -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    with pytest.raises(NoLaw, match="later on"):
+        StepReader(Sleepy(), problem, network).read_step(21)
+
+
+class Twice(Sampler):
+    """It mixes twice in a step."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x + langevin_noise(rng, 0.1, state.x)
+        return Positions(network.mix("metropolis", network.mix("metropolis", x)))
+
+
+def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
+    same(StepReader(Twice(), problem, network).read_step(0).updates[0].matrix, mix @ mix)
+    lossy = concord.network("ring", 5, loss=LOSS)
+    with pytest.raises(NoLaw, match="vectors may get lost"):
+        StepReader(Twice(), problem, lossy)
+
+
+def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
+    chosen = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.02}, "sampler").params
+    problem = drawn(5, 2)
+    far = QuadraticProblem(problem.gram, 1e8 * problem.shift)
+    network = concord.network("ring", 5)
+    same(
+        StepReader(chosen, far, network).read_step(0).updates[0].matrix,
+        StepReader(chosen, problem, network).read_step(0).updates[0].matrix,
+    )
+
+
+def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost() -> None:
+    problem, lossy = drawn(5, 2), concord.network("ring", 5, loss=LOSS)
+    with pytest.raises(NoLaw, match="does not send in every iteration"):
+        StepReader(Alternating(period=2), problem, lossy).read_step(0)
+
+
+class Adapt(Sampler):
+    """A user's sampler: agents move, and average then."""
+
+    step_size: float
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        x = x - self.step_size * problem.gradient(x) + langevin_noise(rng, self.step_size, x)
+        return Positions(network.mix("metropolis", x))
+
+
+def test_a_users_own_sampler_has_a_law() -> None:
+    problem = drawn(5, 2)
+    own = concord.law(Adapt(0.02), problem, "star", iterations=30)
+    same_law = concord.law("local_sgld", problem, "star", iterations=30, step_size=0.02)
+    same(own.cov, same_law.cov)
+    same(own.mean, same_law.mean)
+
+
+@pytest.mark.parametrize("scale", ["none", "mean"])
+@pytest.mark.parametrize("pool", ["all", "all_but_last"])
+def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str, pool: str) -> None:
+    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    batches = Batches(batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
+    reader = StepReader(DESGLD(0.02), problem, network, batches)
+    gram, shift = problem.batch_mean(2, scale, pool)
+    mix = np.kron(network.matrix("metropolis"), np.eye(2))
+    same(reader.read_step(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
+    same(reader.read_step(0).updates[0].offset, 0.02 * shift.ravel())
+
+
+def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
+    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    epochs = Batches(batch_size=2, batch_order="epochs")
+    with pytest.raises(NoLaw, match="epochs"):
+        StepReader(DESGLD(0.02), problem, network, epochs)
+    twice = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "period": 2}, "").params
+    with pytest.raises(NoLaw, match=r"elsewhere|more than one"):
+        StepReader(twice, problem, network, Batches(batch_size=2)).read_step(0)
+    reduced = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "renewal": 1.0}, "")
+    with pytest.raises(NoLaw, match="differences"):
+        StepReader(reduced.params, problem, network, Batches(batch_size=2)).read_step(0)

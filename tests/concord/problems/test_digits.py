@@ -1,0 +1,54 @@
+"""The network on digits: it learns, alone and in mini-batches, and predicts what is held out."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord.contracts import Classifier, Predictive, WithInitial, WithTests, reference_of
+from concord.errors import ConcordError
+from concord.problem import Batched
+from concord.sampling import streams
+from concord.sampling.partition import Partition
+from concord_studies.problems import digits
+
+
+def made(agents=3, partition=None, **options):
+    split = Partition.parse(partition or {"kind": "equal"}, "partition")
+    params = digits.Params(**options)
+    return digits.build(
+        params, agents, split, lambda what: streams.generator(1, what), Path("unused")
+    )
+
+
+def test_gradient_descent_learns_the_digits():
+    problem = made(1)
+    rng = np.random.default_rng(0)
+    x = problem.initial((2, 1, problem.dim), rng)
+    before = problem.accuracy(x)
+    for _ in range(300):
+        x -= 1e-3 * problem.gradient(x)
+    assert before.max() < 0.4 and problem.accuracy(x).min() > 0.85
+    chances = problem.predictive(x)
+    assert chances.shape == (2, 1, 360, 10)
+    np.testing.assert_allclose(chances.sum(axis=-1), 1)
+    right = chances.argmax(axis=-1) == problem.tests["digits"].labels
+    np.testing.assert_allclose(right.mean(axis=-1), problem.accuracy(x))
+
+
+def test_it_offers_what_predictions_need():
+    problem = made(points=30)
+    for protocol in (Batched, Classifier, Predictive, WithInitial, WithTests):
+        assert isinstance(problem, protocol)
+    assert problem.counts.sum() == 30 and problem.dim == 65 * 10 + 11 * 10
+    with pytest.raises(ConcordError, match="the posterior of Digits is not known"):
+        reference_of(problem)
+    x = np.full((1, 3, problem.dim), np.nan)
+    assert (problem.accuracy(x) == 0).all()
+
+
+def test_labels_can_divide_the_images():
+    problem = made(5, {"kind": "dirichlet", "concentration": 0.1})
+    shares = [np.bincount(problem.data.targets[i, :n], minlength=10) / n
+              for i, n in enumerate(problem.counts)]  # fmt: skip
+    assert np.max(shares) > 0.4

@@ -1,0 +1,138 @@
+"""Problems of a shard's log density, and what all problems of models promise, without an extra."""
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+from concord.models import jax as _jax
+
+RNG = np.random.default_rng(3)
+X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
+Y = X @ [1.0, -2.0] + 0.3 * RNG.standard_normal(12)
+PRECISION = X.T @ X / 0.25 + np.eye(2) / 4.0
+MEAN = np.linalg.solve(PRECISION, X.T @ Y / 0.25)
+
+
+def regression(rows: np.ndarray, prior: float = 4.0):
+    """Linear regression with noise sd 0.5 and prior N(0, 4 I)."""
+
+    def log_density(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        error = Y[rows] - x @ X[rows].T
+        value = -(error**2).sum(axis=1) / 0.5 - (x**2).sum(axis=1) / (2 * prior)
+        return value, error @ X[rows] / 0.25 - x / prior
+
+    return log_density
+
+
+def exact(draws: int, center=MEAN) -> np.ndarray:
+    root = np.linalg.cholesky(np.linalg.inv(PRECISION))
+    return center + np.random.default_rng(1).standard_normal((draws, 2)) @ root.T
+
+
+def test_shards_make_the_problem_that_is_built_in() -> None:
+    order = np.concatenate(SHARDS)
+    cuts = np.cumsum([len(shard) for shard in SHARDS])[:-1]
+    lists = [list(np.split(a[order], cuts)) for a in (X, Y)]
+    own = concord.problems.linear_regression(*lists, noise_sd=0.5, prior_variance=4.0)
+    problem = concord.from_shards(regression, SHARDS, dim=2)
+    x = RNG.standard_normal((3, 4, 2))
+    assert np.allclose(problem.gradient(x), own.gradient(x), rtol=1e-12, atol=1e-12)
+    more = np.diff([problem.potential(x), own.potential(x)], axis=0)[0]
+    assert np.allclose(more, more[0], atol=1e-10)  # up to a constant of each agent
+    prior = problem.prior_gradient(x)
+    assert np.allclose(prior, x / 16, rtol=1e-12, atol=1e-12)
+
+
+def test_a_shard_may_be_empty() -> None:
+    problem = concord.from_shards(regression, [range(12), []], dim=2)
+    assert np.allclose(problem.gradient(np.ones((1, 2, 2)))[0, 1], 1 / 8)
+
+
+def test_affine_coordinates_move_and_scale_everything() -> None:
+    root = np.array([[2.0, 0.0], [0.5, 0.1]])
+    plain = concord.from_shards(regression, SHARDS, dim=2)
+    moved = concord.from_shards(regression, SHARDS, dim=2, coordinates=([1.0, -1.0], root))
+    z = RNG.standard_normal((2, 4, 2))
+    x = np.array([1.0, -1.0]) + z @ root.T
+    assert np.allclose(moved.potential(z), plain.potential(x), rtol=1e-12)
+    assert np.allclose(moved.gradient(z), plain.gradient(x) @ root, rtol=1e-10)
+    assert np.allclose(moved.constrain(z)["x"], x)
+
+
+def test_laplace_coordinates_make_the_posterior_standard_normal() -> None:
+    problem = concord.from_shards(
+        regression, SHARDS, dim=2, coordinates="laplace", reference=exact(1000)
+    )
+    assert np.allclose(problem.center, MEAN, atol=1e-8)
+    assert np.allclose(problem.root @ problem.root.T, np.linalg.inv(PRECISION), atol=1e-6)
+    mean, cov = problem.reference.moments()
+    assert np.abs(mean).max() < 5 / np.sqrt(1000)
+    assert np.abs(cov - np.eye(2)).max() < 5 * np.sqrt(2 / 1000)
+
+
+def test_a_reference_of_another_posterior_is_refused() -> None:
+    shifted = exact(2000, MEAN + 0.3 * np.sqrt(np.diag(np.linalg.inv(PRECISION))))
+    with pytest.raises(ConcordError, match=r"their mean score is .* standard errors away"):
+        concord.from_shards(regression, SHARDS, dim=2, reference=shifted)
+    wider = concord.from_shards(regression, SHARDS, dim=2, reference=exact(2000))
+    assert wider.reference.draws == 2000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"shards": [[0, 1], [1, 2]]}, "they hold 4 rows, 3 of them different"),
+        ({"shards": [[0.5, 1.0]]}, "is no array of row numbers"),
+        ({"coordinates": "whitened"}, "use 'unconstrained', 'laplace'"),
+        ({"coordinates": (np.zeros(3), np.eye(3))}, r"give shapes \(2,\) and \(2, 2\)"),
+        ({"coordinates": (np.zeros(2), np.ones((2, 2)))}, "L is singular"),
+        ({"reference": np.zeros((5, 3))}, "none inside of the parameters' bounds"),
+        ({"reference": {"beta": np.zeros((5, 2))}}, "parameters have no names"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, sentence) -> None:
+    given = {"shards": SHARDS, "dim": 2} | arguments
+    with pytest.raises(ConcordError, match=sentence):
+        concord.from_shards(regression, **given)
+
+
+def test_terms_that_depend_on_other_rows_are_refused() -> None:
+    def centered(rows: np.ndarray):
+        def log_density(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            features = X[rows] - (X[rows].mean(axis=0) if len(rows) else 0.0)
+            error = Y[rows] - x @ features.T
+            return -(error**2).sum(axis=1) - (x**2).sum(axis=1), 2 * error @ features - 2 * x
+
+        return log_density
+
+    with pytest.raises(ConcordError, match="add up to another log density"):
+        concord.from_shards(centered, SHARDS, dim=2)
+
+    def barely(rows: np.ndarray):  # a prior that is a little wider where there are more rows
+        return regression(rows, 4.0 * (1 + 1e-3 * len(rows)))
+
+    with pytest.raises(ConcordError, match="add up to another log density"):
+        concord.from_shards(barely, SHARDS, dim=2)
+
+
+@pytest.mark.parametrize(("make", "library"), [("from_pymc", "PyMC"), ("from_numpyro", "NumPyro")])
+def test_a_library_that_is_missing_is_one_sentence(monkeypatch, make, library) -> None:
+    function = getattr(concord, make)
+    monkeypatch.setattr("concord.models.model.find_spec", lambda name: None)
+    said = f"{library}, which is not installed; in a clone, install"
+    with pytest.raises(ConcordError, match=said):
+        function(lambda: None, over="row", agents=2)
+
+
+def test_a_problem_takes_draws_as_its_reference() -> None:
+    problem = concord.Problem(lambda x: x, agents=4, dim=2, reference=exact(500))
+    assert np.allclose(problem.reference.moments()[0], MEAN, atol=0.1)
+    with pytest.raises(ConcordError, match=r"give draws of shape \(draws, 3\)"):
+        concord.Problem(lambda x: x, agents=4, dim=3, reference=exact(500))
+
+
+def test_padding_repeats_rows_of_the_agent() -> None:
+    rows, own = _jax.padded([np.array(shard) for shard in SHARDS])
+    assert rows.shape == own.shape == (4, 5)
+    assert set(rows[0]) == {0, 5, 7} and own.sum(axis=1).tolist() == [3, 5, 1, 3]

@@ -1,0 +1,92 @@
+"""What every problem promises: its gradients are those of its potential, whatever the estimate.
+
+Problems that read downloaded data are tested beside this file.
+"""
+
+import numpy as np
+import pytest
+
+from concord.minibatches import Batches, MiniBatches
+from concord.problem import Batched, ChosenAgents
+from concord.sampling import streams
+from concord_arena.testing import CHECKS, Inapplicable, problems
+from concord_arena.testing.problems import AGENTS, CHAINS, somewhere
+from concord_studies import plugins
+
+
+def built(kind):
+    """Return the problems of all variants of a kind, 11 points or a data set over three agents."""
+    return [one for _, one in problems.built(plugins.plugin("problems", kind, "tests"))]
+
+
+def offering(kind, protocol):
+    """Return those that offer something; skip the test where none does."""
+    try:
+        found = [one for one in built(kind) if isinstance(one, protocol)]
+    except Inapplicable as reason:
+        pytest.skip(str(reason))
+    return found or pytest.skip(f"it is not {protocol.__name__}")
+
+
+every_kind = pytest.mark.parametrize("kind", plugins.built_in("problems"))
+
+
+@pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)
+@every_kind
+def test_contract(kind, check):
+    try:
+        check(plugins.plugin("problems", kind, "tests"))
+    except Inapplicable as reason:
+        pytest.skip(str(reason))
+
+
+@every_kind
+def test_agents_share_the_points_as_evenly_as_can_be(kind):
+    for problem in offering(kind, Batched):
+        assert problem.counts.shape == (AGENTS,)
+        assert problem.counts.max() - problem.counts.min() <= 1
+        assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
+
+
+@every_kind
+def test_chosen_agents_have_the_gradients_of_all(kind):
+    for problem in offering(kind, ChosenAgents):
+        x = somewhere(problem)
+        everyone = problem.gradient(x)
+        agents = np.array([[2, 0], [1, 2]])
+        at = agents[..., None]
+        found = problem.gradient_of(agents, np.take_along_axis(x, at, axis=1))
+        expected = np.take_along_axis(everyone, at, axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+class Watched:
+    """A problem of which only the rows are noted that mini-batches are made of."""
+
+    def __init__(self, problem):
+        self.agents, self.dim, self.counts = problem.agents, problem.dim, problem.counts
+        self.seen = []
+
+    def batch_gradient(self, x, rows):
+        self.seen.append(rows.copy())
+        return x
+
+
+@every_kind
+def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
+    """Frequencies of rows within five standard errors; the last row of the longest is reached."""
+    for problem in offering(kind, Batched):
+        if problem.counts.max() > 20:
+            continue  # so many that the others show it
+        watched, x = Watched(problem), somewhere(problem)
+        rng = streams.generator(7, "rows")
+        estimated = MiniBatches(watched, Batches(batch_size=5), CHAINS, rng)
+        for _ in range(400):
+            estimated.gradient(x)
+        rows = np.array(watched.seen)
+        for agent, count in enumerate(problem.counts):
+            drawn = np.bincount(rows[:, :, agent].ravel(), minlength=count)
+            assert len(drawn) == count
+            expected = drawn.sum() / count
+            spread = np.sqrt(expected * (1 - 1 / count))
+            assert np.abs(drawn - expected).max() < 5 * spread

@@ -1,0 +1,144 @@
+"""Every plug-in keeps its contract, and whoever needs what a problem lacks refuses it."""
+
+import ast
+import inspect
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from concord import contracts, problem
+from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
+from concord.laws.known import Draws, Known
+from concord.laws.quadrature import Grid
+from concord.minibatches import Batches, MiniBatches
+from concord.models.jax import Compiled
+from concord.networks import topology
+from concord.networks.conditions import network_under
+from concord.options import choices
+from concord.problem import CountedProblem
+from concord.record import Averaged, Probed, Record, Recorder
+from concord.samplers.de_sgld import DESGLD
+from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
+from concord_arena.testing.variants import Bare
+from concord_studies.plugins import built_in, plugin
+
+OPTIONAL = {
+    "problems": [
+        contracts.TakesArrays,
+        contracts.NeedsData,
+        contracts.TakesData,
+        contracts.Extra,
+        contracts.Sharing,
+    ],
+    "topologies": [topology.AveragingKind, topology.WeightedKind],
+}
+OF_MODULES = {
+    *PROTOCOLS.values(),
+    contracts.OutputKind,
+    *(one for protocols in OPTIONAL.values() for one in protocols),
+}
+# Whose other checks have tests of their own.
+APART = "samplers", "problems"
+OF_PROBLEMS = [
+    one
+    for module in (problem, contracts)
+    for one in vars(module).values()
+    if getattr(one, "_is_protocol", False)
+    and one.__module__ == module.__name__
+    and one not in OF_MODULES
+    and one is not contracts.Reference
+]
+ALL = [(package, kind) for package in PROTOCOLS for kind in built_in(package)]
+CLASSES = [
+    Compiled,  # of models, which kinds import where the library is there
+    *(
+        one
+        for kind in built_in("problems")
+        for one in vars(plugin("problems", kind, "tests")).values()
+        if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
+    ),
+]
+AGENTS = 4
+RING = network_under(topology.build_graph("ring", AGENTS), None)
+
+
+def members(protocol):
+    names = {name for cls in protocol.__mro__ for name in vars(cls).get("__annotations__", {})}
+    properties = {n for n, m in vars(protocol).items() if isinstance(m, property)}
+    return {n for n in names if not n.startswith("_")} | properties | set(methods(protocol))
+
+
+@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
+def test_every_kind_keeps_its_contract(package, kind):
+    """It is documented, its options are described, its functions take what the protocols say."""
+    module = plugin(package, kind, "tests")
+    for check in CHECKS[package][: 4 if package in APART else None]:
+        with suppress(Inapplicable):
+            check(module)
+    for protocol in OPTIONAL.get(package, []):
+        if isinstance(module, protocol):
+            for name, parameters in methods(protocol).items():
+                assert list(inspect.signature(getattr(module, name)).parameters) == parameters
+        else:
+            offered = [name for name in members(protocol) if hasattr(module, name)]
+            assert not offered, f"it has {offered}, but not all of {protocol.__name__}"
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
+    for protocol in OF_PROBLEMS:
+        for name, parameters in methods(protocol).items():
+            assert hasattr(cls, name) or protocol is not problem.Problem, name
+            if hasattr(cls, name):
+                found = inspect.signature(getattr(cls, name))
+                assert list(found.parameters)[1:] == parameters, f"{cls.__name__}.{name}"
+
+
+@pytest.mark.parametrize("law", [Gaussian, Grid, Known, Draws])
+def test_every_known_posterior_is_a_reference(law):
+    assert set(members(contracts.Reference)) <= set(dir(law))
+    for name, parameters in methods(contracts.Reference).items():
+        assert list(inspect.signature(getattr(law, name)).parameters)[1:] == parameters
+
+
+@pytest.mark.parametrize("protocol", OF_PROBLEMS, ids=lambda one: one.__name__)
+def test_no_contract_is_without_a_problem_that_keeps_it(protocol):
+    """Members set when a problem is built show in its code as ``self.<name>``."""
+    wanted = members(protocol)
+    kept = []
+    for cls in CLASSES:
+        tree = ast.parse(inspect.getsource(cls))
+        stored = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        }
+        kept += [cls] if all(hasattr(cls, name) or name in stored for name in wanted) else []
+    assert kept and protocol.__doc__
+
+
+def test_a_bare_problem_is_a_problem_and_nothing_else():
+    found = [one.__name__ for one in OF_PROBLEMS if isinstance(Bare(AGENTS), one)]
+    assert found == ["Problem"]
+
+
+def test_mini_batches_need_points():
+    with pytest.raises(ConcordError, match="Bare takes no mini-batches; leave"):
+        MiniBatches(Bare(AGENTS), Batches(batch_size=5), 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", [*choices(Probed), *choices(Averaged)])
+def test_a_recorder_refuses_what_a_problem_cannot_be_asked(name):
+    key = "averages" if name in choices(Averaged) else "probes"
+    shape = 2, AGENTS, 2
+    given = DESGLD(0.01), CountedProblem(Bare(AGENTS), 2), RING.start(np.zeros(shape)), shape, 3
+    record = Record(**{key: (name,)})
+    if name == "consensus_error":  # of any iterate
+        Recorder(record, *given)
+        return
+    with pytest.raises(
+        ConcordError, match=rf"record\.{key}: Bare has no '{name}' to probe; remove"
+    ):
+        Recorder(record, *given)

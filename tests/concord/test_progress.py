@@ -1,0 +1,99 @@
+"""What lasts says so on a terminal, within five seconds; what ends early is quiet."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import concord
+from concord import progress
+from concord_cli import __main__
+
+SOURCE = Path(concord.__file__).parents[1]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def shown(monkeypatch) -> Callable[[], Terminal]:
+    """Make the error stream a terminal (pytest has its own until the test begins)."""
+
+    def show() -> Terminal:
+        found = Terminal()
+        monkeypatch.setattr(sys, "stderr", found)
+        monkeypatch.setattr(progress, "PATIENCE", 0.1)
+        return found
+
+    return show
+
+
+def test_every_command_says_what_it_does_if_it_lasts(shown, monkeypatch):
+    terminal = shown()
+    for name, lasts in (("list", False), ("orphans", True)):
+        work = (lambda options: time.sleep(0.3)) if lasts else (lambda options: None)
+        monkeypatch.setitem(__main__.COMMANDS, name, work)
+        assert __main__.main([name]) == 0
+        text = "concord: orphans: list folders of results that no study asks for ...\n"
+        assert terminal.getvalue() == text * lasts
+
+
+def test_nothing_is_said_but_to_a_terminal(monkeypatch):
+    found = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    with progress.at_work("it"):
+        for _ in progress.each(range(3), "steps"):
+            time.sleep(0.1)
+    assert not found.getvalue()
+
+
+def test_steps_say_how_long_the_others_take(shown):
+    terminal = shown()
+    assert list(progress.each("ab", "letters")) == ["a", "b"]
+    assert not terminal.getvalue()  # it was quick
+    for _ in progress.each(range(4), "steps"):
+        time.sleep(0.12)
+    assert "steps:  " in terminal.getvalue() and "<00:00" in terminal.getvalue()
+
+
+def test_a_bar_is_shown_at_once_where_it_is_asked_for_and_never_where_it_is_not(shown, monkeypatch):
+    terminal = shown()
+    with progress.progress(2, "sample", shown=False) as done:
+        time.sleep(0.15)
+        done()
+    assert not terminal.getvalue()
+    log = io.StringIO()  # no terminal
+    monkeypatch.setattr(sys, "stderr", log)
+    with progress.progress(2, "sample", shown=True) as done:
+        assert "sample:   0%" in log.getvalue()
+        done(2)
+    assert "2/2" in log.getvalue()
+
+
+def test_a_law_that_goes_step_by_step_says_how_far_it_is(shown):
+    terminal = shown()
+    problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    steps = {"kind": "harmonic", "a": 0.1, "c": 0.1}
+    concord.law("de_sgld", problem, "complete", iterations=20_000, step_size=steps)
+    assert "exact law:" in terminal.getvalue() and "/20000 [" in terminal.getvalue()
+
+
+def test_a_reader_who_has_seen_enough_ends_a_command_quietly():
+    """As ``concord list | head`` does."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "concord_cli", "list"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    os.close(writing)
+    assert done.stderr == "" and done.returncode == 141

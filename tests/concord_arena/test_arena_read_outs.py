@@ -1,0 +1,157 @@
+"""What an entry's answer is made of, what that costs, and who pays for tuning."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+import concord
+from concord.errors import ConcordError
+from concord.laws import exact
+from concord.laws.law import laws_of_versions, update_of
+from concord.minibatches import Batches
+from concord.samplers.de_sgld import DESGLD
+from concord.sampling.initial import Law
+from concord_arena import cells
+from concord_arena.chains import Chains
+from concord_arena.read_outs import read_out
+from concord_arena.testing.variants import problem
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+
+STUDY = """
+paper: { title: Tiny, authors: us, year: 2026 }
+problems:
+  apart: { kind: gaussian, condition: 4.0, dim: 2, heterogeneity: 1.0 }
+defaults: { problem: apart, agents: 8, chains: 10, iterations: 2000 }
+experiments:
+  tasks:
+    arena: { budget: { gradients: 300, bytes: 9600 } }
+    sweep:
+      read: { key: arena.read, values: [agents, 1, 4, average] }
+      network:
+        ring: { topology: ring }
+        directed: { topology: directed_ring }
+        server: { topology: server }
+        lossy:
+          { topology: ring, network: { loss: { kind: bernoulli, rate: 0.1, direction: link } } }
+      entry:
+        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 }, arena: { tune: step_size } }
+        paper: { sampler: { kind: de_sgld, step_size: 0.1 } }
+        paid:
+          { sampler: { kind: de_sgld, step_size: 0.01 }, arena: { tune: step_size, paid: true } }
+        push_sum: { sampler: { kind: push_sum_sgld, step_size: 0.01 } }
+        paper_paid: { sampler: { kind: de_sgld, step_size: 0.1 }, arena: { paid: true } }
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "arena"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    return Study(folder, load_config())
+
+
+def scored(study, read, network="ring", entry="de_sgld"):
+    run = study.run("tasks", f"read={read}+network={network}+entry={entry}")
+    return cells.score(run, cells.task_of(run, Path()))
+
+
+def value(found, metric, agent="worst"):
+    (number,) = [row.value for row in found.rows if (row.metric, row.agent) == (metric, agent)]
+    return number
+
+
+def test_rounds_of_averaging_are_those_of_the_weights():
+    prob, network, sampler = problem(5, 2), concord.network("ring", 5), DESGLD(0.02)
+    start = Law("normal").moments(2)
+    mix, vectors = read_out(3, network)
+    assert vectors == 6.0  # three rounds of a vector to either neighbor
+    seen = laws_of_versions([sampler], [prob], network, start, mix).at([40])
+    update = update_of(sampler, prob, network).at(0)
+    mean, cov = exact.initial(5, 2, start)
+    for _ in range(40):
+        mean, cov = update.matrix @ mean + update.offset, update.matrix @ cov @ update.matrix.T
+        cov = cov + update.noise
+    for _ in range(3):  # more, without gradients or noise: each agent and its two neighbors
+        rounds = np.kron((np.eye(5) + np.roll(np.eye(5), 1, 0) + np.roll(np.eye(5), -1, 0)) / 3,
+                         np.eye(2))  # fmt: skip
+        mean, cov = rounds @ mean, rounds @ cov @ rounds.T
+    wanted = exact.marginals(mean, cov, 5, 2)
+    for part, other in zip(seen, wanted, strict=True):
+        np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
+
+
+def test_chains_are_read_as_laws_are():
+    prob, network, sampler = problem(5, 1), concord.network("ring", 5), DESGLD(0.1)
+    full = SimpleNamespace(batches=Batches())
+    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400, sampler=full)
+    mix, _ = read_out("average", network)
+    own, other = (
+        Chains([sampler], [("a", prob)], network, run, Law("normal"), m).bias([1, 30])
+        for m in (mix, None)
+    )
+    for level in ("worst", "pooled"):
+        np.testing.assert_allclose(own[level], own["average"], rtol=1e-9)
+    np.testing.assert_allclose(own["average"], other["average"])
+    assert other["worst"][1, 0] > 2 * own["worst"][1, 0]
+
+
+def test_every_iteration_pays_for_its_read_out(study):
+    plain, rounds, average = (scored(study, read) for read in ("agents", "4", "average"))
+    of = [f.choice["bytes"]["price of an iteration"] for f in (plain, rounds, average)]
+    vector = 2 * 8
+    assert [one["bytes"] for one in of] == [2 * vector, (2 + 8) * vector, (2 + 14 / 8) * vector]
+    assert {one["gradients"] for one in of} == {1.0}
+    assert rounds.choice["bytes"]["iterations"] == 9600 // 160
+    assert value(average, "b2_by_gradients") == pytest.approx(
+        value(average, "b2_by_gradients", "average"), rel=1e-9
+    )
+    assert value(plain, "b2_by_gradients") > value(rounds, "b2_by_gradients")
+    one = scored(study, "1", "server")
+    assert one.choice["bytes"]["price of an iteration"]["bytes"] == (2 + 2) * vector
+
+
+@pytest.mark.parametrize(("network", "entry"), [("directed", "push_sum"), ("lossy", "de_sgld")])
+def test_where_averages_are_not_kept_nothing_is_read(study, network, entry):
+    found = scored(study, "1", network, entry)
+    assert "arena.read: 1 takes a connected network" in found.choice["not applicable"]
+    assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
+
+
+def test_everybody_pays_for_tuning_or_nobody(study):
+    nobody, paid = scored(study, "agents"), scored(study, "agents", entry="paid")
+    assert nobody.choice["gradients"]["iterations"] == 300
+    assert paid.choice["gradients"]["iterations"] == 300 // 37
+    assert value(paid, "b2_by_gradients") > value(nobody, "b2_by_gradients")
+    own, other = (scored(study, "agents", entry=entry) for entry in ("paper", "paper_paid"))
+    assert own.rows == other.rows  # what is not tuned pays for nothing
+
+
+def test_a_budget_below_one_iteration_leaves_the_start(study):
+    run = study.run("tasks", "read=agents+network=ring+entry=de_sgld")
+    run = replace(run, arena=structs.replace(run.arena, budget={"bytes": 5.0}))
+    found = cells.score(run, cells.task_of(run, Path()))
+    assert np.isfinite(value(found, "b2_by_bytes"))
+    assert value(found, "status.bytes_set_1", "network") == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("0", "0 is not a positive integer"),
+        ("averag", "did you mean 'average'"),
+        ("1.5", "1.5 is not a text or an integer"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path, said, message):
+    folder = tmp_path / "arena"
+    folder.mkdir()
+    text = STUDY.replace("[agents, 1, 4, average]", f"[{said}]")
+    (folder / "study.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConcordError, match=message):
+        Study(folder, load_config()).runs  # noqa: B018

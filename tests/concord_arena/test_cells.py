@@ -1,0 +1,555 @@
+"""Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
+
+import csv
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.laws.law import laws_of_versions
+from concord.options import build
+from concord_arena import cells, compete, tuning
+from concord_cli import __main__
+from concord_studies import integrity, plugins, results
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.init import TEMPLATE
+from concord_studies.configuration.study import Study
+from concord_studies.io import load_yaml
+from concord_studies.make import Batch, make
+from concord_studies.tables import leaderboard
+
+STUDY = """
+paper: { title: Tiny, authors: us, year: 2026 }
+problems:
+  apart: { kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0 }
+defaults: { problem: apart, agents: 4, chains: 10, iterations: 400 }
+experiments:
+  tasks:
+    arena: { budget: { gradients: 300, bytes: 3000 }, sets: 3, curve: true }
+    sweep:
+      topology: [ring, directed_ring]
+      entry:
+        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 }, arena: { tune: step_size } }
+        paper: { sampler: { kind: de_sgld, step_size: 5.0 } }
+        sghmc: { sampler: { kind: de_sghmc, step_size: 0.1, friction: 1.0 },
+                 arena: { tune: step_size, second: { friction: [0.5, 1.0, 2.0] } } }
+        mine: { sampler: { kind: mine, step_size: 0.01 }, arena: { tune: step_size } }
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config" / "studies" / "arena"
+    (folder / "plugins").mkdir(parents=True)
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
+    text = mine.read_text(encoding="utf-8").replace("NAME", "it")
+    (folder / "plugins" / "mine.py").write_text(text, encoding="utf-8")
+    return Study(folder, load_config())
+
+
+def scored(study, entry, topology="ring"):
+    run = study.run("tasks", f"topology={topology}+entry={entry}")
+    return run, cells.score(run, cells.task_of(run, Path()))
+
+
+def made(study, entry):
+    """Make the cells of an entry."""
+    runs = study.select({"experiment": "tasks", "entry": entry}, "experiments")
+    batch = Batch(f"tasks/{entry}", study.key, tuple(runs))
+    make(batch, Path("results"), Path(), batch.file(Path("results")))
+
+
+def board(study):
+    folder = Path("results", study.key)
+    compete.board(
+        study, Path("results"), [folder / "scores.csv", folder / "cost.csv"], folder / "cards"
+    )
+
+
+def values(found, metric, agent="worst"):
+    return [row.value for row in found.rows if (row.metric, row.agent) == (metric, agent)]
+
+
+def test_entries_of_a_task_share_its_problems(study):
+    runs = [study.run("tasks", f"topology={t}+entry={e}") for t, e in SHARED]
+    one, other, elsewhere = (cells.task_of(run, Path()) for run in runs)
+    assert one.problems is other.problems is elsewhere.problems
+    assert one.kept is other.kept
+    assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
+    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
+        one = cells.task_of(runs[0], Path())
+        found = cells.task_of(replace(runs[0], **changes), Path())
+        assert not np.array_equal(found.problems[0].shift, one.problems[0].shift), changes
+        assert found.kept is not one.kept
+
+
+SHARED = [("ring", "de_sgld"), ("ring", "sghmc"), ("directed_ring", "de_sgld")]
+
+
+def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
+    _, found = scored(study, "de_sgld")
+    assert found.choice["gradients"]["settings"] == tuning.SETTINGS == 36
+    (limit,) = values(found, "stable.step_size", "network")
+    (step,) = values(found, "chosen.step_size_by_gradients", "network")
+    halvings = 2 * np.log2(limit / step)
+    assert halvings == pytest.approx(round(halvings), abs=1e-6) and round(halvings) >= 1
+    _, second = scored(study, "sghmc")
+    assert second.choice["gradients"]["settings"] == 36
+    assert second.choice["gradients"]["chosen"]["friction"] in (0.5, 1.0, 2.0)
+    assert not second.choice["gradients"]["least value tried"]
+    run = study.run("tasks", "topology=ring+entry=sghmc")
+    task = cells.task_of(run, Path())
+    groups, limits = tuning.settings(
+        run.sampler.params, run.arena, task.problems[0], task.network, ""
+    )
+    for group, top in zip(groups, limits, strict=True):
+        steps = [setting.values["step_size"] for setting in group]
+        np.testing.assert_allclose(steps, top * 2.0 ** -np.arange(1, 13))
+
+
+AIMED = STUDY.replace("sets: 3, curve: true", "sets: 3, aim: 0.001").replace("300,", "30000,")
+
+
+def test_what_aims_at_a_target_is_sought_coarsely_then_finely(study):
+    """36 settings: 24 octaves down by 24 or eight, then twelve between the best one's neighbors."""
+    (study.path / "study.yaml").write_text(AIMED, encoding="utf-8")
+    own = Study(study.path, load_config())
+    for entry, coarse in (("de_sgld", 2.0), ("sghmc", 8.0)):
+        _, found = scored(own, entry)
+        about = found.choice["gradients"]
+        assert about["settings"] == tuning.SETTINGS
+        assert "until b2 of worst stays below 0.001" in about["reason"]
+        (limit,) = values(found, "stable.step_size", "network")
+        octaves = np.log2(limit / about["chosen"]["step_size"]) / np.log2(coarse)
+        places = [i + part for i in range(1, 25) for part in (*np.linspace(-1, 1, 14)[1:-1], 0)]
+        # Of the second option's values each has a limit of its own; the largest is told.
+        assert entry == "sghmc" or min(abs(octaves - np.array(places))) < 1e-9
+        assert about["price"] <= 30000
+        for target in ("0.01", "0.001"):
+            paid = values(found, f"gradients_to_{target}_set_1")[0]
+            assert target == "0.001" or paid <= 30000
+
+
+def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
+    (study.path / "study.yaml").write_text(
+        AIMED.replace("aim: 0.001", "aim: 1.0e-12"), encoding="utf-8"
+    )
+    _, found = scored(Study(study.path, load_config()), "de_sgld")
+    about = found.choice["gradients"]
+    assert "since none stays below 1e-12" in about["reason"] and 0 < about["b2"] < 0.01
+
+
+def test_the_choice_has_the_least_score_on_the_tuning_set(study):
+    run, found = scored(study, "de_sgld")
+    task = cells.task_of(run, Path())
+    groups, _ = tuning.settings(run.sampler.params, run.arena, task.problems[0], task.network, "")
+    from concord_arena import scores
+
+    b2 = []
+    for setting in groups[0]:
+        given = [setting.sampler], task.problems[:1], task.network, run.initial.moments(1)
+        path = laws_of_versions(*given)
+        b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
+    best = groups[0][int(np.argmin(b2))].values["step_size"]
+    assert found.choice["gradients"]["chosen"]["step_size"] == best
+    assert found.choice["gradients"]["b2"] == pytest.approx(min(b2))
+
+
+def test_tasks_are_those_of_all_entries_and_judging_sets_are_others(study):
+    tasks = []
+    for entry in ("de_sgld", "sghmc"):
+        run = study.run("tasks", f"topology=ring+entry={entry}")
+        tasks.append(cells.task_of(run, Path()))
+    means = [[problem.posterior.mean for problem in task.problems] for task in tasks]
+    np.testing.assert_array_equal(*means)
+    assert len({float(mean[0]) for mean in means[0]}) == 4  # one to choose on, three to judge on
+
+
+def test_prices_are_paid(study):
+    _, found = scored(study, "de_sgld")
+    price = found.choice["bytes"]["price of an iteration"]
+    assert price == {"gradients": 1.0, "bytes": 16.0, "seconds": 0.0}
+    assert found.choice["bytes"]["iterations"] == 3000 // 16
+    spent = values(found, "spent.bytes", "network")
+    assert max(spent) == 16 * (3000 // 16) and min(spent) == 16.0
+    _, first = scored(study, "sghmc")
+    for target in ("1", "0.1"):
+        paid = values(first, f"gradients_to_{target}_set_1")
+        assert paid[0] == np.inf or 1 <= paid[0] <= 300
+
+
+def test_an_entry_that_diverges_is_infinite_and_stays(study):
+    _, found = scored(study, "paper")
+    assert values(found, "b2_by_gradients") == [np.inf]
+    assert values(found, "gradients_to_1") == [np.inf]
+    assert values(found, "stationary_b2") == [np.inf]
+    assert [row.value for row in found.rows if row.metric.startswith("status.gradients")] == [
+        -1
+    ] * 3
+
+
+def test_what_does_not_apply_says_why(study):
+    _, found = scored(study, "de_sgld", "directed_ring")
+    assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
+    assert "doubly stochastic" in found.choice["not applicable"] or found.choice["not applicable"]
+
+
+def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
+    for entry in ("de_sgld", "paper", "sghmc", "mine"):
+        made(study, entry)
+    board(study)
+    with open("results/arena/scores.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    mine = [row for row in rows if row["entry"] == "mine" and row["score"] == "b2"]
+    assert {row["price"] for row in mine} == {"gradients", "bytes"}
+    assert all(row["state"] == "scored" and float(row["value"]) < 1 for row in mine)
+    states = {(row["entry"], row["task"]): row["state"] for row in rows}
+    assert states["de_sgld", "topology=directed_ring"] == "not applicable"
+    assert {row["state"] for row in rows if row["entry"] == "paper"} == {
+        "diverged",
+        "not applicable",
+    }
+    card = Path("results/arena/cards/mine.md").read_text(encoding="utf-8")
+    assert "adapt then combine" in card and "Worst tasks" in card
+    folder = Path("results/arena/tasks/topology=ring+entry=mine")
+    assert load_yaml(folder / "choice.yaml")["gradients"]["settings"] == 36
+    assert load_yaml(folder / "run.yaml")["sampler"]["kind"] == "mine"
+    assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
+    said = capsys.readouterr().out
+    assert "DE-SGLD, average last against DE-SGLD" in said
+    assert "\nring " in said and "de_sgld" not in said
+
+
+def test_a_comparison_calls_a_plug_in_by_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert __main__.main(["init", "my-study"]) == 0
+    monkeypatch.chdir(tmp_path / "my-study")
+    plugins.use()
+    assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
+    assert "DE-SGLD, average last against DE-SGLD" in capsys.readouterr().out
+    plugins.use()
+
+
+def test_every_cell_has_its_state_and_its_cost(study):
+    """Scored, diverged, not applicable and not run are all cells: nothing is dropped."""
+    text = STUDY.replace(
+        "        mine: { sampler: { kind: mine, step_size: 0.01 },",
+        """\
+        choco: { sampler: { kind: choco_sgld, step_size: 0.01,
+                            compression: { kind: qsgd, bits: 8 } } }
+        mine: { sampler: { kind: mine, step_size: 0.01 },""",
+    )
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    own = Study(study.path, load_config())
+    for entry in ("de_sgld", "paper", "sghmc", "choco", "mine"):
+        made(own, entry)
+    board(own)
+    states: dict[str, set[tuple[str, str]]] = {}
+    with open("results/arena/scores.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            states.setdefault(row["state"], set()).add((row["task"], row["entry"]))
+    ring, directed = "topology=ring", "topology=directed_ring"
+    assert states["scored"] == {(ring, "de_sgld"), (ring, "sghmc"), (ring, "mine")}
+    assert states["diverged"] == {(ring, "paper")}
+    assert states["not run"] == {(ring, "choco")}
+    assert {task for task, _ in states["not applicable"]} == {directed}
+    assert sum(map(len, states.values())) == len(own.runs) == 10
+    with open("results/arena/cost.csv", encoding="utf-8") as file:
+        costs = {(row["task"], row["entry"]): float(row["cpu_seconds"])
+                 for row in csv.DictReader(file)}  # fmt: skip
+    assert costs.keys() == set().union(*states.values())
+    assert all(0 <= seconds < 60 for seconds in costs.values())
+
+
+def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
+    for entry in ("de_sgld", "paper"):
+        made(study, entry)
+    path = study.path / "plugins" / "mine.py"
+    text = path.read_text(encoding="utf-8").replace("mine", "other")
+    path.with_name("other.py").write_text(text, encoding="utf-8")
+    line = (
+        "        other: { sampler: { kind: other, step_size: 0.01 }, arena: { tune: step_size } }\n"
+    )
+    (study.path / "study.yaml").write_text(STUDY + line, encoding="utf-8")
+    more = Study(study.path, load_config())
+    there, missing = [], []
+    for run in more.runs.values():
+        metrics = Path("results", run.folder, "metrics.csv")
+        if not metrics.exists():
+            missing.append(run.labels["entry"])
+            continue
+        integrity.check(metrics, cells.made(run, Path()))  # else it is made again
+        there.append(run.labels["entry"])
+    assert set(there) == {"de_sgld", "paper"} and "other" in missing
+    made(more, "other")
+    measured = [
+        results.read(run.document, Path("results", run.folder, "metrics.csv"))
+        for run in more.runs.values()
+        if run.labels["entry"] in ("de_sgld", "paper", "other")
+    ]
+    options = build(leaderboard.Params, {"prices": ["bytes"], "targets": [1]}, "")
+    board = leaderboard.tabulate(options, measured)
+    assert {row[board.columns.index("entry")] for row in board.rows} == {
+        "de_sgld", "paper", "other",
+    }  # fmt: skip
+
+
+def test_counts_of_the_leaderboard_add_up(study):
+    from concord_studies.tables import head_to_head
+
+    measured = []
+    for entry in ("de_sgld", "paper", "sghmc", "mine"):
+        made(study, entry)
+    for run in study.runs.values():
+        path = Path("results", run.folder, "metrics.csv")
+        measured.append(results.read(run.document, path))
+    options = {"prices": ["gradients"], "targets": [1, 0.1]}
+    table = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    for row in rows:
+        assert sum(row[state] for state in leaderboard.STATES) == row["pairs"] == 2 * 3 * 2
+        assert row["not applicable"] == 6
+    by = {row["entry"]: row for row in rows}
+    assert by["paper"]["diverged"] == 6 and by["paper"]["solved"] == 0
+    assert rows[-1]["entry"] == "paper" and by["sghmc"]["place"] == "not sure"
+    duel = head_to_head.tabulate(
+        build(head_to_head.Params, {"metric": "b2_by_gradients"}, ""), measured
+    )
+    cells_of = dict(zip(duel.columns[1:], duel.rows[0][1:], strict=True))
+    assert cells_of["paper"].startswith("3-0-0") and cells_of["de_sgld"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "de_sgl", "mine"], "did you mean 'de_sgld'"),
+        (["compare", "mine", "--tasks", "rung"], "did you mean 'ring'"),
+        (["compare", "mine", "--experiment", "task"], "did you mean 'tasks'"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(study, capsys, arguments, said):
+    assert __main__.main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_axis_called_entry_makes_cells(study):
+    text = STUDY.replace("      entry:\n", "      other:\n")
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConcordError, match="an axis called entry"):
+        Study(study.path, load_config()).runs  # noqa: B018
+
+
+def test_what_cannot_be_tuned_is_told(study):
+    text = STUDY.replace("arena: { tune: step_size } }", "arena: { tune: step } }")
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    other = Study(study.path, load_config())
+    with pytest.raises(ConcordError, match="did you mean 'step_size'"):
+        scored(other, "de_sgld")
+
+
+def leaderboard_of(ranks):
+    """Return a leaderboard whose entries have these scores, task by task."""
+    from test_displays import cell
+
+    runs = [
+        cell({"b2_by_gradients": float(value)}, entry=f"e{place}", task=task)
+        for task, row in enumerate(ranks)
+        for place, value in enumerate(row)
+    ]
+    options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
+    return leaderboard.tabulate(options, runs)
+
+
+def board_of(ranks):
+    """Return the rows of such a leaderboard, by entry."""
+    table = leaderboard_of(ranks)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return {row["entry"]: row for row in rows}
+
+
+def test_below_eight_tasks_no_rank_is_sure():
+    always = [[1.0, 2.0]]
+    assert [row["place"] for row in board_of(always * 7).values()] == ["not sure"] * 2
+    assert [row["to"] for row in board_of(always * 8).values()] == [1, 2]
+    (one, _) = board_of(always).values()
+    assert one["mean rank"] == 1 and one["lo"] is None and one["hi"] is None
+    mixed = board_of([[1.0, 2.0]] * 6 + [[2.0, 1.0]] * 4)
+    assert [(row["place"], row["to"]) for row in mixed.values()] == [(1, 2), (1, 2)]
+
+
+def test_the_first_columns_say_who_is_best_and_whether_that_is_sure():
+    def said(ranks):
+        layout = leaderboard_of(ranks).layout
+        assert layout.columns[:4] == ["sampler", "place", "is it sure", "mean rank"]
+        assert layout.labels == 3
+        return [list(row[:3]) for row in layout.rows]
+
+    few = "no, fewer than 8 tasks"
+    assert said([[1.0, 2.0]]) == [["E0", "1", few], ["E1", "2", few]]
+    assert said([[1.0, 2.0]] * 8) == [["E0", "1", "yes"], ["E1", "2", "yes"]]
+    mixed = [[1.0, 2.0, 9.0]] * 6 + [[2.0, 1.0, 9.0]] * 4
+    tied = [["E0", "1–2", "tie with E1"], ["E1", "1–2", "tie with E0"]]
+    assert said(mixed) == [*tied, ["E2", "3", "yes"]]
+    four = [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0]] * 4
+    assert {row[2] for row in said(four)} == {"tie with 2 others"}
+
+
+@pytest.mark.parametrize(("tasks", "share"), [(2, 0.79), (3, 0.92), (8, 0.92), (15, 0.92)])
+def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
+    """Of six entries whose scores vary by task; four standard errors below the share.
+
+    With two tasks an entry often has the same rank twice.
+    """
+    rng = np.random.default_rng(tasks)
+    scores = rng.normal(0, 1.5, (4000, 6)) + np.linspace(0, 2, 6)
+    ranks = 1.0 + (scores[:, None, :] < scores[:, :, None]).sum(axis=2)
+    drawn = (leaderboard._intervals(ranks[rng.integers(0, 4000, tasks)]) for _ in range(1500))
+    truth = ranks.mean(axis=0)
+    hits = [(of[:, 1] <= truth) & (truth <= of[:, 2]) for of in drawn]
+    assert np.mean(hits) > share - 4 * np.sqrt(share * (1 - share) / 1500)
+
+
+def test_held_out_data_are_predicted_by_the_law(study):
+    text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
+                         "kind: diabetes, test_fraction: 0.2")  # fmt: skip
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    own = Study(study.path, load_config())
+    run, found = scored(own, "de_sgld")
+    task = cells.task_of(run, Path())
+    step = found.choice["gradients"]["chosen"]["step_size"]
+    params = build(type(run.sampler.params), {"step_size": step}, "")
+    wanted = []
+    rng = np.random.default_rng(1)
+    for problem in task.problems[1:]:
+        path = laws_of_versions([params], [problem], task.network, run.initial.moments(problem.dim))
+        seen = path.at([300])
+        each = []
+        for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):
+            log = problem.held_out_of(
+                rng.multivariate_normal(mean, cov, 20_000), np.zeros_like(cov)
+            )
+            each.append(np.log(np.exp(log).mean(axis=0)).mean())
+        wanted.append(min(each))
+    (value,) = values(found, "log_predictive_by_gradients")
+    assert value == pytest.approx(np.mean(wanted), abs=3e-3)  # of 20 000 draws
+    (right,) = values(found, "log_predictive_by_gradients_exact", "network")
+    assert value < right < 0
+
+
+@pytest.mark.slow
+def test_ranks_are_those_of_other_master_seeds_or_tied(study):
+    """On eight networks, the fewest that tell ranks apart."""
+    from concord_studies.metrics import to_csv
+
+    graphs = ["ring", "path", "star", "complete", "exponential", "hypercube", "grid", "server"]
+    text = STUDY.replace("[ring, directed_ring]", f"[{', '.join(graphs)}]")
+    text = text.replace("gradients: 300, bytes: 3000", "gradients: 300").replace("curve", "paid")
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
+    boards = []
+    for seed in range(1, 4):
+        own = Study(study.path, load_config(changes={"seed": seed}))
+        measured = []
+        for entry in ("de_sgld", "paper", "sghmc"):
+            for graph in graphs:
+                run, found = scored(own, entry, graph)
+                measured.append(results.of_text(run.document, to_csv(found.rows)))
+        table = leaderboard.tabulate(options, measured)
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        boards.append({row["entry"]: (row["lo"], row["hi"]) for row in rows})
+        assert (rows[-1]["entry"], rows[-1]["place"], rows[-1]["to"]) == ("paper", 3, 3)
+    for one in boards:
+        for other in boards:
+            for a, b in itertools.permutations(one, 2):
+                assert not (one[a][1] < one[b][0] and other[b][1] < other[a][0]), (one, other)
+
+
+def other(study, entry, options, arena="", **changes):
+    """Return what ``scored`` does of an entry of one's own, in place of the paper's."""
+    text = STUDY.replace(
+        "paper: { sampler: { kind: de_sgld, step_size: 5.0 } }",
+        f"own: {{ sampler: {{ kind: {entry}, {options} }}, arena: {{ {arena} }} }}",
+    )
+    for old, new in changes.values():
+        assert old in text
+        text = text.replace(old, new)
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    return scored(Study(study.path, load_config()), "own")
+
+
+@pytest.mark.parametrize("stated", [1e4, 1e-7])
+def test_a_search_goes_on_where_its_best_is_the_last_tried(study, stated):
+    """All tolerances are stable, so that nothing but the stated value says where to look."""
+    _, found = other(study, "graph_gibbs", f"tolerance: {stated}", "tune: tolerance")
+    about = found.choice["gradients"]
+    assert tuning.SETTINGS < about["settings"] <= 36 + tuning.WIDER * tuning.MORE
+    assert not about["least value tried"] and not about["largest value tried"]
+    assert values(found, "end_by_gradients", "network") == [0.0]
+    near = other(study, "graph_gibbs", "tolerance: 0.01", "tune: tolerance")[1]
+    assert near.choice["gradients"]["settings"] == 36
+    assert about["b2"] == pytest.approx(near.choice["gradients"]["b2"], rel=0.1)
+
+
+def test_where_the_search_ends_all_the_same_it_is_told(study):
+    _, far = other(study, "graph_gibbs", "tolerance: 1.0e+12", "tune: tolerance")
+    assert far.choice["gradients"]["settings"] == 36 + tuning.WIDER * tuning.MORE
+    assert values(far, "end_by_gradients", "network") == [1.0]
+    _, paid = other(study, "graph_gibbs", "tolerance: 1.0e+6", "tune: tolerance, paid: true")
+    assert paid.choice["gradients"]["settings"] == 36  # who pays for its tuning has no more
+    assert values(paid, "end_by_gradients", "network") == [1.0]
+    _, top = other(study, "de_sgld", "step_size: 0.01", "tune: step_size")
+    assert top.choice["gradients"]["settings"] == 36  # above the first nothing is stable
+    from test_displays import cell
+
+    options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
+    cells_ = [
+        cell({"b2_by_gradients": 1.0}, entry=e, topology=t) for e in "ab" for t in ("ring", "star")
+    ]
+    for one, end in zip(cells_, (1.0, 1.0, 0.0, 1.0), strict=True):
+        one.metrics.loc[len(one.metrics)] = [9, "network", "end_by_gradients", end, 0, 0, 0]
+    table = leaderboard.tabulate(options, cells_)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert {row["entry"]: row["tuned to the end"] for row in rows} == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("entry", "options", "tune", "releases"),
+    [
+        ("de_sgld", "step_size: 0.01", "tune: step_size", 30),
+        ("diging_sgld", "step_size: 0.01", "tune: step_size", 60),
+        ("local_sgld", "step_size: 0.01, period: 4", "tune: step_size", 7),
+    ],
+)
+def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tune, releases):
+    from concord.networks.privacy import epsilon
+
+    hidden = "network: { privacy: { clip: 3.0, sigma: 1.0 } }"
+    _, found = other(
+        study, entry, options, tune,
+        budget=("budget: { gradients: 300, bytes: 3000 }", "budget: { gradients: 30 }"),
+        epsilon=("sets: 3, curve: true", "sets: 1, sampled: true, epsilon: 4.0"),
+        hide=("iterations: 400 }", f"iterations: 400, {hidden} }}"),
+    )  # fmt: skip
+    (noise,) = values(found, "sigma_by_gradients", "network")
+    assert epsilon(2 * 3.0 * np.sqrt(releases) / noise, 1e-5) == pytest.approx(4.0)
+    assert found.choice["gradients"]["sigma"] == noise
+
+
+def test_epsilon_takes_something_to_hide(study):
+    with pytest.raises(ConcordError, match="epsilon: it takes a network with privacy"):
+        other(study, "de_sgld", "step_size: 0.01", "tune: step_size, epsilon: 1.0")
+
+
+@pytest.mark.parametrize("per_octave", [2, 4])
+def test_one_power_leads_from_each_look_to_the_next(per_octave):
+    for end in (1, 2, 3, 7, 8, 100, 4096):
+        looks = cells._looks(end, per_octave)
+        assert looks[0] == 1 and looks[-1] == end
+        steps = np.diff(looks[:-1] if end == 100 else looks)
+        assert all(step.bit_count() == 1 for step in steps.tolist())
+        assert (steps <= np.maximum(np.array(looks[: len(steps)]) / per_octave, 1)).all()

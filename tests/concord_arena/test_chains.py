@@ -1,0 +1,174 @@
+"""Scores estimated from chains, against those of the law."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import concord
+from concord.laws.law import laws_of_versions
+from concord.minibatches import Batches
+from concord.samplers.de_sgld import DESGLD
+from concord.sampling.initial import Law
+from concord_arena import chains, scores
+from concord_arena.chains import Chains
+from concord_arena.testing.variants import problem
+from concord_studies.runs.run import ChosenSampler
+
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
+RUN["sampler"] = SimpleNamespace(batches=Batches())
+
+
+def both(step, iterations, chains=2000):
+    sampler, prob, network = DESGLD(step), problem(5, 1), concord.network("ring", 5)
+    run = SimpleNamespace(**RUN | {"chains": chains})
+    drawn = Chains([sampler], [("a", prob)], network, run, Law("normal"))
+    path = laws_of_versions([sampler], [prob], network, Law("normal").moments(1))
+    return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
+
+
+def test_estimates_are_those_of_the_law():
+    drawn, exactly = both(0.02, [1, 20, 200])
+    for level in scores.LEVELS:
+        b2, wanted = drawn[level][:, 0], exactly[level][:, 0]
+        # (mean + e)^2 with e of the size of 1 / sqrt(C), where the spread is the posterior's or so.
+        spread = 5 * np.sqrt(np.maximum(wanted, 1 / 2000) / 2000) * 3
+        assert (np.abs(b2 - np.maximum(wanted, 1 / 2000)) < spread).all(), level
+
+
+def test_no_score_is_less_than_what_as_many_exact_draws_show():
+    drawn, exactly = both(0.001, [2000], chains=50)
+    assert exactly["average"][0, 0] < 1e-3
+    assert drawn["average"][0, 0] >= 1 / 50
+
+
+def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
+    """Of eight agents in two dimensions four times what one function of one agent shows."""
+    prob, count, rng = problem(8, 2), 50, np.random.default_rng(5)
+    wanted, variance = prob.posterior.monomials()
+    worst = []
+    for _ in range(300):
+        x = prob.posterior.sample(count * 8, rng).reshape(count, 8, 2)
+        f = np.concatenate([x, x**2], axis=-1)
+        square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / count
+        worst.append((square / variance).max())
+    error = np.std(worst) / np.sqrt(chains.FLOORS)
+    floors = chains._floors(count, prob, np.random.default_rng(6))
+    assert abs(floors["worst"] - np.mean(worst)) < 4 * error
+    assert 2.5 / count < floors["worst"] < 10 / count and floors["average"] < 2 / count
+
+
+def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
+    """Chains that start at the posterior and hardly move; twenty data sets of one."""
+    prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
+    network, run = concord.network("ring", 8), SimpleNamespace(**RUN | {"chains": 50})
+    for name in "abcdefghijklmnopqrst":
+        drawn = Chains([DESGLD(1e-9)], [(name, prob)], network, run, Law("normal"))
+        b2, more = drawn.told([1, 2], ())
+        for level in scores.LEVELS:
+            assert (b2[level] >= more["floor.b2"][level]).all(), level
+        assert more["floor.b2"]["worst"][0] > 2.5 / 50
+
+
+def test_a_chain_that_diverges_is_not_flattered():
+    drawn, _ = both(1.0, [5, 2000], chains=20)
+    for level in scores.LEVELS:
+        assert np.isposinf(drawn[level]).all()
+
+
+def test_what_diverges_is_not_sampled_to_its_end():
+    """A score is infinite as soon as one chain diverges, of those of the first block."""
+    steps = []
+
+    class Noted(DESGLD):
+        def step(self, state, k, problem, network, rng):
+            steps.append(k)
+            return super().step(state, k, problem, network, rng)
+
+    run = SimpleNamespace(**RUN | {"chains": 100})
+    network = concord.network("ring", 5)
+    drawn = Chains([Noted(1.0)], [("a", problem(5, 1))], network, run, Law("normal"))
+    found = drawn.bias([5, 2000])
+    assert all(np.isposinf(found[level]).all() for level in scores.LEVELS)
+    assert found["worst"].shape == (2, 1) and len(steps) < 100
+    drawn.told([5, 2000], ())
+    assert len(steps) > 4000  # whose other metrics are told to the end
+
+
+@pytest.mark.parametrize(("made", "metric"), [("_floors", "floor.b2"), ("_yardstick", "w1")])
+def test_entries_share_what_is_drawn_for_a_data_set(made, metric, monkeypatch):
+    prob, kept, calls = problem(5, 1), {}, []
+    make = getattr(chains, made)
+    monkeypatch.setattr(chains, made, lambda *given: (calls.append(1), make(*given))[1])
+    own = told(prob, chains=20)[1][metric]
+    steps = (0.02, 0.02, 0.01)
+    shared = [told(prob, chains=20, kept=kept, step_size=step)[1][metric] for step in steps]
+    assert len(calls) == 2 and own == shared[0] == shared[1]
+    assert (shared[2] == own) is (metric == "floor.b2")
+    told(prob, chains=30, kept=kept)
+    assert len(calls) == 3
+
+
+def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), kept=None, **options):
+    chosen = ChosenSampler.parse({"kind": sampler, "step_size": 0.02, **options}, "").params
+    network = concord.network("ring", problem_.agents)
+    run = SimpleNamespace(**RUN | {"chains": chains})
+    drawn = Chains([chosen], [("a", problem_)], network, run, Law("normal"), kept=kept)
+    return drawn.told([1, steps], families)
+
+
+def test_the_ergodic_score_is_that_of_the_running_sum():
+    prob = problem(5, 1)
+    b2, more = told(prob, chains=3000)
+    network = concord.network("ring", 5)
+    path = laws_of_versions([DESGLD(0.02)], [prob], network, Law("normal").moments(1))
+    exactly = scores.ergodic(path.averaged(60), prob.posterior)
+    for level in scores.LEVELS:
+        # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.
+        drawn = more["ergodic_b2"][level][0]
+        assert abs(drawn / exactly[level][0] - 1) < 5 * np.sqrt(2 / 3000) + 0.05, level
+    assert b2["worst"].shape == (2, 1)
+
+
+def test_draws_are_compared_with_exact_ones():
+    exact = problem(5, 2).posterior
+    rng = np.random.default_rng(2)
+    draws = exact.sample(3 * 1000, rng).reshape(1000, 3, 2)
+    draws[:, 0] += 2 * np.sqrt(np.diag(exact.cov))  # an agent that is two deviations off
+    found = dict(scores.of_draws(draws, scores.yardstick(len(draws), exact, rng)))
+    assert abs(found["w1"]["worst"] - 2) < 0.15  # the error of a mean of 1000 is 0.03
+    assert abs(found["sliced_w2"]["worst"] - np.sqrt(8)) < 0.6  # of 50 directions
+    for name in ("w1", "sliced_w2"):
+        assert 0.3 < found[name]["average"] / found[name]["floor"] < 3
+    assert found["coverage_90"]["worst"] < 0.5 < 0.85 < found["coverage_90"]["average"] < 0.95
+    draws[5, 1, 0] = np.nan
+    lost = dict(scores.of_draws(draws, scores.yardstick(len(draws), exact, rng)))
+    assert np.isposinf(lost["w1"]["worst"]) and np.isposinf(lost["sliced_w2"]["worst"])
+    assert np.isnan(lost["coverage_50"]["worst"])
+
+
+def test_what_diverged_is_never_told_as_good():
+    b2, more = told(problem(5, 1), chains=20, steps=2000, families=("diagnostics",),
+                       step_size=1.0)  # fmt: skip
+    assert np.isposinf(b2["worst"][-1]).all()
+    for metric in ("ergodic_b2", "w1", "sliced_w2"):
+        for level in ("worst", "average"):
+            assert np.isposinf(more[metric][level]).all(), metric
+    for metric in ("coverage_50", "coverage_90", "ess_bulk", "r_hat"):
+        assert np.isnan(more[metric]["worst"]).all(), metric
+
+
+def test_modes_are_shared_out_by_the_worst_agent():
+    points = np.random.default_rng(1).normal(0.5, 1.5, 40)
+    prob = concord.problems.tied_mixture(points, agents=4)
+    _, more = told(prob, chains=20, steps=40, families=("posterior_modes",))
+    share, right = more["modes_share"]["worst"][0], more["modes_share_exact"]["network"][0]
+    assert 0 <= share <= 1 and 0 < right < 1
+
+
+def test_a_network_is_scored_by_its_predictions():
+    prob = concord.problems.digits(agents=4, points=80, hidden=4)
+    b2, more = told(prob, chains=3, steps=4)
+    assert more == {}
+    assert 1.0 < b2["worst"][-1, 0] < 10  # log 10 is guessing; the loss is of all chains' mean
+    assert b2["average"].shape == (2, 1)

@@ -1,0 +1,185 @@
+"""`concord test`: how many checks ran is counted by a process that no plug-in can end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from studies.test_plugin_study import BOWL, COSINE, LADDER
+
+from concord_cli.__main__ import main
+from concord_studies import plugins
+from concord_studies.provenance import SOURCE
+
+LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) not applicable")
+
+
+@pytest.fixture
+def tested(tmp_path, monkeypatch, capsys):
+    """A function that tests a plug-in, and returns the exit code, the counts, and what was said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugins").mkdir()
+
+    def test(text: str, *options: str):
+        path = Path("plugins", "mine.py")
+        path.write_text(text)
+        plugins.use()
+        code = main(["test", str(path), *options])
+        said = capsys.readouterr()
+        last = (said.err if options else said.out).splitlines()
+        (counts,) = (found for line in last if (found := LINE.fullmatch(line)))
+        return code, [int(number) for number in counts.groups()], said.err
+
+    yield test
+    plugins.use()
+
+
+def test_the_last_line_counts_the_checks(tested):
+    code, (ran, *ended), _ = tested(COSINE)
+    assert code == 0 and ran == sum(ended) >= 4 and ended[1] == 0
+    code, (again, *ended), said = tested(COSINE.replace('"the mean value"', '""'))
+    assert code == 2 and again == ran and ended[1] == 1
+    assert said == f"concord: 1 of {ran} checks failed; mend what they name\n"
+    assert tested(COSINE, "--json")[1][0] == ran
+
+
+STEP = "return lambda k: "
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "sentence"),
+    [
+        ("import os\nos._exit(0)\n" + COSINE, False, "Python ended (exit code 0) before all"),
+        (COSINE.replace(STEP, f"{STEP}__import__('os')._exit(0) or "), True, "(exit code 0)"),
+        (
+            COSINE.replace(STEP, f"{STEP}__import__('os').kill(__import__('os').getpid(), 9) or "),
+            True,
+            "(exit code -9)",
+        ),
+        ("import sys\nsys.exit(0)\n" + COSINE, False, "plugins/mine.py, line 2: SystemExit: 0"),
+        (COSINE.replace(STEP, f"{STEP}exit(0) or "), True, "mine.py, line 16: it ends Python;"),
+        ("raise KeyboardInterrupt\n" + COSINE, False, "mine.py, line 1: it was interrupted"),
+        ("raise MemoryError\n" + COSINE, False, "mine.py, line 1: MemoryError"),
+    ],
+)
+def test_a_plug_in_that_ends_python_fails(tested, text, some, sentence):
+    code, (ran, *_), said = tested(text)
+    assert code == 2 and bool(ran) == some
+    assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "sentence"),
+    [
+        ("while True: pass\n" + COSINE, False, "mine: its import took longer than 1 s; mend"),
+        (
+            COSINE.replace(STEP, f"{STEP}__import__('time').sleep(1e6) or "),
+            True,
+            "mine: the check '",
+        ),
+    ],
+)
+def test_a_plug_in_that_never_ends_fails(tested, monkeypatch, text, some, sentence):
+    monkeypatch.setattr("concord_cli.test.LIMIT", 1.0, raising=False)
+    code, (ran, *_), said = tested(text)
+    assert code == 2 and bool(ran) == some
+    assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("names", [["mine.py"], ["mine.py", "other.py"]])
+def test_a_plug_in_that_links_to_itself_is_refused(tmp_path, monkeypatch, capsys, names):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("config", "papers", "x", "plugins")
+    folder.mkdir(parents=True)
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        (folder / name).symlink_to(other)
+    for command in (["test", str(folder / "mine.py")], ["check", "config/papers/x"]):
+        plugins.use()
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert said.splitlines()[-1].startswith(f"concord: {folder}/mine.py: cannot be read (")
+        assert "Traceback" not in said
+    plugins.use()
+
+
+def test_what_a_plug_in_prints_is_no_outcome(tested):
+    assert tested(COSINE + "\nprint('noise')\n", "--json")[0] == 0
+
+
+def test_a_file_can_be_named_from_its_own_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("ladder_of_mine.py").write_text(LADDER)
+    assert main(["test", "ladder_of_mine.py"]) == 0
+    plugins.use()
+
+
+def test_it_can_be_interrupted(tmp_path):
+    path = tmp_path / "plugins" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(
+        COSINE.replace(
+            STEP,
+            f"{STEP}open('begun', 'w') and print(flush=True) or __import__('time').sleep(60) or ",
+        )
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "concord_cli", "test", str(path)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Of what runs in the background Python takes over that it is not to be interrupted.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and said.split() == ["concord:", "interrupted"]
+
+
+SAMPLER = """from concord import Sampler
+class First(Sampler):
+    def step(self, state, k, problem, network, rng):
+        return state.x
+"""
+
+
+@pytest.fixture
+def said_of(tmp_path, monkeypatch, capsys):
+    """A function that tests a plug-in with a mistake, and returns all that is said."""
+    monkeypatch.chdir(tmp_path)
+    Path("plugins").mkdir()
+
+    def test(text: str) -> str:
+        Path("plugins", "mine.py").write_text(text)
+        plugins.use()
+        assert main(["test", "plugins/mine.py"]) != 0
+        return "".join(capsys.readouterr())
+
+    yield test
+    plugins.use()
+
+
+def test_a_file_is_one_sampler(said_of):
+    two = SAMPLER + SAMPLER.replace("First", "Second")
+    none = SAMPLER.replace("(Sampler)", "")
+    for text, what in ((two, "First and Second"), (none, "no class of concord.Sampler")):
+        sentence = f"plugins/mine.py: it defines {what}; make it one sampler a file\n"
+        assert said_of(text).endswith(sentence)
+
+
+def test_a_step_that_returns_no_state_is_named(said_of):
+    sentence = "a step is local: First.step returned ndarray, but must return Positions"
+    assert sentence in said_of(SAMPLER)
+
+
+def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
+    said = said_of(BOWL.replace("from_chain", "other"))
+    assert "it has no from_chain(first); return itself" in said

@@ -1,0 +1,411 @@
+"""The numbers of the page of nine papers, made anew: exact ones always, random ones thoroughly."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from five_papers import Paper, moments
+from scipy import special
+from scipy.linalg import solve_discrete_lyapunov
+
+from concord.laws.gaussian import w2
+from concord_studies.datasets.tables import tabled
+from concord_studies.metrics.coded_bits import bits
+from once import shared
+
+PAGE = Path(__file__).parents[2] / "docs" / "nine-papers.md"
+TEXT = re.sub(r"\s+", " ", PAGE.read_text())
+COMPLETE = "topology=complete"
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    folder = shared(tmp_path_factory) / "papers"
+    return lambda key: Paper(key, folder)
+
+
+def stands(sentence, *values):
+    """Assert that the page has a sentence, whose numbers are these in as many digits."""
+    text = sentence.format(*values)
+    assert text in TEXT, text
+
+
+def worst(found, metric):
+    return max(
+        value for (name, agent), value in found.items() if name == metric and agent.isdigit()
+    )
+
+
+def test_biases_of_extra2024(papers):
+    paper = papers("extra2024")
+    plain = worst(paper.limit("laws", "topology=ring"), "stationary_bias")
+    stands("up to {:.2f} posterior standard deviations on the ring of 20", plain)
+    steps = paper.limit("laws_extra", "reading=two_steps+topology=ring+h=0.001")
+    stands("A bias of up to {:.2f} standard deviations stays", worst(steps, "stationary_bias"))
+    for h in (0.001, 0.25, 0.5):
+        found = paper.limit("laws_extra", f"reading=published+topology=ring+h={h}")
+        assert worst(found, "stationary_bias") < 1e-9  # "EXTRA with a memory has none"
+
+
+def test_floors_of_extra2024(papers):
+    paper = papers("extra2024")
+
+    def floor(experiment, name):
+        return paper.limit(experiment, name)["stationary_w2", "average"]
+
+    found = [floor("floors", f"reading={reading}") for reading in ("released", "published")]
+    stands("the floor is {:.3f} in place of {:.3f}", *found)
+    ends = [
+        [floor("floors_of_h", f"reading=released+topology={t}+h={h}") for h in H]
+        for t in ("complete", "ring")
+    ]
+    stands("floors over all h differ by {:.4f}", np.ptp(ends, axis=1).max())
+
+
+H = (0.001, 0.12575, 0.2505, 0.37525, 0.5)
+
+
+def test_laws_of_fald2023(papers):
+    paper = papers("fald2023")
+
+    def bias(method, apart):
+        found = paper.limit("drift", f"method={method}+period=5+apart={apart}")
+        return found["stationary_bias", "0"]
+
+    stands("{:.2f} standard deviations of bias after five local steps", bias("fald", 1))
+    stands("{:.2f} where agents are ten times as far apart", bias("fald", 10))
+    assert bias("vr_fald", 10) < 1e-9  # "VR-FALD* has none"
+    widest = paper.limit("edge", "f=1")["stationary_widest", "0"]
+    stands("variance {:.0f} times the target's in one direction", widest)
+
+
+def test_laws_of_dglmc2021(papers):
+    paper = papers("dglmc2021")
+    wide, narrow, tied = (
+        paper.limit(experiment, f"rho={rho}")
+        for experiment, rho in (("gaussian", 50), ("gaussian", 1), ("coupled", 1))
+    )
+    traces = [found["stationary_trace", "0"] for found in (wide, narrow)]
+    stands("from {:.0f} times the posterior's variance to {:.1f} times", *traces)
+    factors = [found["spectral_radius", "network"] for found in (wide, narrow, tied)]
+    stands("slows down from {:.2f} to {:.2f} per iteration", *factors[:2])
+    stands("by {:.2f} per iteration in place of {:.2f}", factors[2], factors[1])
+    for found in (narrow, tied):
+        stands("direction is {:.2f} times too wide either way", found["stationary_widest", "0"])
+
+
+def test_targets_of_depsgld2026(papers):
+    paper = papers("depsgld2026")
+    problem = paper.run("one_d", "reading=released+topology=complete")[1]
+    levels = (np.arange(100_000) + 0.5) / 100_000
+    target = problem.reference
+
+    def away(gamma):
+        apart = problem.softened(gamma).quantiles(levels) - target.quantiles(levels)
+        return np.sqrt((apart**2).mean())
+
+    stands("for gamma 0.2, 0.02 and 0.002 (`depsgld2026`, exact)")
+    stands("comes nearer to the target as gamma falls: {:.3f}, {:.3f} and {:.3f}", *map(
+        away, (0.2, 0.02, 0.002)))  # fmt: skip
+    stands("envelope {:.3f} in place of {:.3f} from the target", away(0.0099), away(3.3e-4))
+    found = paper.measured("tempered", "run")
+    stands(
+        "the exact law is {:.3f} from the posterior", found["law_tempered_w1", "network", 1].value
+    )
+    assert found["law_power", "network", 1].value == 1 / 500
+
+
+def test_bits_of_qlsd2021():
+    short = [1 - bits(784, s, np.log) / bits(784, s, np.log2) for s in (2**4, 2**8, 2**16)]
+    stands("messages seem {:.0f} to {:.0f} % shorter", 100 * min(short), 100 * max(short))
+
+
+def test_small_differences_of_extra2024(papers):
+    paper = papers("extra2024")
+    floor = paper.limit("floors", "reading=published")["stationary_w2", "average"]
+    own = paper.limit("laws_extra", f"reading=published+{COMPLETE}+h=0.5")
+    stands("a floor of {:.3f}; from the posterior of their own points {:.3f}", floor, own[
+        "stationary_w2", "average"])  # fmt: skip
+    problem, (mean, cov, *average) = moments(paper, "floors", "reading=released")
+    law = problem.posterior
+    ends = [
+        [w2(average[0], part * average[1], law), w2(mean, part * cov, law).mean()]
+        for part in (1, 99 / 100)  # what n chains' covariance is on average, by n - 1 and by n
+    ]
+    stands("of the average {:.4f} in place of {:.4f}", *(end[0] for end in ends))
+    stands("of agents {:.4f} in place of {:.4f} (exact)", *(end[1] for end in ends))
+    paper.run("linear", f"reading=released+{COMPLETE}")  # the recorded table
+    recorded = tabled("extra2024_w2", paper.resources)
+    values = recorded["w2"][recorded["agent"] == "average"]
+    stands("the recorded distances, {:.2f} to {:.2f}", values.min(), values.max())
+
+
+def test_small_differences_of_depsgld2026(papers):
+    """In two dimensions coordinates of a uniform point in the disk have the semicircle's law."""
+    x = (np.arange(200_000) + 0.5) / 100_000 - 1
+    density = 2 / np.pi * np.sqrt(1 - x**2)
+    edge = np.sqrt(1 - x**2)
+    inside = 2 / np.pi * (edge * np.sqrt(1 - edge**2) + np.arcsin(edge))
+    paper, shares = papers("depsgld2026"), [1 - (density * inside).mean() * 2]
+    for experiment in ("linear", "cancer"):
+        problem = paper.run(experiment, f"reading=released+{COMPLETE}")[1]
+        starts = problem.initial((4000, 1, problem.dim), np.random.default_rng(0))
+        shares.append((np.linalg.norm(starts, axis=-1) > problem.radius).mean())
+    assert shares[1] == pytest.approx(shares[0], abs=4 * np.sqrt(0.09 / 4000))
+    stands("{:.1f} % of starts lie outside with 2 parameters (exact)", 100 * shares[0])
+    stands("(exact), {:.0f} % with {}", 100 * shares[2], problem.dim)
+
+
+def test_small_differences_of_dglmc2021(papers):
+    found = papers("dglmc2021").limit("others", "step_size=4.9975e-05")
+    stands("leaves {:.4f} of the distance from the start", found["spectral_radius", "network"])
+
+
+@pytest.mark.parametrize("period", [1, 5])
+def test_small_differences_of_fald2023(papers, period):
+    """The law of averages with references that are those of the average before: by its own blocks.
+
+    u' = A u + B v with v = u, or v' = u, where A and B are means over agents.
+    """
+    paper, name = papers("fald2023"), f"method=vr_fald+period={period}+apart=1"
+    run, problem = paper.run("drift", name)
+    step, (agents, dim, _) = run.sampler.params.step_size(0), problem.gram.shape
+    local, apart = np.eye(dim) - step * problem.gram, problem.gram - problem.gram.mean(axis=0)
+    power, drawn, pulled = np.broadcast_to(np.eye(dim), local.shape), 0, 0
+    for _ in range(period):
+        drawn = drawn + 2 * step / agents * power.mean(axis=0) @ power.mean(axis=0).T
+        pulled, power = pulled + step * power @ apart, power @ local
+    a, b, none = power.mean(axis=0), pulled.mean(axis=0), np.zeros((dim, dim))
+    later = np.block([[a, b], [np.eye(dim), none]])
+    noise = np.block([[drawn, none], [none, none]])
+    root = np.linalg.inv(np.linalg.cholesky(problem.posterior.cov))
+    widest = [
+        np.linalg.eigvalsh(root @ solve_discrete_lyapunov(*law)[:dim, :dim] @ root.T)[-1]
+        for law in ((later, noise), (a + b, drawn))
+    ]
+    assert widest[1] == pytest.approx(paper.limit("drift", name)["stationary_widest", "0"])
+    if period == 1:
+        assert widest[0] == pytest.approx(widest[1])  # "nothing with averages after every step"
+    else:
+        stands(
+            "{:.2f} times the target's variance in the widest direction in place of {:.2f}", *widest
+        )
+
+
+def test_small_differences_of_qlsd2021(papers):
+    paper = papers("qlsd2021")
+    paper.run("synthetic", "variant=sharp+levels=2")  # its table
+    table = tabled("qlsd2021_synthetic", paper.resources)
+    points, agents = np.stack([table[f"x{j}"] for j in range(1, 11)], axis=1), table["agent"]
+    spread = np.arange(1, 11.0) ** -0.6
+    apart, right = _differ(points, table["label"], agents)
+    assert right == 1  # "one model labels all 555 points right"
+    found = []
+    for seed in range(100):  # clients draw their own means, noise and models
+        rng, points = np.random.default_rng(seed), np.empty_like(points)
+        labels = np.empty(len(points))
+        for one in range(20):
+            mine = agents == one
+            noise = spread * rng.standard_normal((mine.sum(), 10))
+            points[mine] = noise + rng.standard_normal() + rng.standard_normal(10)
+            labels[mine] = points[mine] @ rng.standard_normal((10, 2)) @ [-1, 1] > 0
+        found.append(_differ(points, labels, agents))
+    others, rights = np.mean(found, axis=0)
+    stands("where clients of their own noise have {:.0f} %", 100 * rights)
+    text = f"{round(others, -2):.0f}"
+    stands("add up to {:.0f} in place of {} {}", apart, text[:-3], text[-3:])
+    runs, dim = 30, 50
+    stands("30 repetitions {:.3f} of the error", 1 / runs + (1 - 1 / runs) / dim)
+
+
+def _differ(points, labels, agents):
+    """Return agents' squared gradients at the mode, and which part of labels one model has right.
+
+    With the study's prior; the model has next to none.
+    """
+    modes = []
+    for precision in (1000.0, 1e-3):
+        theta, step = np.zeros(points.shape[1]), 1.0
+        while np.abs(step).max() > 1e-9:
+            chance = special.expit(points @ theta)
+            curvature = (points.T * (chance * (1 - chance))) @ points
+            slope = points.T @ (chance - labels) + precision * theta
+            step = np.linalg.solve(curvature + precision * np.eye(len(theta)), slope)
+            theta = theta - step
+        modes.append(theta)
+    off = (special.expit(points @ modes[0]) - labels)[:, None] * points
+    own = np.array([off[agents == one].sum(axis=0) for one in range(20)]) + 50 * modes[0]
+    return (own**2).sum(), ((points @ modes[1] > 0) == labels).mean()
+
+
+@pytest.mark.thorough
+def test_runs_of_extra2024(papers):
+    paper = papers("extra2024")
+    one = paper.measured("linear", "reading=released+topology=complete", ["w2", "recorded"])
+    two = paper.measured("linear_extra", "reading=released+topology=complete+h=0.5", ["w2"])
+    at = [one["w2", "average", 40].value, two["w2", "average", 20].value]
+    stands("DE-SGLD is at {:.2f} where EXTRA-SGLD is at {:.2f}", *at)
+    stands("iteration 20 against 40: {1:.2f} against {0:.2f}", *at)
+    other = paper.measured("linear", "reading=released+topology=ring", ["recorded"])
+    shares = [found["recorded_inside", "network", 200].value for found in (one, other)]
+    stands(
+        "W2 of DE-SGLD, complete graph and ring | 2 | {:.2f}, {:.2f} |", min(shares), max(shares)
+    )
+    option = [
+        paper.measured("options", f"reading=released+option={name}")
+        for name in ("released", "simultaneous", "prior_once", "prior_once_simultaneous")
+    ]
+    stands(
+        "distance after 40 iterations {:.2f} in place of {:.2f}",
+        *(found["w2", "average", 40].value for found in option[:2]),
+    )
+    stands(
+        "with the prior once the end is {:.3f} in place of {:.3f} (exact)",
+        *(found["w2_exact", "average", 200].value for found in option[2:]),
+    )
+
+
+@pytest.mark.thorough
+def test_what_options_do_to_accuracies_of_extra2024(papers):
+    ends = [
+        100
+        * papers("extra2024").measured(experiment, f"reading=released+option={option}")[at].value
+        for experiment, at, options in (
+            ("synthetic_options", ("accuracy_mean", "1", 20), ("released", "scaled")),
+            ("cancer_options", ("accuracy_mean", "1", 100), ("released", "scaled", "intercept")),
+        )
+        for option in options
+    ]
+    stands("{:.1f} % in place of {:.1f} % (synthetic), {:.1f} % in place of {:.1f} %", *ends[:4])
+    stands("on Breast Cancer {:.1f} % in place of {:.1f} %", ends[2], ends[4])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("row", "experiment", "names"),
+    [
+        (
+            "W2 of EXTRA-SGLD, five h | 10",
+            "linear_extra",
+            ("complete+h=0.001", "complete+h=0.37525"),
+        ),
+        ("accuracy on Breast Cancer, DE-SGLD | 2", "cancer", ("complete", "ring")),
+        (
+            *("accuracy on Breast Cancer, EXTRA-SGLD, ten h | 20", "cancer_extra"),
+            ("complete+h=0.278222", "ring+h=0.5"),
+        ),
+        ("accuracy on synthetic points, DE-SGLD | 2", "synthetic", ("ring", "complete")),
+        (
+            *("accuracy on synthetic points, EXTRA-SGLD, ten h | 20", "synthetic_extra"),
+            ("complete+h=0.333667", "complete+h=0.5", "ring+h=0.5"),
+        ),
+    ],
+)
+def test_records_of_extra2024(papers, row, experiment, names):
+    """The runs with the least and the largest share inside."""
+    shares = []
+    for name in names:
+        run = f"reading=released+topology={name}"
+        found = papers("extra2024").measured(experiment, run, ["recorded"])
+        shares += [r.value for key, r in found.items() if key[0] == "recorded_inside"]
+        if name == "complete+h=0.5":
+            ours = papers("extra2024").measured(experiment, run, ["accuracy"])
+            ends = ours["accuracy_mean", "1", 20], found["accuracy_mean_recorded", "1", 20]
+            stands("at the end is {:.3f} against {:.3f} recorded", *(row.value for row in ends))
+    stands(row + " | {:.2f}, {:.2f} |", min(shares), max(shares))
+
+
+@pytest.mark.thorough
+def test_runs_of_depsgld2026(papers):
+    paper = papers("depsgld2026")
+    one, star = (
+        paper.measured("one_d", f"reading=released+topology={t}") for t in ("complete", "star")
+    )
+    ends = [one["chains_w2", "average", k].value for k in (0, 300)]
+    stands("falls from {:.2f} to {:.2f} in 300 iterations", *ends)
+    leaves = [found["chains_w2", "1", 300].value for found in (star, one)]
+    stands("{:.2f} for a leaf of the star, {:.2f} on the complete graph", *leaves)
+    released, together, listening = (
+        paper.measured("one_d_options", f"reading=released+option={option}")
+        for option in ("released", "simultaneous", "listening")
+    )
+    for found in (released, together):
+        end = found["chains_w2", "average", 300].value
+        stands("the average's distance at the end is {:.2f} either way", end)
+    stands(
+        "after 10 iterations {:.2f} in place of {:.2f}, of the average after 300 {:.2f} in place "
+        "of {:.2f}",
+        *(
+            found["chains_w2", who, k].value
+            for who, k in (("0", 10), ("average", 300))
+            for found in (released, listening)
+        ),
+    )
+    shares = [
+        100 * paper.measured("envelope", f"smoothing={gamma}")["outside_share", "0", 6000].value
+        for gamma in ("0.2", "0.02", "0.002")
+    ]
+    stands("{:.0f}, {:.0f} and {:.0f} % of an agent's draws lie outside", *shares)
+    disk = paper.measured("linear", "reading=published+topology=complete")
+    stands("linear regression, {:.2f} from the", disk["chains_w2", "average", 500].value)
+    found = {
+        (reading, topology): paper.measured("cancer", f"reading={reading}+topology={topology}")
+        for reading in ("released", "published")
+        for topology in ("complete", "no_edges")
+    }
+    ends = [100 * each["accuracy_mean", "average", 1000].value for each in found.values()]
+    stands("DE-PSGLD classifies {:.0f} % of the rows for testing right, and {:.0f} %", *ends[:2])
+    stands("scaled up to the data it is {:.1f} %, and {:.1f} % without edges", *ends[2:])
+    for topology, agent in (("complete", 3), ("no_edges", 4)):
+        late = [
+            np.mean([found["released", topology]["accuracy_mean", who, k].value for k in LATE])
+            for who in (str(agent), "average")
+        ]
+        name = topology.replace("_", " ")
+        assert re.search(rf"\| {name} \| 0\.\d+, {late[0]:.3f} \| 0\.\d+, {late[1]:.3f} \|", TEXT)
+
+
+LATE = (920, 940, 960, 980, 1000)
+
+
+@pytest.mark.thorough
+def test_runs_of_qlsd2021(papers):
+    paper = papers("qlsd2021")
+
+    def width(experiment, name):
+        return paper.measured(experiment, name)["posterior_trace", "0", 3000].value
+
+    stands("the variance is {:.2f} times the posterior's", width("star", "levels=16"))
+    alike = [width(e, "gradient=full+levels=16") for e in ("toy", "homogeneous")]
+    stands("4 bits leave {:.2f} times the posterior's variance, against {:.2f}", *alike)
+    stands("agents taking part it is {:.0f} times", width("participation", "memory=none"))
+    ends = {
+        (step, levels): found["running_mean_error", "0", last].value
+        for step in ("1", "0.2")
+        for levels, last in ((16, 243), (10000, 96))
+        for found in [paper.measured("budget", f"step={step}+levels={levels}")]
+    }
+    stands(
+        "is {:.2f} times the posterior's variance with 16 levels and {:.3f} with 10 000; with "
+        "0.2/L it is {:.1f} against {:.1f}",
+        *ends.values(),
+    )
+    kinds = [
+        paper.measured("synthetic", f"variant={v}+levels=65536")["posterior_trace", "0", 2000].value
+        for v in ("plus_plus", "sharp")
+    ]
+    stands("QLSD++ leaves {:.2f} times the posterior's variance where QLSD# leaves {:.2f}", *kinds)
+
+
+@pytest.mark.thorough
+def test_runs_of_fald2023_and_dglmc2021(papers):
+    paper = papers("fald2023")
+    firsts = [
+        paper.measured("toy", f"sampler={sampler}")["diverged_first", "network", first].value
+        for sampler, first in (("dg_lmc", 38), ("qlsd", 453))
+    ]
+    stands("DG-LMC at iteration {:.0f}, QLSD at iteration {:.0f}", *firsts)
+    found = papers("dglmc2021").measured("pseudo_marginal", "rho=1+particles=1")
+    width = found["posterior_trace", "0", 1200].value
+    stands("with the smallest tolerance the variance is {:.2f} times", width)

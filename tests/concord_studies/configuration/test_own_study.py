@@ -1,0 +1,94 @@
+"""`concord init` and `concord orphans`, without running anything."""
+
+import os
+from dataclasses import replace
+
+import pandas
+import pytest
+
+from concord import __version__
+from concord_cli.__main__ import main
+from concord_studies.configuration.init import init
+from concord_studies.configuration.project import orphans
+from concord_studies.configuration.study import Study
+from concord_studies.make import Batch, make
+from concord_studies.results import Measured
+from concord_studies.runs.run import Run
+
+
+def test_a_new_study_passes_the_check(tmp_path, monkeypatch, capsys):
+    files = init(tmp_path / "my-study")
+    assert (tmp_path / "my-study" / "profiles" / "default" / "config.yaml").is_file()
+    assert not any("KEY" in text or "NAME" in text for text in map(str, files))
+    assert not any("KEY" in path.read_text() for path in files)
+    study = tmp_path / "my-study" / "config" / "papers" / "mystudy"
+    assert len((study / "study.yaml").read_text().splitlines()) <= 36
+    monkeypatch.chdir(tmp_path / "my-study")
+    assert main(["check", "config/papers/mystudy"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_its_claim_holds(tmp_path):
+    """For each sampler and agent the ring is farther, not for the nearest and farthest of all."""
+    init(tmp_path / "my-study")
+    config = {"scale": "paper", "seed": 1}
+    paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
+    runs = tuple(replace(run, chains=2) for run in paper.claim_runs())  # the law needs none
+    batch = Batch("all", paper.key, runs)
+    make(batch, tmp_path, tmp_path, tmp_path / "all.json")
+    (case,) = paper.cases.values()
+
+    def measured(run: Run) -> Measured:
+        table = batch.place(run, tmp_path).table
+        return Measured(run.document, pandas.read_csv(table, dtype={"agent": str}))
+
+    found = case.judge(measured)
+    assert found.verdict == "holds"
+
+
+@pytest.mark.parametrize("name", ["claims", "...", "a: b", "ledger", "x" * 61, "été"])
+def test_names_that_no_study_can_have(name, tmp_path, capsys):
+    assert main(["init", str(tmp_path / name)]) == 2
+    assert "no study can be called" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note").write_text("kept")
+    assert main(["init", str(tmp_path / "mine")]) == 2
+    assert "it is there already; name a new folder" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note"]
+    (tmp_path / "link").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        assert main(["init", str(tmp_path / name)]) == 2
+        assert "it is there already; name a new folder" in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_orphans_are_folders_of_runs_that_no_study_has(tmp_path):
+    init(tmp_path / "my-study")
+    config = {"scale": "paper", "seed": 1, "smoke": {"chains": 8, "iterations": 12}}
+    paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
+    results = tmp_path / "results"
+    asked = next(iter(paper.runs.values())).folder
+    made = [
+        asked,
+        "mystudy/networks/gone",
+        "mystudy/other/run",
+        "gone/a/b",
+        "smoke/mystudy/networks",
+    ]
+    for folder in made:
+        (results / folder).mkdir(parents=True)
+        (results / folder / "run.yaml").touch()
+    (results / "mystudy" / "figures" / "kept").mkdir(parents=True)
+    found = [str(path.relative_to(results)) for path in orphans(results, [paper])]
+    assert found == ["gone/a/b", "mystudy/networks/gone", "mystudy/other/run"]
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"concord {__version__}\n"

@@ -1,0 +1,424 @@
+"""A study with plug-ins of its own, and installed ones: found, described, tested, run and drawn."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from concord.errors import ConcordError
+from concord.sampling.schedules import Schedule
+from concord_cli.__main__ import main
+from concord_studies import distributions, plugins, provenance
+from concord_studies.configuration.project import load_studies
+from concord_studies.provenance import SOURCE, code
+from concord_studies.runs.sample import modules
+
+DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
+SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
+LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
+
+from concord.errors import ConcordError
+from concord.options import Options
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def graph(params, agents):
+    import networkx as nx
+
+    if agents % 2:
+        raise ConcordError(f"{agents} agents make no ladder; use an even number")
+    return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
+'''
+BOWL = '''"""Agents with Gaussian potentials of different widths: f_i(x) = (i + 1) |x - 1|^2 / 2."""
+
+from typing import Annotated
+
+import numpy as np
+
+from concord.laws.gaussian import Gaussian
+from concord.options import Count, Options
+
+
+class Params(Options):
+    """Its size."""
+
+    dim: Annotated[Count, "dimension d"] = 2
+
+
+class Bowl:
+    def __init__(self, agents, dim):
+        self.agents, self.dim = agents, dim
+        self.curvature = (1.0 + np.arange(agents))[:, None]
+        self.gram = self.curvature[..., None] * np.eye(dim)
+        self.shift = self.curvature * np.ones(dim)
+        self.posterior = Gaussian(np.ones(dim), np.eye(dim) / self.curvature.sum())
+
+    def from_chain(self, first):
+        return self
+
+    def gradient(self, x):
+        return self.curvature * (x - 1.0)
+
+    def potential(self, x):
+        return self.curvature[:, 0] / 2 * ((x - 1) ** 2).sum(axis=-1)
+
+
+def check(params, agents):
+    """Any number of agents."""
+
+
+def build(params, agents, partition, stream, resources):
+    return Bowl(agents, params.dim)
+'''
+COSINE = '''"""A value that swings."""
+
+from math import cos
+from typing import Annotated
+
+from concord.options import Options, Positive
+
+
+class Params(Options):
+    """Its mean."""
+
+    mean: Annotated[Positive, "the mean value"]
+
+
+def schedule(params):
+    return lambda k: params.mean * (1 + cos(k) / 2)
+'''
+STUDY = """
+paper: { title: Mine, authors: Me, year: 2026 }
+problems: { bowl: { kind: bowl } }
+experiments:
+  compare:
+    { problem: bowl, agents: 4, chains: 4, iterations: 5, metrics: [w2], sweep: {
+      topology: [ring, ladder],
+      sampler: {
+        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
+        lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
+figures:
+  fig1:
+    { kind: curves, title: Mine, runs: [compare],
+      options: { metric: w2, columns: topology, rows: sampler } }
+"""
+FILES = {"lazy_de_sgld": SAMPLER, "ladder": LADDER, "bowl": BOWL, "cosine": COSINE}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Return the folder of a study; it is in the project where commands now work."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("config/papers/mine")
+    (folder / "plugins").mkdir(parents=True)
+    for name, text in FILES.items():
+        (folder / "plugins" / f"{name}.py").write_text(text)
+    (folder / "study.yaml").write_text(STUDY)
+    Path("config/config.yaml").write_text("{}")
+    yield folder
+    plugins.use()
+
+
+def refused(capsys, *command):
+    assert main([str(part) for part in command]) == 2
+    return capsys.readouterr().err.strip()
+
+
+def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
+    assert main(["check", str(study)]) == 0
+    for folder in capsys.readouterr().out.split():
+        run = Path("results", folder)
+        experiment, name = run.parts[-2:]
+        plugins.use()  # every command finds them for itself
+        assert main(["resolve", str(study), experiment, name, "-o", f"{run}/run.yaml"]) == 0
+        plugins.use()
+        assert main(["sample", f"{run}/run.yaml", "-o", f"{run}/trace.nc"]) == 0
+        plugins.use()
+        out = ["-o", f"{run}/metrics.csv"]
+        assert main(["measure", f"{run}/run.yaml", f"{run}/trace.nc", *out]) == 0
+        assert ",w2_exact," in (run / "metrics.csv").read_text()
+    assert main(["draw", str(study), "fig1", "-o", "fig1.svg"]) == 0
+    used = json.loads((run / "metrics.json").read_text())["plugins"]  # of the last run
+    assert set(used) == {
+        *("samplers/lazy_de_sgld", "topologies/ladder", "problems/bowl", "schedules/cosine"),
+    }
+    assert used["topologies/ladder"]["from"] == str(study / "plugins" / "ladder.py")
+
+
+def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
+    def digests():
+        _, papers = load_studies(Path("config"))
+        return {run.name: code(*run.modules) for run in papers["mine"].runs.values()}
+
+    before = digests()
+    path = study / "plugins" / "ladder.py"
+    path.write_text(path.read_text() + "\n\nOTHER = 1\n")
+    after = digests()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if "ladder" in name} and len(changed) == 2
+
+
+def test_a_new_file_outdates_nothing(study):
+    """Code of a run is that of the kinds it names, not of their neighbors."""
+    _, papers = load_studies(Path("config"))
+    run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
+    from concord_studies.provenance import module_files
+
+    files = [Path(file) for file in module_files(*modules(run))]
+    for folder in ("topologies", "partitions", "schedules", "initial"):
+        kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
+        assert len(kinds) == 1, folder
+
+
+def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):
+    (study / "plugins" / "ladder.py").write_text(LADDER + "\nraise SystemExit('executed')\n")
+    assert main(["list", "topologies", "--json"]) == 0
+    found = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
+    assert found["ladder"]["is"].startswith("Two lines") and not found["ring"]["from"]
+    plugins.use()
+    assert main(["describe", "lazy_de_sgld", "--json"]) == 0
+    (about,) = json.loads(capsys.readouterr().out)
+    assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
+    assert "full gradient" in about["price"] and about["needs"] == "gradients."
+    option, *beside = about["options"]
+    assert [each["name"] for each in beside][:2] == ["batch_size", "batch_order"]
+    assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
+    plugins.use()
+    assert "did you mean 'lazy_de_sgld'?" in refused(capsys, "describe", "lazy_de_sgdl")
+    plugins.use()
+    assert "did you mean 'samplers'?" in refused(capsys, "list", "sampler")
+
+
+@pytest.mark.parametrize("kind", ["ladder", "bowl", "cosine"])
+def test_it_is_tested(study, kind, capsys):
+    assert main(["test", str(study / "plugins" / f"{kind}.py")]) == 0
+    assert "  failed " not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_sampler_passes_and_one_with_too_much_noise_fails(study, capsys):
+    path = study / "plugins" / "lazy_de_sgld.py"
+    assert main(["test", str(path)]) == 0
+    assert "  failed " not in capsys.readouterr().out
+    path.write_text(
+        SAMPLER.replace("langevin_noise(rng, eta, x)", "langevin_noise(rng, 1.25 * eta, x)")
+    )
+    plugins.use()
+    assert main(["test", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("mine.py", "def init(:\n", ", line 1: SyntaxError: "),
+        ("mine.py", "x = 1\n", ": it defines no kind, such as a sampler"),
+        (
+            "mine.py",
+            SAMPLER.replace("def step", "def move"),
+            ": it defines no kind, such as a sampler",
+        ),
+        ("mine.py", BOWL.replace("def build", "def make"), ": it lacks build, which a problem"),
+        ("mine.py", SAMPLER + LADDER, ": it is samplers and topologies at once"),
+        ("de_sgld.py", SAMPLER, ": there is a sampler 'de_sgld' already, which is built in; rena"),
+        ("my-own.py", SAMPLER, ": 'my-own' cannot name a sampler; use small letters"),
+    ],
+)
+def test_what_is_no_plug_in_is_refused_with_file_and_line(study, name, text, sentence, capsys):
+    (study / "plugins" / name).write_text(text)
+    said = refused(capsys, "check", study)
+    assert said.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in said
+
+
+def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER + "\n1 / 0\n")
+    line = len(path.read_text().splitlines())
+    assert f"{path}, line {line}: ZeroDivisionError: " in refused(capsys, "check", study)
+
+
+def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
+    (tmp_path / "elsewhere.py").write_text(LADDER)
+    (study / "plugins" / "linked.py").symlink_to(tmp_path / "elsewhere.py")
+    assert "it links to a file outside of its study" in refused(capsys, "check", study)
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(study, capsys):
+    path = study / "plugins" / "pipe.py"
+    for make in (os.mkfifo, os.mkdir):
+        make(path)
+        said = refused(capsys, "check", study)
+        assert (
+            said == f"concord: {path}: it is a pipe, a folder or a device, and no file; remove it"
+        )
+        path.unlink() if path.is_fifo() else path.rmdir()
+
+
+def test_an_import_that_lasts_is_told_with_its_file(study, monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "PATIENCE", 0.05)
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER + "\nimport time\ntime.sleep(0.2)\n")
+    assert main(["check", str(study)]) == 0
+    assert capsys.readouterr().err == f"concord: still importing {path} after 0.05 s\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("import sys; sys.exit(0)", 2, "SystemExit: 0"),
+        ("raise MemoryError", 2, "MemoryError: no reason given"),
+        ("raise KeyboardInterrupt", 130, "it was interrupted"),
+    ],
+)
+def test_an_import_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(f"{LADDER}\n{line}\n")
+    number = len(path.read_text().splitlines())
+    assert main(["check", str(study)]) == code
+    assert capsys.readouterr().err == f"concord: {path}, line {number}: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("exit()", 1, "it ends Python; have it raise a ConcordError in the place of that"),
+        ("raise MemoryError", 1, "there is not enough memory for it; lower chains or record less"),
+        ("raise KeyboardInterrupt", 130, "it was interrupted"),
+    ],
+)
+def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
+    number = path.read_text().splitlines().index(f"    {line}") + 1
+    assert main(["check", str(study)]) == code
+    said = capsys.readouterr().err
+    assert said.startswith(f"concord: {path}, line {number}: {sentence}") and said.count("\n") == 1
+
+
+def test_data_that_a_plug_in_reads_is_named_once_and_in_provenance(study, tmp_path, capsys):
+    (tmp_path / "agents.txt").write_text("4")
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER.replace("    if agents % 2:", "    open('agents.txt')\n    if agents:"))
+    path.write_text(path.read_text().replace("    if agents:", "    if agents % 2:"))
+    provenance.keeps(tmp_path)  # as what JAX has compiled
+    assert main(["check", str(study)]) == 0 and capsys.readouterr().err == ""
+    provenance._KEPT.clear()
+    assert main(["check", str(study)]) == 0
+    assert capsys.readouterr().err == (
+        f"concord: {path}: it reads {tmp_path}/agents.txt, whose changes nobody notices: results "
+        "made with it are not made again\n"
+    )
+    (about,) = plugins.provided([("topologies", "ladder"), ("topologies", "ring")]).values()
+    assert about["unwatched"] == [str(tmp_path / "agents.txt")]
+    assert about["from"] == str(path) and set(about) == {"from", "sha256", "unwatched"}
+
+
+def test_code_reached_by_the_path_of_modules_is_refused(study, tmp_path, capsys):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper_of_mine.py").write_text("")
+    path = study / "plugins" / "ladder.py"
+    path.write_text(f"{LADDER}\nimport sys\nsys.path.append('lib')\nimport helper_of_mine\n")
+    said = refused(capsys, "check", study)
+    assert f"it imports {tmp_path}/lib/helper_of_mine.py, which no installed distribution" in said
+    sys.path.remove("lib")
+    sys.modules.pop("helper_of_mine", None)
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "raise ValueError\n", "x =\n"])
+@pytest.mark.parametrize("name", ["random.py", "yaml/__init__.py"])
+def test_a_file_in_the_way_of_a_module_is_named(study, tmp_path, name, text):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    (tmp_path / "this.py").write_text("it stands in no way")
+    done = subprocess.run(
+        [sys.executable, "-m", "concord_cli", "check", study],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+    )
+    word = name.partition(".")[0].partition("/")[0]
+    assert done.returncode == 1 and done.stderr == (
+        f"concord: {tmp_path / name}: it stands in the way of the module {word!r}; rename it\n"
+    )
+
+
+def test_plug_ins_are_those_of_the_study_alone(study, capsys):
+    other = study.parent / "other"
+    other.mkdir()
+    (other / "study.yaml").write_text(STUDY)
+    assert "there is no problem 'bowl'" in refused(capsys, "check", other)
+    with pytest.raises(ConcordError, match="there is no problem 'bowl'"):
+        load_studies(Path("config"))
+
+
+def test_another_form_of_schedule_is_its_own_yaml(study):
+    plugins.use(study)
+    schedule = Schedule.parse({"kind": "cosine", "mean": 2}, "x")
+    assert schedule(0) == 3.0 and schedule.plain() == {"kind": "cosine", "mean": 2.0}
+    assert str(schedule) == "cosine(mean=2.0)" and not schedule.constant
+    assert schedule == Schedule.parse(schedule.plain(), "x") != Schedule(2.0)
+
+
+def forget():
+    """Look again at what is installed."""
+    for remembered in (plugins.installed, plugins._source, plugins._load):
+        remembered.cache_clear()
+    distributions.forget()
+
+
+@pytest.fixture
+def distribution(tmp_path, monkeypatch):
+    """Return the folder of an installed package of plug-ins, one of which is broken."""
+    site = tmp_path / "site"
+    (site / "ladders").mkdir(parents=True)
+    (site / "ladders" / "__init__.py").write_text("")
+    (site / "ladders" / "words.py").write_text("ODD = 'make no ladder; use an even number'\n")
+    text = LADDER.replace('make no ladder; use an even number"', '{ODD}"')
+    text = text.replace("from concord.errors", "from .words import ODD\nfrom concord.errors")
+    (site / "ladders" / "ladder.py").write_text(text)
+    (site / "ladders" / "broken.py").write_text("import nothing_of_that_name\n")
+    info = site / "of_ladders-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-ladders\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(
+        "[concord.topologies]\nrungs = ladders.ladder\n[concord.samplers]\nbad = ladders.broken\n"
+        "gone = ladders.gone\n"
+    )
+    monkeypatch.syspath_prepend(site)
+    forget()
+    yield site
+    forget()
+    for name in [name for name in sys.modules if name.startswith("ladders")]:
+        del sys.modules[name]
+
+
+def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
+    assert "rungs" in plugins.kinds("topologies")
+    from concord.networks import topology
+
+    assert len(topology.build_graph("rungs", 6).edges) == 7
+    assert plugins.origin("topologies", "rungs") == "of-ladders 1.2"
+    from concord_studies.provenance import module_files
+
+    files = {Path(f).name for f in module_files(plugins.location("topologies", "rungs"))}
+    assert {"ladder.py", "words.py"} <= files
+
+
+def test_an_entry_point_that_cannot_be_imported_is_told_and_the_rest_works(distribution, capsys):
+    with pytest.raises(ConcordError) as caught:
+        plugins.plugin("samplers", "bad", "x")
+    assert str(caught.value) == (
+        f"sampler 'bad' of of-ladders 1.2 cannot be imported ({distribution}/ladders/broken.py, "
+        "line 1: ModuleNotFoundError: No module named 'nothing_of_that_name'); mend or uninstall it"
+    )
+    assert main(["list", "samplers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (gone,) = [line for line in lines if line.strip().startswith("gone")]
+    assert "cannot be read" in gone and "[of-ladders 1.2]" in gone
+    assert any(line.strip().startswith("de_sgld") for line in lines)

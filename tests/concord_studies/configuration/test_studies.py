@@ -1,0 +1,732 @@
+"""From a paper's folder to its runs: sweeps, overrides, what is shared, and what is refused."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from concord.errors import ConcordError
+from concord.networks.graph import Graph
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.study import Study
+
+ROOT = Path(__file__).parents[2]
+CONFIG = {
+    "scale": "paper",
+    "seed": 3,
+    "results": "results",
+    "data_mirror": None,
+    "smoke": {"chains": 8, "iterations": 12},
+}
+PAPER = {
+    "paper": {"title": "T", "authors": "A", "year": 2021},
+    "assumptions": {},
+    "problems": {"linear": {"kind": "linear_regression", "points": 30}},
+    "defaults": {"agents": 6, "chains": 100, "iterations": 50},
+    "experiments": {
+        "one": {
+            "problem": "linear",
+            "topology": "ring",
+            "sampler": {"kind": "de_sgld", "step_size": 0.005},
+        }
+    },
+}
+
+
+def load(tmp_path, scale="paper", **sections):
+    mapping = copy.deepcopy(PAPER)
+    for section, change in sections.items():
+        if section == "one":
+            mapping["experiments"]["one"] |= change
+        else:
+            mapping[section] = change
+    return Study(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
+
+
+def written(tmp_path, **files):
+    """Return the folder of a paper, with these files."""
+    folder = tmp_path / "x"
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def names(paper):
+    return [run.name for run in paper.runs.values()]
+
+
+def test_a_run_states_every_parameter(tmp_path):
+    (run,) = load(tmp_path).runs.values()
+    assert run.folder == "x/one/run"
+    assert run.document == {
+        "paper": "x",
+        "experiment": "one",
+        "run": "run",
+        "labels": {},
+        "reading": "published",
+        "scale": "paper",
+        "seed": 3,
+        "agents": 6,
+        "topology": {"kind": "ring"},
+        "problem": {
+            **{"name": "linear", "kind": "linear_regression", "points": 30, "dim": 2},
+            **{"points_per_agent": None, "noise_sd": 1.0, "feature_variance": 1.0},
+            **{"prior_variance": 1.0, "prior_share": "split", "legacy_seed": None},
+            **{"table": None, "posterior_of": "all"},
+        },
+        "partition": {"kind": "equal"},
+        "sampler": {
+            **{"kind": "de_sgld", "step_size": 0.005},
+            **{"batch_size": None, "batch_order": "with_replacement"},
+            **{"batch_scale": "data", "batch_pool": "all"},
+            **{"weights": "metropolis", "update_order": "simultaneous"},
+        },
+        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+        "chains": 100,
+        "iterations": 50,
+        "record": {
+            **{"every": 1, "at": None, "agents": None, "draws": True, "average": True},
+            **{"probes": [], "averages": [], "burn_in": -1},
+        },
+        "metrics": [],
+        "assumptions": [],
+    }
+
+
+def test_the_three_kinds_of_axes_multiply(tmp_path):
+    sweep = {
+        "topology": ["ring", "complete"],
+        "step": {"key": "sampler.step_size", "values": [0.001, 0.01]},
+        "reading": {
+            "published": {"reading": "published", "problem": {"prior_share": "omitted"}},
+            "corrected": {"reading": "corrected"},
+        },
+    }
+    runs = list(load(tmp_path, one={"sweep": sweep}).runs.values())
+    assert len(runs) == 8 and len({run.folder for run in runs}) == 8
+    first = runs[0].document
+    assert runs[0].name == "topology=ring+step=0.001+reading=published"
+    assert first["labels"] == {"topology": "ring", "step": "0.001", "reading": "published"}
+    assert first["sampler"]["step_size"] == 0.001
+    assert (first["problem"]["points"], first["problem"]["prior_share"]) == (30, "omitted")
+    last = runs[-1].document
+    assert last["topology"] == {"kind": "complete"} and last["sampler"]["step_size"] == 0.01
+    assert last["reading"] == "corrected" and last["problem"]["prior_share"] == "split"
+
+
+def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
+    change = {
+        "sweep": {"topology": ["ring", "complete", "star"], "agents": [4, 5]},
+        "overrides": [
+            {"when": {"topology": ["ring", "star"], "agents": 4}, "set": {"chains": 7}},
+            {"when": {"topology": "star"}, "set": {"sampler": {"step_size": 0.5}}},
+        ],
+    }
+    runs = {run.name: run.document for run in load(tmp_path, one=change).runs.values()}
+    chains = {name: run["chains"] for name, run in runs.items()}
+    assert {name for name, n in chains.items() if n == 7} == {
+        "topology=ring+agents=4",
+        "topology=star+agents=4",
+    }
+    steps = {name: run["sampler"]["step_size"] for name, run in runs.items()}
+    assert {name for name, step in steps.items() if step == 0.5} == {
+        "topology=star+agents=4",
+        "topology=star+agents=5",
+    }
+
+
+def test_runs_do_not_share_their_mappings(tmp_path):
+    """Changing one resolved run must not change another, or the file's contents."""
+    paper = load(tmp_path, one={"sweep": {"topology": ["ring", "star"]}})
+    one, other = paper.runs.values()
+    one.document["sampler"]["step_size"] = 9
+    one.document["problem"]["points"] = 1
+    assert other.document["sampler"]["step_size"] == 0.005
+    assert other.document["problem"]["points"] == 30
+    assert paper.problems["linear"]["points"] == 30
+
+
+def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
+    (run,) = load(tmp_path, "smoke", one={"smoke": {"agents": 3}}).runs.values()
+    assert (run.chains, run.iterations, run.agents) == (
+        8,
+        12,
+        3,
+    )
+    assert run.document["scale"] == "smoke"
+    (small,) = load(tmp_path, "smoke", one={"chains": 2, "iterations": 3}).runs.values()
+    assert (small.document["chains"], small.document["iterations"]) == (2, 3)
+    (full,) = load(tmp_path, one={"smoke": {"agents": 3}}).runs.values()
+    assert full.document["agents"] == 6
+    late = {"iterations": 60, "record": {"burn_in": 30}}
+    assert [
+        next(iter(load(tmp_path, scale, one=late).runs.values())).document["record"]["burn_in"]
+        for scale in ("smoke", "paper")
+    ] == [6, 30]
+
+
+def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
+    sweep = {"topology": ["ring", "complete"], "agents": [4, 5, 6]}
+    paper = load(tmp_path, one={"sweep": sweep})
+    assert [run.name for run in paper.select("one", "here")] == names(paper)
+    chosen = paper.select({"experiment": "one", "agents": [6, 4], "topology": "ring"}, "here")
+    assert [run.name for run in chosen] == ["topology=ring+agents=4", "topology=ring+agents=6"]
+    assert paper.run("one", "topology=ring+agents=5").agents == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sweep": {"topology": [["ring"]]}}, "sweep.topology[0]: ['ring'] is not a plain value"),
+        ({"sweep": {"a": {"../up": {}}}}, "sweep.a.../up: '../up' cannot name a folder"),
+        ({"sweep": {"a": {"x" * 61: {}}}}, "cannot name a folder"),
+        ({"sweep": {"agents": [6, 0]}}, "sweep.agents[1]: 0 is not a positive integer"),
+        (
+            {"sweep": {"n": {"key": "agents", "values": [6, 0]}}},
+            "sweep.n.values[1]: 0 is not a positive integer",
+        ),
+        (
+            {"sweep": {"r": {"a": {"sampler": {"step_size": -1}}}}},
+            "sweep.r.a.sampler.step_size: -1 is not positive",
+        ),
+        (
+            {
+                "sweep": {"topology": ["ring"]},
+                "overrides": [{"when": {"topology": "ring"}, "set": {"chains": 0}}],
+            },
+            "overrides[0].set.chains: 0 is not a positive integer",
+        ),
+        ({"sweep": {"../up": ["ring"]}}, "sweep.../up: '../up' cannot name a folder"),
+        ({"sweep": {"a=b": ["ring"]}}, "sweep.a=b: 'a=b' cannot name a folder"),
+        (
+            {"sweep": {"n": {"key": "agents", "values": [4, 5, 4]}}},
+            "sweep.n: two values have the label 4, so that their runs would be one",
+        ),
+        (
+            {"sweep": {"s": {"key": "sampler.step_size", "values": [0.1234567, 0.1234568]}}},
+            "sweep.s: two values have the label 0.123457",
+        ),
+        (
+            {"sweep": {f"axis{i}": {"key": "agents", "values": [*range(9)]} for i in range(9)}},
+            "sweep: 387420489 runs are more than 10000; shorten an axis",
+        ),
+        (
+            {"sweep": {c * 50: {"d" * 50: {}} for c in "abcde"}},
+            "has more than 200 characters, too many for a folder; shorten axes or labels",
+        ),
+        ({"sweep": {"a": {"x": 3}}}, "sweep.a.x: 3 is not a mapping of keys of the run"),
+        ({"sweep": {"a": {"key": 3, "values": [1]}}}, "sweep.a.key: 3 is not a key of a run"),
+        ({"sweep": {"a": {"key": "agents", "values": 3}}}, "sweep.a.values: 3 is not a list of"),
+        ({"problem": {"name": ["linear"]}}, "problem.name: ['linear'] is not a text"),
+        ({"agents": 10**9}, "agents: 1000000000 is above 1000000; give 1000000 or less"),
+        ({"agents": 2001, "topology": "complete"}, "topology: 2001 agents are too many for kind"),
+        ({"iterations": 10**18}, "iterations: 1000000000000000000 is above 1000000000"),
+        ({"record": {"agents": []}}, "record.agents: it names no agent; leave it out"),
+        ({"record": {"at": [99]}}, "record.at: none of these is one of the 50 iterations"),
+        (
+            {"chains": 10**6, "iterations": 10**6},
+            "record: 1000001 iterations of 6 agents and 1000000 chains are more than 100000000000",
+        ),
+        ({"record": {"probes": ["__init__"]}}, "record.probes[0]: '__init__' is not allowed"),
+        ({"initial": {"kind": ["normal"]}}, "initial.kind: there is no initial law ['normal']"),
+        (
+            {"sampler": {"kind": "de_sgld", "step_size": 10**290}},
+            "sampler.step_size: ",
+        ),
+        (
+            {
+                "sampler": {
+                    "kind": "de_sgld",
+                    "step_size": {"kind": "power", "a": 1.0, "b": 2.0, "exponent": 99.0},
+                }
+            },
+            "sampler.step_size: its value at step 1000000000 is no number from 1e-100",
+        ),
+        ({"assumptions": ["sigma"]}, "assumptions: unknown key; choose one of"),
+        (
+            {"sweep": {"s": {"key": "sampler.step_size.start", "values": [0.1]}}},
+            "sampler.step_size: the key 'kind' is missing",
+        ),
+        (
+            {"reading": "relesed"},
+            "reading: 'relesed' is not declared under readings; did you mean 'released'?",
+        ),
+        (
+            {"initial": {"kind": "norma"}},
+            "initial.kind: there is no initial law 'norma'; did you mean",
+        ),
+        ({"partition": {"kind": "eqal"}}, "partition.kind: "),
+        ({"topology": {"kind": "ring", "rows": 2}}, "topology"),
+        ({"topology": {}}, "topology: the key 'kind' is missing"),
+        ({"sampler": "de_sgld"}, "sampler: 'de_sgld' is not a mapping"),
+    ],
+)
+def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
+    with pytest.raises(ConcordError) as caught:
+        load(tmp_path, one=change).runs  # noqa: B018 (expands every run)
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: experiments.one.") and message in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ("two", "there is no experiment 'two'; choose one of one"),
+        (
+            {"experiment": "one", "topolgy": "ring"},
+            "one has no such axis; did you mean 'topology'?",
+        ),
+        (
+            {"experiment": "one", "topology": "star"},
+            "topology: no run of one has topology 'star'; choose",
+        ),
+        (
+            {"experiment": "one", "topology": ["ring", "cmplete"]},
+            "'cmplete'; did you mean 'complete'",
+        ),
+        ({"experiment": ["one"]}, "there is no experiment ['one']; did you mean"),
+    ],
+)
+def test_selections_of_nothing_are_refused(selection, message, tmp_path):
+    paper = load(tmp_path, one={"sweep": {"topology": ["ring", "complete"]}})
+    with pytest.raises(ConcordError) as caught:
+        paper.select(selection, "figures.f.runs[0]")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "it is not a mapping"),
+        ("", "it is not a mapping"),
+        ("a: 1\nb: c: d", "line 2 column 5: mapping values are not allowed"),
+        ("1: 2", "line 1 column 1: the key 1 is not text on one line; put it in quotes"),
+        ('"a\\nb": 2', "the key 'a\\nb' is not text on one line"),
+        ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
+        ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
+        ("papr: 1", "papr"),
+        (
+            "defaults: {sweep: {}}\npaper: {title: T, authors: A, year: 1}\nexperiments: {a: {}}",
+            "defaults.sweep: it belongs to one experiment; move it there",
+        ),
+    ],
+)
+def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
+    folder = written(tmp_path, study=text)
+    with pytest.raises(ConcordError) as caught:
+        Study(folder, CONFIG)
+    assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
+
+
+def test_a_missing_folder_is_told(tmp_path):
+    with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
+        Study(tmp_path / "none", CONFIG)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "x.yaml").write_text("{}")
+    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a study is a folder of them"):
+        Study(tmp_path / "x.yaml", CONFIG)
+
+
+def test_sections_may_be_in_several_files_each_in_one(tmp_path):
+    """Messages name the file that has the section."""
+    figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
+    folder = written(tmp_path, study=PAPER, figures=figure)
+    with pytest.raises(ConcordError) as caught:
+        check_outputs(Study(folder, CONFIG))
+    start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
+    assert str(caught.value).startswith(start)
+    written(tmp_path, figures={**figure, "problems": {}})
+    with pytest.raises(ConcordError, match=r"study\.yaml: problems: it is in figures\.yaml, too"):
+        Study(folder, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale": "larger"}, r"scale: 'larger' is not allowed; choose one of full, paper, smoke"),
+        ({"sead": 1}, r"sead: unknown key; did you mean 'seed'\?"),
+        ({"seed": -1}, r"seed: -1 is below 0; give 0 or more"),
+        ({"seed": "one"}, r"seed: 'one' is not an integer"),
+        ({"seed": 1.0}, r"seed: 1\.0 is not an integer"),
+        ({"seed": 2**63}, r"seed: 9223372036854775808 is too large"),
+        ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not match"),
+        ({"results": "a\n"}, r"results: 'a\\n' does not match"),
+        ({"results": "/elsewhere"}, r"results: '/elsewhere' does not match"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, message):
+    with pytest.raises(ConcordError, match=message):
+        load_config(ROOT / "config" / "config.yaml", changes)
+
+
+def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("")
+    defaults = load_config(path)
+    ours = load_config(ROOT / "config" / "config.yaml")  # which names findings of its papers
+    assert defaults == {**ours, "findings": [], "not_varied": []}
+    path.write_text("smoke: { chains: 2 }\nseed: 7")
+    smoke = {**defaults["smoke"], "chains": 2}
+    assert load_config(path) == {**defaults, "seed": 7, "smoke": smoke}
+
+
+def test_what_the_command_line_calls_true_is_true():
+    path = ROOT / "config" / "config.yaml"
+    assert load_config(path, {"pairs": "true"}) == load_config(path, {"pairs": True})
+    assert load_config(path, {"strict": "false"}) == load_config(path)
+
+
+def test_an_experiment_that_is_not_varied_has_to_exist():
+    message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
+    with pytest.raises(ConcordError, match=message):
+        load_studies(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
+
+
+@pytest.mark.parametrize("scale", ["paper", "smoke"])
+def test_every_paper_of_the_project_loads(scale):
+    config, papers = load_studies(ROOT / "config", {"scale": scale})
+    assert config["scale"] == scale and "gurbuzbalaban2021" in papers
+    folders = [run.folder for paper in papers.values() for run in paper.runs.values()]
+    assert len(folders) == len(set(folders))
+
+
+def test_the_papers_files_are_short():
+    """Nobody reads a file of a thousand lines, or a line of two hundred characters."""
+    files = sorted((ROOT / "config" / "papers").glob("*/*.yaml"))
+    assert len(files) >= 16
+    for file in files:
+        lines = file.read_text().splitlines()
+        assert len(lines) < 400 and max(map(len, lines)) <= 110, file
+
+
+def test_runs_that_name_the_same_problem_share_its_data():
+    """Data depend on a problem's name: two problems of one name must be one problem."""
+    _, papers = load_studies(ROOT / "config")
+    own = {"prior_share", "prior_gradient_at", "prior_sign"}  # not of the data
+    for paper in papers.values():
+        seen: dict[str, dict] = {}
+        for run in paper.runs.values():
+            problem = {k: v for k, v in run.document["problem"].items() if k not in own}
+            assert seen.setdefault(problem["name"], problem)["kind"] == problem["kind"]
+
+
+# Assumptions -------------------------------------------------------------------------------------
+
+
+def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
+    sweep = {
+        "topology": ["ring", "complete"],
+        "agents": [4, 5],
+        "method": {
+            "plain": {},
+            "gossip": {"sampler": {"kind": "gossip_ula", "step_size": 0.005, "fusion": 0.1}},
+        },
+    }
+    every = {"value": "1"}
+    found = {
+        "every": {},
+        "gossip": {"sampler": "gossip_ula"},
+        "both": {"sampler": ["gossip_ula", "de_sgld"], "topology": "ring", "problem": "linear"},
+        "nested": {"sampler.step_size": 0.005, "agents": 4, "experiment": "one"},
+    }
+    assumptions = {name: {**every, **({"rests": r} if r else {})} for name, r in found.items()}
+    paper = load(tmp_path, assumptions=assumptions, one={"sweep": sweep})
+    check_outputs(paper)
+    for run in paper.runs.values():
+        topology, agents, method = run.document["labels"].values()
+        holds = {
+            "every": True,
+            "gossip": method == "gossip",
+            "both": topology == "ring",
+            "nested": agents == "4",
+        }
+        assert run.document["assumptions"] == [name for name in found if holds[name]]
+    assert paper.assumptions["every"].reason == "not stated"
+
+
+@pytest.mark.parametrize(
+    ("rests", "message"),
+    [
+        ({"sampler": "de_sgdl"}, "no run has sampler 'de_sgdl'; did you mean 'de_sgld'?"),
+        ({"smapler": "de_sgld"}, "no run has 'smapler' as a label or parameter; did you mean"),
+        ({"agents": 6, "topology": "complete"}, "no run has topology 'complete'; choose one of"),
+        ({"topology": "ring", "agents": [5, 6]}, "no run has agents 5; choose one of 6"),
+    ],
+)
+def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path):
+    paper = load(tmp_path, assumptions={"sigma": {"value": "1", "rests": rests}})
+    with pytest.raises(ConcordError) as caught:
+        check_outputs(paper)
+    start = f"{tmp_path / 'x' / 'study.yaml'}: assumptions.sigma.rests: "
+    assert str(caught.value).startswith(start + message)
+
+
+# Readings ----------------------------------------------------------------------------------------
+
+
+def test_readings_are_declared_with_their_meaning(tmp_path):
+    paper = load(tmp_path, readings={"draft": "as of 2019"}, one={"reading": "draft"})
+    assert [run.document["reading"] for run in paper.runs.values()] == ["draft"]
+    assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
+    with pytest.raises(ConcordError, match="'draft' is not declared under readings; choose"):
+        load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
+
+
+def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):
+    draft = {"linear": "the prior split", "spam": "labels drawn", "mail": "labels drawn"}
+    paper = load(tmp_path, readings={"draft": draft}, one={"reading": "draft"})
+    documents = [run.document for run in paper.runs.values()]
+    assert paper.meanings(documents) == {"draft": "the prior split"}
+    assert paper.readings["draft"] == "the prior split (linear); labels drawn (spam, mail)"
+
+
+def test_a_reading_has_a_meaning_for_every_problem_that_follows_it(tmp_path):
+    paper = load(tmp_path, readings={"draft": {"spam": "labels drawn"}}, one={"reading": "draft"})
+    with pytest.raises(ConcordError, match="draft: it has no meaning for the problem 'linear'"):
+        paper.runs  # noqa: B018
+
+
+def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
+    one = {**PAPER["experiments"]["one"], "metrics": ["w2"]}
+    quantity = {"experiment": ["one", "code"], "metric": "w2", "agents": [0]}
+    claim = {
+        **{"where": "Fig 1", "says": "It is small.", "reason": "by eye"},
+        "check": {"kind": "value", "quantity": quantity, "printed": 0.1, "tolerance": 0.1},
+    }
+    experiments = {"one": one, "code": {**one, "reading": "released"}}
+    paper = load(tmp_path, experiments=experiments, claims={"small": claim})
+    check_outputs(paper)
+    assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
+    read = {reading: case.runs for (_, _, reading), case in paper.cases.items()}
+    assert [run.experiment for run in read["published"]] == ["one"]
+    assert [run.experiment for run in read["released"]] == ["code"]
+    quantity["experiment"] = ["one", "cod"]
+    wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
+    with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
+        check_outputs(wrong)
+
+
+# Schedules that start at a value ------------------------------------------------------------------
+
+
+def step_size(tmp_path, one=None, **schedule):
+    sampler = {"kind": "d_ula", "step_size": 0.1, "fusion": schedule}
+    (run,) = load(tmp_path, one={"sampler": sampler, **(one or {})}).runs.values()
+    return run.document["sampler"]["fusion"]
+
+
+def test_a_schedule_may_start_at_a_value(tmp_path):
+    power = step_size(tmp_path, kind="power", start=0.36, b=230, exponent=0.05)
+    assert set(power) == {"kind", "a", "b", "exponent"}
+    assert power["a"] / 230**0.05 == pytest.approx(0.36, rel=1e-11)
+    assert step_size(tmp_path, kind="harmonic", start=0.2, c=0.1) == {
+        **{"kind": "harmonic", "a": 0.2, "c": 0.1}
+    }
+    assert step_size(tmp_path, kind="power", start=0.36, a=None, b=230, exponent=0.05) == power
+
+
+@pytest.mark.parametrize(
+    ("topology", "agents", "largest"), [("ring", 6, 4.0), ("complete", 5, 5.0), ("star", 7, 7.0)]
+)
+def test_a_start_knows_the_spectrum_of_the_runs_network(topology, agents, largest, tmp_path):
+    """What would be worked out by hand for one ring is right for every network."""
+    power = step_size(
+        *(tmp_path, {"topology": topology, "agents": agents}),
+        **{"kind": "power", "start": "1.01 / laplacian_max", "b": 230, "exponent": 0.04},
+    )
+    assert power["a"] / 230**0.04 == pytest.approx(1.01 / largest, rel=1e-11)
+
+
+def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypatch):
+    """The last digits of an eigenvalue depend on the processor; a run's identity must not."""
+    options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
+    one = {"topology": "ring", "agents": 25}
+    found = step_size(tmp_path, one, **options)
+    spectrum = Graph.spectrum
+    monkeypatch.setattr(
+        Graph, "spectrum", lambda self: {k: v * (1 + 1e-15) for k, v in spectrum(self).items()}
+    )
+    assert step_size(tmp_path, one, **options) == found
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ({"start": 0.1, "a": 0.1}, "fusion: it has both start and a; leave one out"),
+        (
+            {"start": "1.01 / laplacian_mx"},
+            "start: there is no symbol 'laplacian_mx'; did you mean",
+        ),
+        ({"start": "1.01/laplacian_max"}, "start: '1.01/laplacian_max' is no positive number"),
+        ({"start": "laplacian_max"}, "start: 'laplacian_max' is no positive number"),
+        ({"start": -1}, "start: -1 is no positive number"),
+        ({"start": True}, "start: True is no positive number"),
+        ({"start": [1]}, "start: [1] is no positive number"),
+        (
+            {"start": "1 / laplacian_max", "topology": "no_edges"},
+            "laplacian_max of this network is",
+        ),
+        (
+            {"start": "1 / laplacian_max", "topology": {"kind": "rnig"}},
+            "topology.kind: there is no topology 'rnig'",
+        ),
+        (
+            {"start": "1 / laplacian_max", "topology": {"kind": "ring", "agents": 2}},
+            "topology.agents",
+        ),
+        ({"start": 0.1, "b": "x"}, "fusion.b: 'x' is not a finite number"),
+        ({"start": 0.1, "b": 0.0, "exponent": -1.0}, "fusion"),
+    ],
+)
+def test_starts_that_cannot_be_are_refused(schedule, message, tmp_path):
+    one = {"topology": schedule.pop("topology", "ring")}
+    with pytest.raises(ConcordError) as caught:
+        step_size(tmp_path, one, **{"kind": "power", "b": 230, "exponent": 0.04, **schedule})
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: experiments.one.") and message in text
+
+
+# Claims ------------------------------------------------------------------------------------------
+
+SWEPT = {
+    "metrics": ["w2"],
+    "sweep": {"topology": ["ring", "complete"], "reading": ["published", "released"]},
+}
+FAMILY = {
+    "{topology}_within_{level}": {
+        "for": {
+            "topology": ["ring", "complete"],
+            "level": [
+                {"level": "half", "threshold": 0.5},
+                {"level": 1, "threshold": 1.0},
+            ],
+        },
+        "where": "Fig {level}",
+        "says": "On the {topology} W2 is {threshold}.",
+        "reason": "none",
+        "check": {
+            "kind": "value",
+            "quantity": {"experiment": "one", "metric": "w2", "runs": {"topology": "{topology}"}},
+            "printed": "{threshold}",
+            "tolerance": 0.1,
+        },
+    }
+}
+
+
+FOR = FAMILY["{topology}_within_{level}"]["for"]
+
+
+def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
+    study = load(tmp_path, one=SWEPT, claims=FAMILY)
+    claims = study.claims
+    assert list(claims) == [
+        *("ring_within_half", "ring_within_1", "complete_within_half", "complete_within_1")
+    ]
+    claim = claims["complete_within_1"]
+    assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
+    cases = {key[2]: case for key, case in study.cases.items() if key[0] == "complete_within_1"}
+    assert list(cases) == ["published", "released"]
+    assert cases["published"].check.printed == 1.0
+    assert cases["published"].check.quantity.runs == {"topology": "complete"}
+
+
+def test_cases_of_a_sentence_are_one_claim(tmp_path):
+    family = {**FAMILY["{topology}_within_{level}"], "where": "Fig 1", "says": "W2 is small."}
+    del family["for"]
+    study = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}})
+    (claim,) = study.claims.values()
+    cases = {label: case for (_, label, _), case in study.cases.items()}
+    assert claim.says == "W2 is small." and list(cases) == [
+        *("topology=ring+level=half", "topology=ring+level=1"),
+        *("topology=complete+level=half", "topology=complete+level=1"),
+    ]
+    assert cases["topology=complete+level=1"].check.printed == 1.0
+
+
+def order(**check):
+    entry = {"where": "w", "says": "{not filled}", "reason": "r"}
+    return {"c": {**entry, "check": {"kind": "order", **check}}}
+
+
+def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
+    both = {"experiment": "one", "metric": "w2", "runs": {"reading": "published"}}
+    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
+    study = load(tmp_path, one=SWEPT, claims=order(both=both, **sides))
+    assert study.claims["c"].says == "{not filled}"  # no family, so nothing is a placeholder
+    ((key, case),) = study.cases.items()
+    assert key == ("c", "", "published")
+    for side, topology in ((case.check.lower, "ring"), (case.check.higher, "complete")):
+        assert (side.experiment, side.metric) == ("one", "w2")
+        assert side.runs == {"reading": "published", "topology": topology}
+
+
+def test_what_is_null_is_left_out(tmp_path):
+    both = {"experiment": "one", "metric": "w2"}
+    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
+    claims = order(both=both, **sides)
+    found = list(load(tmp_path, one=SWEPT, claims=claims).cases)
+    claims["c"] |= dict.fromkeys(("for", "cases", "rule", "readings", "figure"))
+    assert list(load(tmp_path, one=SWEPT, claims=claims).cases) == found
+
+
+A, B = (
+    {"experiment": "one", "metric": "w2", "runs": {"reading": r}} for r in ("published", "released")
+)
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        (order(lower=A, higher=B), "claims.c: runs of its quantities share no reading"),
+        (order(both=3, lower=A, higher=A), "claims.c.check.both: 3 is not a mapping of keys"),
+        (
+            {"c": {**order()["c"], "readings": ["publishd"]}},
+            "'publishd' is not declared under read",
+        ),
+        (
+            {"c": {**order()["c"], "check": {"kind": "oder"}}},
+            "claims.c.check.kind: 'oder' is not allowed; did you mean 'order'?",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {"n": [1]}, "says": "{m}"}},
+            "claims.c_{n}.says: there is no placeholder 'm'; choose one of n",
+        ),
+        (
+            {"c": {**order()["c"], "for": {"n": [1, 2]}, "says": "{n}"}},
+            "claims.c: two claims have the id 'c'; name what differs in the id",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {"n": [0.5]}, "says": "{n}"}},
+            "claims.c_{n}: 'c_0.5' is no id; use letters, digits and _",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {a: [*range(99)] for a in "nmopq"}}},
+            "claims.c_{n}.for: it has more than 10000 cells; shorten an axis",
+        ),
+        (
+            {"c": {**order()["c"], "cases": {"n": [1, 2]}, "says": "{n}"}},
+            "claims.c.says: there is no placeholder 'n'",
+        ),
+        (
+            {"c": {**order()["c"], "says": "x", "cases": {"n": [{"m": 1}, {"m": 1}]}}},
+            "claims.c.cases: two cases are n=1; name what differs like its axis",
+        ),
+    ],
+)
+def test_claims_that_cannot_be_are_refused(claims, message, tmp_path):
+    for claim in claims.values():
+        quantities = {"lower": A, "higher": A}
+        claim["check"] = {**quantities, **claim["check"]}
+    with pytest.raises(ConcordError) as caught:
+        load(tmp_path, one=SWEPT, claims=claims).cases  # noqa: B018 (reading them checks them)
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: claims.") and message in text

@@ -1,0 +1,624 @@
+"""Curves of a metric, layer by layer."""
+
+import made_up_runs
+import numpy as np
+import pandas
+import pytest
+from made_up_runs import run, w2
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.options import build
+from concord_studies.figures import curves, style
+from concord_studies.results import Measured, series
+
+TOPOLOGIES = ["complete", "ring", "no_edges"]
+AGENTS = [0, 1, "average"]
+
+
+def draw(runs: list[Measured], **options: object) -> Figure:
+    options = {"metric": "w2", **options}
+    return curves.draw(build(curves.Params, options, "x.yaml: figures.f"), runs)
+
+
+def shown(axes) -> dict:
+    """Lines that are not exact curves, floors or crosses, by label."""
+    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+@pytest.fixture
+def by_topology() -> list[Measured]:
+    return [w2(run(topology=t), AGENTS, seed=i) for i, t in enumerate(TOPOLOGIES)]
+
+
+def test_a_panel_per_topology_shows_the_table(by_topology):
+    figure = draw(by_topology, columns="topology", lines="agent", agents=AGENTS)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["(a) Complete", "(b) Ring", "(c) No edges"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["$W_2$ to the posterior", "", ""]
+    assert {axes.get_xlabel() for axes in figure.axes} == {"iteration $k$"}
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    for axes, measured in zip(figure.axes, by_topology, strict=True):
+        assert list(shown(axes)) == ["agent 1", "agent 2", "average"]
+        for agent, line in zip(AGENTS, shown(axes).values(), strict=True):
+            table = series(measured, "w2", agent)
+            np.testing.assert_array_equal(line.get_xdata(), table.iteration)
+            np.testing.assert_array_equal(line.get_ydata(), table.value)
+    assert legend(figure) == [
+        "agent 1",
+        "agent 2",
+        "average",
+        "95 % interval",
+        "exact law",
+        "floor of 1000 exact draws",
+    ]
+
+
+def test_bands_exact_curves_and_floor(by_topology):
+    figure = draw(by_topology, columns="topology", agents=[1])
+    axes, measured = figure.axes[1], by_topology[1]
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    table = series(measured, "w2", 1)
+    assert corners[:, 1].max() == table.hi.max()
+    assert corners[:, 1].min() == table.lo.min()
+    (exact,) = [line for line in axes.lines if line.get_label().startswith("_exact")]
+    np.testing.assert_array_equal(exact.get_ydata(), series(measured, "w2_exact", 1).value)
+    (line,) = shown(axes).values()
+    assert exact.get_linewidth() < line.get_linewidth() / 2
+    assert exact.get_color() != line.get_color()
+    (floor,) = [line for line in axes.lines if line.get_label() == "_floor"]
+    assert list(floor.get_ydata()) == [0.026, 0.026]
+
+
+def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
+    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
+    table = measured.metrics
+    table.loc[(table["metric"] == "w2") & (table["iteration"] > 100), "lo"] = 0.0
+    (axes,) = draw([measured], agents=[0], yscale="log").axes
+    (bars,) = axes.collections
+    ends = np.array(bars.get_segments())  # (bars, end, xy)
+    marked = shown(axes)["agent 1"]
+    np.testing.assert_array_equal(
+        ends[:, 0, 0], marked.get_xdata()[:: len(marked.get_xdata()) // 8]
+    )
+    w = series(measured, "w2", 0)
+    at = ends[:, 0, 0].astype(int)
+    np.testing.assert_allclose(ends[:, 1, 1], w.hi[at])
+    reached = at > 100
+    np.testing.assert_allclose(ends[~reached, 0, 1], w.lo[at][~reached])
+    (arrows,) = [line for line in axes.lines if line.get_label() == "_to_zero"]
+    np.testing.assert_array_equal(arrows.get_xdata(), at[reached])
+    assert (ends[reached, 0, 1] > 0).all() and (ends[reached, 0, 1] < w.value[at][reached]).all()
+
+
+def test_the_first_curve_is_on_top_and_no_two_meanings_share_a_pattern():
+    runs = [w2(run(sampler=s), [0, "average"]) for s in ("d_admms", "admm")]
+    (axes,) = draw(runs, lines="sampler", agents=[0, "average"]).axes
+    first, average, other, _ = shown(axes).values()
+    assert first.get_zorder() > other.get_zorder()
+    patterns = [first.get_linestyle(), average.get_linestyle(), str(style.FLOOR["linestyle"])]
+    assert len(set(patterns)) == 3
+    exact = [line for line in axes.lines if line.get_label().startswith("_exact")]
+    assert {line.get_linestyle() for line in exact} == {"-"}
+
+
+def test_muted_lines_share_one_gray_entry():
+    runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
+    figure = draw(runs, lines="start", agents=[0], muted={"$q$ = 1 to 3": ["1", "2", "3"]})
+    (axes,) = figure.axes
+    colors = [line.get_color() for line in axes.lines if line.get_label()[0] != "_"]
+    assert len(colors) == 4 and len(set(colors)) == 2
+    assert legend(figure)[:2] == ["start = 0", "$q$ = 1 to 3"]
+
+
+def test_a_panel_may_show_the_end_over_a_number():
+    runs = [
+        w2(run(penalty=p, reading=r), [0], end=0.01 * p)
+        for r in ("published", "released")
+        for p in (10, 1, 5)
+    ]
+    panels = [
+        {"select": {"reading": "published"}, "lines": "penalty"},
+        {"over": "penalty", "lines": "reading"},
+    ]
+    figure = draw(runs, agents=[0], yscale="log", share_y="all", panels=panels)
+    lines = shown(figure.axes[1])
+    assert list(lines) == ["Published", "Released"]
+    assert list(lines["Released"].get_xdata()) == [1, 5, 10]
+    ends = [series(runs[i], "w2", 0).value[-1] for i in (4, 5, 3)]
+    np.testing.assert_array_equal(lines["Released"].get_ydata(), ends)
+    assert figure.axes[1].get_xscale() == "log"
+    assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
+    assert "Published" not in legend(figure)
+
+
+def test_estimates_of_one_floor_are_drawn_once():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "de_sgld", "admm")]
+    for measured, floor in zip(runs, (0.026, 0.0262, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "value"] = floor
+    (axes,) = draw(runs, lines="sampler", agents=[0]).axes
+    floors = [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_floor"]
+    assert floors == [0.026, 0.05]
+
+
+def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
+    for measured, value in zip(by_topology[:2], (0.31, 0.33), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "w2_point"
+        table.loc[table["metric"] == "w2_point", "value"] = value
+    figure = draw(by_topology, columns="topology", agents=[0])
+    points = [
+        [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_point"]
+        for axes in figure.axes
+    ]
+    assert points == [[0.31], [0.33], []]
+    assert "a point at the posterior's mean" in legend(figure)
+    plain = draw(by_topology, columns="topology", agents=[0], point=False)
+    assert "a point at the posterior's mean" not in legend(plain)
+
+
+def test_exact_and_floor_can_be_left_out(by_topology):
+    figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
+    assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
+    assert legend(figure) == ["agent 1", "95 % interval"]
+
+
+def test_runs_without_intervals_have_no_band():
+    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
+    measured.metrics[["lo", "hi"]] = np.nan
+    figure = draw([measured], agents=[0])
+    assert not figure.axes[0].collections
+    assert legend(figure) == ["agent 1"]
+
+
+def test_panels_of_different_kinds():
+    runs = [w2(run("batch", **{"sampler.batch_size": b}), [0]) for b in (5, 50)]
+    runs += [w2(run("step", **{"sampler.step_size": s}), [0]) for s in (0.001, 0.003, 0.009)]
+    runs += [w2(run("network", topology=t), [0]) for t in TOPOLOGIES]
+    figure = draw(
+        runs,
+        agents=[0],
+        share_y="none",
+        panels=[
+            {"title": "Batch", "select": {"experiment": "batch"}, "lines": "sampler.batch_size"},
+            {
+                "title": "Step",
+                "select": {"experiment": "step"},
+                "lines": "sampler.step_size",
+                "yscale": "log",
+                "ylim": [0.01, None],
+            },
+            {"title": "Network", "select": {"experiment": "network"}, "lines": "topology"},
+        ],
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) Batch",
+        "(b) Step",
+        "(c) Network",
+    ]
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log", "linear"]
+    assert figure.axes[1].get_ylim()[0] == 0.01
+    entries = [[t.get_text() for t in axes.get_legend().get_texts()] for axes in figure.axes]
+    assert entries == [
+        ["$b$ = 5", "$b$ = 50"],
+        [r"$\eta$ = 0.001", r"$\eta$ = 0.003", r"$\eta$ = 0.009"],
+        ["Complete", "Ring", "No edges"],
+    ]
+    assert legend(figure)[0] == "agent 1"
+
+
+def grid_runs() -> list[Measured]:
+    return [
+        w2(run(agents=n, topology=t, sampler=s), [0, "average"], iterations=20)
+        for n in (5, 20, 100)
+        for t in TOPOLOGIES
+        for s in ("de_sgld", "d_ula")
+        if (n, t) != (100, "complete")
+    ]
+
+
+def test_grid_of_rows_and_columns():
+    figure = draw(
+        grid_runs(),
+        rows="agents",
+        columns="topology",
+        lines="sampler",
+        agents=[0, "average"],
+        names={"de_sgld": "D-SGLD"},
+    )
+    assert len(figure.axes) == 9
+    assert [axes.get_visible() for axes in figure.axes] == [True] * 6 + [False, True, True]
+    assert figure.axes[4].get_title(loc="left") == "(e) Ring, $N$ = 20"
+    lines = shown(figure.axes[0])
+    assert list(lines) == [
+        "D-SGLD, agent 1",
+        "D-SGLD, average",
+        "D-ULA, agent 1",
+        "D-ULA, average",
+    ]
+    agent, average, other, _ = lines.values()
+    assert agent.get_color() == average.get_color() != other.get_color()
+    assert agent.get_linestyle() == "-"
+    assert average.get_linestyle() == "--"
+    assert legend(figure)[:4] == ["D-SGLD", "D-ULA", "agent 1", "average"]
+    # Below the panel that has no runs stands nothing: the one above carries the label.
+    assert [bool(axes.get_xlabel()) for axes in figure.axes[3:6]] == [True, False, False]
+    assert figure.axes[7].get_ylabel()
+
+
+def test_one_value_has_one_color_in_all_panels():
+    runs = [
+        w2(run(topology=t, sampler=s), [0])
+        for t, samplers in (("ring", ["new_one", "d_ula"]), ("complete", ["newer", "new_one"]))
+        for s in samplers
+    ]
+    ring, complete = draw(runs, columns="topology", lines="sampler", agents=[0]).axes
+    color = shown(ring)["NEW-ONE, agent 1"].get_color()
+    assert shown(complete)["NEW-ONE, agent 1"].get_color() == color
+    assert shown(complete)["NEWER, agent 1"].get_color() != color
+
+
+@pytest.mark.parametrize("yscale", ["linear", "log"])
+def test_a_diverged_run_stops_at_a_cross(yscale):
+    runs = [
+        w2(run(topology="ring", sampler="de_sgld"), [0]),
+        w2(run(topology="ring", sampler="d_ula"), [0], diverged_at=37, fraction=0.25),
+    ]
+    figure = draw(runs, lines="sampler", agents=[0], yscale=yscale)
+    (axes,) = figure.axes
+    assert shown(axes)["D-ULA, agent 1"].get_xdata()[-1] == 36
+    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
+    assert cross.get_marker() == "x"
+    assert list(cross.get_xdata()) == [37]
+    # It grew to a million: the cross stays in the panel, and the other curve is not pressed flat.
+    place = cross.get_transform().transform((37, cross.get_ydata()[0]))
+    assert axes.bbox.contains(*place)
+    assert axes.get_ylim()[1] < 100
+    assert [text.get_text() for text in axes.texts if text.get_text() != "floor"] == [
+        "D-ULA: 25 % of the chains diverged,\nthe first at $k$ = 37"
+    ]
+    assert "diverged" in legend(figure)
+    # A curve that ends early does not shorten the axis.
+    assert axes.get_xlim()[1] > 150
+
+
+def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
+    runs = [w2(run(topology="ring"), [0], diverged_at=3)]
+    (axes,) = draw(runs, agents=[0], ylim=[0, 100]).axes
+    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
+    assert cross.get_ydata()[0] == shown(axes)["agent 1"].get_ydata()[-1]
+    assert [text.get_text() for text in axes.texts] == [
+        "all chains diverged,\nthe first at $k$ = 3"
+    ]
+
+
+def test_a_run_that_diverges_at_once_is_drawn():
+    (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
+    assert any(line.get_label().startswith("_diverged") for line in axes.lines)
+
+
+def test_selection_sets_order(by_topology):
+    figure = draw(
+        by_topology, columns="topology", agents=[0], select={"topology": ["ring", "complete"]}
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
+
+
+def sending(measured: Measured, each: float, price: str = "unicast_bytes") -> Measured:
+    """The run, whose network pays so much per iteration, bytes or else."""
+    k = np.arange(151)
+    sent = pandas.DataFrame({"iteration": k, "agent": "network", "value": each * k})
+    sent["metric"] = price
+    return Measured(measured.run, pandas.concat([measured.metrics, sent]))
+
+
+@pytest.mark.parametrize("xscale", ["linear", "log"])
+def test_x_may_count_what_is_sent(xscale):
+    """All of it moves: curve, band, exact curve and cross."""
+    cheap = sending(w2(run(sampler="d_ula"), [0]), 100)
+    dear = sending(w2(run(sampler="de_sgld"), [0], diverged_at=100), 400)
+    options = {"lines": "sampler", "agents": [0], "x": "unicast_bytes", "xscale": xscale}
+    figure = draw([cheap, dear], **options)
+    (axes,) = figure.axes
+    lines = {line.get_label().removesuffix(", agent 1"): line for line in axes.lines}
+    free = xscale == "linear"
+    np.testing.assert_array_equal(lines["D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
+    np.testing.assert_array_equal(lines["_exact D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
+    assert lines["_diverged DE-SGLD"].get_xdata()[0] == 40_000
+    assert axes.get_xlim()[1] > 60_000 and axes.get_xscale() == xscale
+    label = axes.get_xlabel().replace("\n", " ")  # wrapped to the panel's width
+    assert label == "bytes sent by the whole network (a copy per neighbor)"
+    figure.canvas.draw()
+    ticks = [text.get_text() for text in axes.get_xticklabels() if text.get_text()]
+    assert all(text.endswith("B") for text in ticks) and len(set(ticks)) == len(ticks)
+    band = axes.collections[0].get_paths()[0].vertices[:, 0]
+    assert band.min() == 100 * (not free)
+
+
+@pytest.mark.parametrize(
+    ("price", "each", "label", "unit"),
+    [
+        ("gradients", 40, "gradients taken by the whole network", "k"),
+        ("seconds", 1e-5, "simulated time", "s"),
+    ],
+)
+def test_x_may_count_other_prices(price, each, label, unit):
+    """However small they are: 1.5 ms here."""
+    options = {"lines": "sampler", "agents": [0], "x": price}
+    (axes,) = draw([sending(w2(run(sampler="d_ula"), [0]), each, price)], **options).axes
+    assert axes.get_xlabel() == label
+    assert axes.get_xlim() == pytest.approx((-3 * each, 153 * each))
+    axes.get_figure().canvas.draw()
+    assert axes.get_xticklabels()[2].get_text().endswith(unit)
+    with pytest.raises(ConcordError, match=f"add '{price}' to the metrics of experiment"):
+        draw([w2(run(sampler="d_ula"), [0])], **options)
+
+
+def test_missing_metric_names_figure_run_metric_and_remedy():
+    measured = w2(run("linear", topology="ring"), [0])
+    measured.metrics.loc[measured.metrics["metric"] == "w2", "metric"] = "other"
+    with pytest.raises(ConcordError) as caught:
+        draw([measured], agents=[0])
+    assert str(caught.value) == (
+        "figure curves: run linear/topology=ring has no metric 'w2'; "
+        "add 'w2' to the metrics of experiment 'linear'"
+    )
+
+
+def test_missing_agent_says_which_there_are(by_topology):
+    with pytest.raises(ConcordError, match=r"agents 0, 1, average, not for 5; add it to record"):
+        draw(by_topology, columns="topology", agents=[5])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
+        ({"agents": [0]}, "would both be the panel"),
+        ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
+        ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
+        ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
+        ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
+        ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
+        (
+            {
+                "agents": [0],
+                "panels": [
+                    {"select": {"topology": "ring"}, "yscale": "log"},
+                    {"select": {"topology": "complete"}},
+                ],
+            },
+            "set share_y: none",
+        ),
+    ],
+)
+def test_mistakes_are_told(by_topology, options, message):
+    with pytest.raises(ConcordError, match=message) as caught:
+        draw(by_topology, **options)
+    assert str(caught.value).startswith("figure curves: ")
+
+
+def test_what_is_no_price_is_told():
+    with pytest.raises(ConcordError, match="x: 'unicast' is no price; did you mean 'unicasts'"):
+        curves.reads(build(curves.Params, {"metric": "w2", "x": "unicast"}, "x.yaml: figures.f"))
+
+
+def test_no_runs_is_told():
+    with pytest.raises(ConcordError, match="no runs to draw"):
+        draw([])
+
+
+def readings() -> list[Measured]:
+    return [
+        w2(run(sampler=sampler, reading=reading), [0])
+        for sampler in ("admm", "d_ula")
+        for reading in ("published", "released")
+    ]
+
+
+def test_styles_give_readings_a_line_pattern_and_samplers_a_color():
+    figure = draw(readings(), lines="sampler", styles="reading", agents=[0])
+    lines = {
+        line.get_label(): (line.get_color(), line.get_linestyle())
+        for line in figure.axes[0].lines
+        if not str(line.get_label()).startswith("_")
+    }
+    assert len(lines) == 4
+    assert len({color for color, _ in lines.values()}) == 2
+    assert len({pattern for _, pattern in lines.values()}) == 2
+
+
+def test_styles_need_one_agent():
+    with pytest.raises(ConcordError, match="draw one agent"):
+        draw(readings(), lines="sampler", styles="reading", agents=[0, "average"])
+
+
+def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
+    rows = []
+    for k in range(0, 101, 10):
+        rows.append((k, "network", "unicast_bytes", scale * k, np.nan, np.nan))
+        for agent in agents:
+            rows.append((k, agent, "distance", 1 / (1 + k), 0.9 / (1 + k), 1.2 / (1 + k)))
+            rows.append((k, agent, "spread", 0.1, np.nan, np.nan))
+    rows.append((100, "network", "floor", 0.005, 0.004, 0.006))
+    table = pandas.DataFrame(rows, columns=made_up_runs.COLUMNS)
+    return Measured(made_up_runs.run(training=training), table)
+
+
+def drawn(runs, **options):
+    return draw(runs, **{"metric": "distance", "agents": ["network"], **options})
+
+
+def by_label(figure):
+    lines = figure.axes[0].get_lines()
+    return {line.get_label().removesuffix(", network"): line.get_xydata() for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("band", "low", "high"), [("band", 0.9, 1.2), ("spread", 1 - 0.1, 1 + 0.1)]
+)
+def test_band_is_the_interval_or_a_standard_deviation(band, low, high) -> None:
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals=band)
+    (area,) = figure.axes[0].collections
+    at_start = area.get_paths()[0].vertices
+    at_start = at_start[at_start[:, 0] == 0][:, 1]
+    assert at_start.min() == pytest.approx(low)
+    assert at_start.max() == pytest.approx(high)
+
+
+def test_floor_and_no_band() -> None:
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals="none", floor="floor")
+    assert not figure.axes[0].collections
+    assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
+
+
+def test_differences_are_from_the_mean_of_all_lines() -> None:
+    one, other = trained("a", 1.0), trained("b", 1.0)
+    other.metrics["value"] = 3 * other.metrics["value"]
+    figure = drawn([one, other], lines="training", differences=True)
+    found = by_label(figure)
+    k = np.arange(0, 101, 10)
+    np.testing.assert_allclose(found["A"][:, 1], -1 / (1 + k))
+    np.testing.assert_allclose(found["B"][:, 1], 1 / (1 + k))
+    assert not figure.axes[0].collections
+    short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
+    with pytest.raises(ConcordError, match="different iterations"):
+        drawn([short, other], lines="training", differences=True)
+
+
+def test_a_slope_stands_beside_what_falls() -> None:
+    flat = trained("b", 1.0)
+    flat.metrics["value"] = 1.0
+    options = {"lines": "training", "xscale": "log", "yscale": "log"}
+    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5, -0.5], **options)
+    (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
+    (x0, y0), (x1, y1) = slope.get_xydata()
+    assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
+    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5], **options)  # the legend has one alone
+    assert not figure.axes[0].texts
+    assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_fitted_exponents_are_written_in_the_panel() -> None:
+    figure = drawn([trained("a", 1.0)], lines="training", exponent="floor")
+    (text,) = figure.axes[0].texts
+    assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
+
+
+def test_panels_share_limits_that_hold_all_lines() -> None:
+    low, high = trained("a", 1.0), trained("b", 1.0)
+    high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
+    figure = drawn([low, high], lines="agent", columns="training")
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < 1 / 101 and top > 50
+    assert figure.axes[1].get_ylim() == (bottom, top)
+
+
+def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
+    runs = []
+    for training, scale in (("a", 2.0), ("b", 30.0)):
+        made = trained(training, scale)
+        made.run["labels"]["size"] = training
+        steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
+        table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
+        runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
+    figure = drawn(runs, lines="agent", rows="training", x_metric="step", xlabel="step size")
+    k = np.arange(0, 101, 10)
+    for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
+        (line,) = panel.get_lines()
+        assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
+    assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
+    params = build(curves.Params, {"metric": "distance", "x_metric": "step"}, "options")
+    assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
+
+
+def accuracy(sampler: str, agents: int = 3) -> Measured:
+    rows = []
+    for agent in range(agents):
+        for k in range(10):
+            rows.append((k, str(agent), "accuracy_mean", 0.5 + 0.04 * k + 0.01 * agent))
+            rows.append((k, str(agent), "accuracy_sd", 0.1))
+    full = [(*row, np.nan, np.nan) for row in rows]
+    table = pandas.DataFrame(full, columns=made_up_runs.COLUMNS)
+    return Measured(run(agents=agents, sampler=sampler), table)
+
+
+def accuracies(runs, **options):
+    shown = {"metric": "accuracy_mean", "intervals": "accuracy_sd", "others": True}
+    return draw(runs, lines="sampler", **shown, **options)
+
+
+def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
+    figure = accuracies([accuracy("admm"), accuracy("d_ula")])
+    axes = figure.axes[0]
+    assert len(axes.collections) == 2
+    assert len([line for line in axes.lines if line.get_label() == "_agent"]) == 4
+    band = axes.collections[1].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose(band.min(), 0.4)
+
+
+def test_accuracy_can_be_zoomed():
+    axes = accuracies([accuracy("admm")], xlim=[0, 4], ylim=[0.6, None]).axes[0]
+    assert axes.get_xlim() == (0, 4)
+    assert axes.get_ylim()[0] == 0.6
+
+
+def test_accuracies_near_one_may_have_half_of_the_axis():
+    (axes,) = accuracies([accuracy("d_ula")], ylim=[0.5, 1.0], stretch=0.9).axes
+    low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
+    assert knee - low == pytest.approx(top - knee)
+    assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
+
+
+def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
+    runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
+    runs.append(w2(run(penalty=10), [0], diverged_at=37))
+    figure = draw(runs, over="penalty", lines="sampler", agents=[0], yscale="log")
+    (line,) = shown(figure.axes[0]).values()
+    assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
+    assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
+
+
+def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "admm")]
+    for measured, floor in zip(runs, (0.02, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "other"
+        table.loc[table["metric"] == "other", "value"] = floor
+    figure = draw(runs, lines="sampler", agents=[0], floor="other")
+    floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
+    assert [line.get_ydata()[0] for line in floors] == [0.02]
+    assert "floor of exact draws" in legend(figure)
+
+
+def test_values_below_zero_are_seen():
+    measured = w2(run(), [0], floor=False, exact=False)
+    measured.metrics[["value", "lo", "hi"]] -= 5
+    (axes,) = draw([measured], agents=[0]).axes
+    assert axes.get_ylim()[0] < measured.metrics["value"].min()
+
+
+def test_what_is_read_is_what_is_drawn():
+    panels = [{"agents": [1]}, {"over": "penalty", "lines": "reading"}]
+    options = {"metric": "m", "intervals": "sd", "x": "seconds", "floor": "f", "panels": panels}
+    found = curves.reads(build(curves.Params, options, "x"))
+    names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
+    network = ("network",)
+    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]
+
+
+def test_a_distribution_is_the_values_in_order_over_shares(by_topology):
+    figure = draw(by_topology[:1], lines="agent", agents=[0], distribution=True, exact=False)
+    table = series(by_topology[0], "w2", 0)
+    (line,) = shown(figure.axes[0]).values()
+    np.testing.assert_array_equal(line.get_ydata(), np.sort(table.value))
+    assert line.get_xdata()[[0, -1]] == pytest.approx([1 / len(table.value), 1])
+    assert figure.axes[0].get_xlim()[1] < 1.2
+    assert figure.axes[0].get_xlabel() == "share of iterations"

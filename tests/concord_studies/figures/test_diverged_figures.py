@@ -1,0 +1,119 @@
+"""Every kind of figure shows that a run diverged, and draws one of one chain without intervals."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import made_up_runs
+import pandas
+import pytest
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.text import Text
+
+from concord.options import build
+from concord_studies import results
+from concord_studies.figures import style
+from concord_studies.plugins import built_in, plugin
+from concord_studies.results import Measured
+from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
+
+# Those of the arena show divergence by their scores (tests/concord_arena/test_displays.py).
+ARENA = {"best_maps", "metric_pairs", "ratio_maps", "solved_curves"}
+KINDS = [kind for kind in built_in("figures") if kind not in ARENA]
+CASES = {"sound": 0, "part": 1, "lost": CHAINS}
+PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "box_plots": {"columns": "case"},
+    "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
+    "density_scatter": {"rows": "case", "agents": [0, 1], "iterations": [0, 10, 30]},
+    "heat_maps": {"metric": "confusion_digits", "panels": PANELS},
+    "networks": {},
+    "posterior_maps": {"distance": "w1_marginal"},
+    "posterior_scatter": {"networks": "case", "agents": [0]},
+    "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS},
+    "stationary_covariance": {"lines": "case"},
+    "timeline": {"agents": [0, 1], "columns": "case"},
+}
+
+
+def measured_run(case: str, chains: int = CHAINS) -> Measured:
+    """Return a run with the metrics of every family."""
+    families = (measured(family, chains=chains, lost=CASES[case]) for family in FAMILIES)
+    rows = [row for family in families for row in family]
+    table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
+    lost = [(LAST, "network", "diverged", CASES[case] / chains)]
+    lost += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
+    table = pandas.concat([table, pandas.DataFrame(lost, columns=list(table.columns[:4]))])
+    run = made_up_runs.run(agents=AGENTS, case=case)
+    return Measured({**run, "chains": chains, "iterations": LAST}, table)
+
+
+RUNS = {case: measured_run(case) for case in CASES}
+
+
+def texts(figure: Any) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def draw(kind: str, runs: list[Measured], folder: Path | None = None) -> Any:
+    """Draw the panels whose run is there, into a file if there is a folder, without a warning."""
+    module, options = plugin("figures", kind, "figure"), dict(OPTIONS[kind])
+    if "panels" in options:
+        options["panels"] = options["panels"][: len(runs)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = module.draw(build(module.Params, options, "options"), runs)
+        if folder:
+            style.save(figure, [folder / f"{kind}.png"])
+    return figure
+
+
+def shows_no_numbers(kind: str) -> bool:
+    """Tell whether a kind draws the same without any metrics, such as graphs."""
+    empty = [Measured(run.run, run.metrics.iloc[:0]) for run in RUNS.values()]
+    try:
+        draw(kind, empty)
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_shows_what_diverged(kind, tmp_path):
+    runs = list(RUNS.values())
+    if kind == "posterior_maps":  # of a single run
+        runs = [RUNS["lost"]]
+    figure = draw(kind, runs, tmp_path)
+    said = " ".join(text for text in texts(figure) if "iverged" in text).lower()
+    if shows_no_numbers(kind):
+        assert not said
+        return
+    for run in runs:
+        name = run.run["labels"]["case"]
+        assert (name in said) == (name != "sound"), said
+    assert str(DIVERGED) in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_of_one_chain_has_no_band(kind, tmp_path):
+    figure = draw(kind, [measured_run("sound", chains=1)], tmp_path)
+    if kind == "curves":
+        assert not figure.findobj(lambda artist: type(artist) is PolyCollection)
+        assert not [bars for bars in figure.findobj(LineCollection) if len(bars.get_segments())]
+        assert not [text for text in texts(figure) if "95 % interval" in text]
+
+
+def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
+    options = OPTIONS["stationary_covariance"]
+    params = build(plugin("figures", "stationary_covariance", "").Params, options, "x")
+    said = results.diverged(params, list(RUNS.values()))
+    assert said == (
+        f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
+        f"case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+    )
+    many = [Measured({**RUNS["lost"].run, "labels": {"case": f"{i}"}}, RUNS["lost"].metrics)
+            for i in range(50)]  # fmt: skip
+    assert results.diverged(params, many).endswith("; and 44 more runs")
+    assert results.diverged(params, [RUNS["sound"]]) is None
+    chosen = build(type(params), {**options, "select": {"case": "sound"}}, "x")
+    assert results.diverged(chosen, list(RUNS.values())) is None

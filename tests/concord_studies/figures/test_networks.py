@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from made_up_runs import run
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.networks.topology import build_graph
+from concord.options import build
+from concord_studies.figures import networks
+from concord_studies.results import Measured
+
+
+def draw(runs: list[Measured], **options: object) -> Figure:
+    return networks.draw(build(networks.Params, options, "x.yaml: figures.f"), runs)
+
+
+def graph(kind: str, agents: int = 6, **options: object) -> Measured:
+    resolved = run(agents=agents, topology=kind)
+    resolved["topology"] = {"kind": kind, **options}
+    return Measured(resolved, None)
+
+
+def test_each_graph_is_drawn_once():
+    kinds = ["complete", "ring", "complete", "no_edges", "ring"]
+    figure = draw([graph(kind) for kind in kinds])
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) Complete",
+        "(b) Ring",
+        "(c) No edges",
+    ]
+    edges = [len(axes.collections[0].get_segments()) for axes in figure.axes]
+    assert edges == [15, 6, 0]
+    for axes in figure.axes:
+        assert [text.get_text() for text in axes.texts] == ["1", "2", "3", "4", "5", "6"]
+        assert len(axes.collections[1].get_offsets()) == 6
+
+
+def test_numbers_are_left_out_where_they_do_not_fit():
+    assert not draw([graph("ring", 100)]).axes[0].texts
+
+
+def test_sizes_are_named_when_they_differ():
+    figure = draw([graph("ring", 5), graph("ring", 20)])
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) Ring\n$N$ = 5",
+        "(b) Ring\n$N$ = 20",
+    ]
+
+
+def test_a_selection_sets_the_order():
+    figure = draw([graph("ring"), graph("star")], select={"topology": ["star", "ring"]})
+    assert figure.axes[0].get_title(loc="left") == "(a) Star"
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "options"),
+    [
+        ("complete", 1, {}),
+        ("no_edges", 2, {}),
+        ("ring", 6, {}),
+        ("star", 6, {}),
+        ("star", 1, {}),
+        ("path", 7, {}),
+        ("path", 1, {}),
+        ("grid", 1, {}),
+        ("grid", 6, {}),
+        ("grid", 5, {"rows": 1}),
+        ("grid", 5, {"rows": 5}),
+        ("grid", 6, {"rows": 3}),
+        ("erdos_renyi", 9, {"probability": 0.3}),
+        ("edge_list", 4, {"edges": [[0, 1], [2, 3]]}),
+        ("edge_list", 4, {"edges": []}),
+    ],
+)
+def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
+    at = networks.positions(build_graph(kind, agents, **options))
+    assert at.shape == (agents, 2)
+    assert np.abs(at).max() <= 1 + 1e-12
+    distance = np.linalg.norm(at[:, None] - at, axis=2) + 2 * np.eye(agents)
+    assert distance.min() > 0.02
+    assert len(draw([graph(kind, agents, **options)]).axes) == 1
+
+
+def test_a_grid_stands_as_a_grid():
+    at = networks.positions(build_graph("grid", 6, rows=2))
+    np.testing.assert_allclose(at[:3, 0], at[3:, 0], atol=1e-12)
+    np.testing.assert_allclose(at[0, 1], at[:3, 1], atol=1e-12)
+    assert at[0, 1] > at[3, 1]
+
+
+def test_springs_are_placed_the_same_every_time():
+    graph_ = build_graph("erdos_renyi", 9, probability=0.3)
+    np.testing.assert_array_equal(networks.positions(graph_), networks.positions(graph_))
+
+
+def test_no_runs_is_told():
+    with pytest.raises(ConcordError, match="figure networks: there are no runs"):
+        draw([])
+
+
+def test_edges_with_a_direction_are_arrows_to_who_hears():
+    (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
+    at = networks.positions(build_graph("directed_ring", 6, every=2))
+    arrows = [patch for patch in axes.patches if patch.get_arrowstyle().arrow == "-|>"]
+    ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
+    wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]
+    assert ends == {(tuple(np.round(at[i], 9)), tuple(np.round(at[j], 9))) for i, j in wanted}
+
+
+@pytest.mark.parametrize(("direction", "lines"), [("link", 3), ("one_way", 6)])
+def test_weights_are_widths_and_losses_gaps(direction, lines):
+    measured = graph("path", 4)
+    loss = {"kind": "bernoulli", "rate": 0.25, "direction": direction}
+    measured.run["network"] = {"loss": loss}
+    measured.run["sampler"] = {"kind": "de_sgld", "weights": "lazy_metropolis"}
+    (axes,) = draw([measured], weights=True).axes
+    assert len(axes.patches) == lines
+    assert {round(patch.get_linewidth(), 6) for patch in axes.patches} == {round(0.3 + 4 / 6, 6)}
+    pattern = axes.patches[0]._dash_pattern[1]
+    assert pattern[1] / sum(pattern) == pytest.approx(0.25)

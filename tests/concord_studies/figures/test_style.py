@@ -1,0 +1,289 @@
+import os
+import re
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from made_up_runs import run, w2
+from matplotlib import image
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.options import build
+from concord_studies import results
+from concord_studies.figures import _panels, curves, style
+from processes import SOURCE, python
+
+FORMATS = ("pdf", "svg", "png")
+
+
+# What a user may have set for figures of another kind; without LaTeX the first would be an error.
+OTHER_TASTE = {
+    "text.usetex": True,
+    "axes.facecolor": "pink",
+    "lines.dashed_pattern": "9, 9",
+    "path.sketch": "(5, 100, 1)",
+    "savefig.bbox": "tight",
+    "figure.constrained_layout.h_pad": 0.5,
+    "svg.fonttype": "path",
+    "pdf.compression": 0,
+    "axes.unicode_minus": False,
+}
+
+
+def figure(topologies=("ring", "complete"), **options):
+    runs = [w2(run(topology=t), [0, "average"], iterations=30) for t in topologies]
+    shown = {"metric": "w2", "columns": "topology", "agents": [0, "average"], **options}
+    return curves.draw(build(curves.Params, shown, "x.yaml: figures.f"), runs)
+
+
+def small():
+    """One panel: for tests of files, which cost more than drawing."""
+    return figure(topologies=("ring",))
+
+
+def files(folder: Path) -> list[Path]:
+    return [folder / f"f.{suffix}" for suffix in FORMATS]
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in files(folder)]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("saved")
+    style.save(small(), files(folder))
+    return contents(folder)
+
+
+def test_the_same_bytes_in_another_process(saved, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; import test_style as t; "
+        "t.style.save(t.small(), t.files(Path(sys.argv[1])))"
+    )
+    environment = {
+        "PYTHONPATH": os.pathsep.join([SOURCE, *sys.path]),
+        "PYTHONHASHSEED": "7",
+        "TZ": "Asia/Tokyo",
+        "SOURCE_DATE_EPOCH": "86400",
+        "MPLBACKEND": "svg",
+        "MPLCONFIGDIR": str(tmp_path),
+    }
+    settings = tmp_path / "matplotlibrc"
+    settings.write_text("\n".join(f"{key}: {value}" for key, value in OTHER_TASTE.items()))
+    python(code, tmp_path / "there", **environment)
+    assert contents(tmp_path / "there") == saved
+
+
+def test_files_carry_no_date_and_no_version(saved):
+    for text in saved:
+        assert matplotlib.__version__.encode() not in text
+        assert b"Date" not in text
+        assert b"<dc:date>" not in text
+
+
+def test_svg_has_texts_as_they_are_short_numbers_and_bands_without_corners_nobody_sees(tmp_path):
+    drawn = Figure(figsize=(4, 3))
+    axes = drawn.add_axes((0, 0, 1, 1))
+    x = np.linspace(0, 10, 3001)
+    axes.fill_between(x, np.maximum(x - 5, 0), 7)
+    axes.set(xlim=(0, 10), ylim=(0, 10), title="0.123456 < $x$ 0.98765")
+    axes.text(1, 9, "0.123456 < x", clip_on=False)
+    style.save(drawn, [tmp_path / "f.svg"])
+    text = (tmp_path / "f.svg").read_text()
+    assert ">0.123456 &lt; x</text>" in text
+    assert not re.search(r"\d\.\d{3}", " ".join(re.findall(r"<[^>]+>", text)))
+    band = max(re.findall(r' d="([^"]*)"', text), key=len)
+    corners = np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", band), float)
+    assert 5 <= len(corners) < 30
+    edge = corners[1:-1] * [1 / 28.8, -1 / 21.6] + [0, 10]  # 288 by 216 points, y downwards
+    away = np.minimum(np.abs(edge[:, 1] - np.maximum(edge[:, 0] - 5, 0)), np.abs(edge[:, 1] - 7))
+    assert away.max() < 0.01  # 0.2 of a point
+
+
+def test_watermark_is_drawn_and_not_left_behind(tmp_path):
+    drawn = small()
+    style.save(drawn, files(tmp_path / "plain"))
+    style.save(drawn, files(tmp_path / "smoke"), watermark=True)
+    style.save(drawn, files(tmp_path / "after"))
+    plain, smoke, after = (contents(tmp_path / name) for name in ("plain", "smoke", "after"))
+    assert after == plain
+    assert all(a != b for a, b in zip(plain, smoke, strict=True))
+    a, b = (image.imread(tmp_path / name / "f.png") for name in ("plain", "smoke"))
+    changed = (a != b).any(axis=2)
+    assert 0.02 < changed.mean() < 0.4
+    rows, columns = np.nonzero(changed)
+    assert np.ptp(columns) > 0.5 * changed.shape[1]
+    assert np.ptp(rows) > 0.3 * changed.shape[0]
+
+
+def test_smoke_scale_is_seen_in_any_run():
+    paper, smoke = run(topology="ring"), {**run(topology="star"), "scale": "smoke"}
+    assert results.is_smoke([results.Measured(paper, None), results.Measured(smoke, None)])
+    assert not results.is_smoke([results.Measured(paper, None)])
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("full", 7.0)])
+def test_figures_have_print_widths(tmp_path, width, inches):
+    drawn = figure(width=width, share_y="all")
+    style.save(drawn, [tmp_path / "f.png"])
+    assert image.imread(tmp_path / "f.png").shape[1] == round(200 * inches)
+
+
+@pytest.mark.parametrize("width", ["column", "full"])
+def test_nothing_is_cut_off_or_covered(width):
+    drawn = figure(width=width)
+    drawn.draw_without_rendering()
+    frame = drawn.bbox
+    legend = drawn.legends[0].get_window_extent()
+    for axes in drawn.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= frame.x1
+        assert box.y1 <= frame.y1
+        assert not legend.overlaps(box)
+        assert axes.bbox.width > 0.25 * frame.width
+    assert legend.x0 >= 0
+    assert legend.y0 >= 0
+    assert legend.x1 <= frame.x1
+
+
+def test_an_unknown_format_is_told(tmp_path):
+    with pytest.raises(ConcordError, match=r"written as \.pdf, \.svg or \.png"):
+        style.save(small(), [tmp_path / "f.jpg"])
+
+
+def test_settings_of_the_process_are_left_alone(tmp_path):
+    before = dict(matplotlib.rcParams)
+    style.save(small(), [tmp_path / "f.png"])
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_looks_are_fixed_by_value():
+    alone = style.looks("topology", ["ring"])
+    among = style.looks("topology", ["complete", "ring", "no_edges"])
+    assert among[1] == alone[0]
+    assert style.looks("agent", [3])[0] == style.looks("agent", [0, 3])[1]
+    assert style.looks("agent", ["average"])[0].color == style.BLACK
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("agent", [0, 1, 2, 3, 4, 5, "average"]),
+        ("sampler", ["de_sgld", "de_sghmc", "d_ula", "d_admms", "admm", "mine", "yours"]),
+        ("topology", ["complete", "ring", "no_edges", "star", "path", "grid"]),
+        ("sampler.step_size", [0.001, 0.003, 0.006, 0.009]),
+        ("initial", ["a", "b", "c", "d", "e", "f"]),
+    ],
+)
+def test_values_look_different(key, values):
+    looks = style.looks(key, values)
+    assert len(set(looks)) == len(values)
+
+
+def test_more_values_than_colors_still_differ():
+    assert len(set(style.looks("agent", list(range(20))))) == 20
+    assert len(set(style.looks("initial", [f"law {i}" for i in range(20)]))) == 20
+
+
+def test_numbers_run_from_dark_to_light_in_their_order():
+    looks = style.looks("sampler.rho", [10, 1, 1000, 100])
+    light = [sum(to_rgb(look.color)) for look in looks]
+    assert light[1] < light[0] < light[3] < light[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("topology", "no_edges", "No edges"),
+        ("topology", "erdos_renyi", "Erdős-Rényi"),
+        ("sampler", "de_sghmc", "DE-SGHMC"),
+        ("sampler", "gossip_ula", "Gossip ULA"),
+        ("sampler.step_size", 0.006, r"$\eta$ = 0.006"),
+        ("sampler.batch_size", None, "full gradients"),
+        ("agents", 20, "$N$ = 20"),
+        ("reading", "corrected", "Corrected"),
+        ("agent", 2, "agent 3"),
+        ("sampler.delay", 3, "delay = 3"),
+    ],
+)
+def test_readers_see_names(key, value, text):
+    assert style.name(key, value) == text
+
+
+@pytest.mark.parametrize(
+    ("panels", "across", "rows"),
+    [
+        *((0, None, []), (3, None, [0, 0, 0]), (4, None, [0, 0, 1, 1]), (5, None, [0, 0, 1, 1, 1])),
+        *((7, None, [0, 0, 0, 1, 1, 1, 1]), (11, 4, [0] * 3 + [1] * 4 + [2] * 4)),
+    ],
+)
+def test_a_row_of_panels_that_is_not_full_is_the_first(panels, across, rows):
+    cells = _panels.listed([("", [])] * panels, across)
+    assert [cell.row for cell in cells] == rows
+    assert [cell.column for cell in cells] == [rows[:i].count(row) for i, row in enumerate(rows)]
+
+
+def test_names_can_be_given():
+    assert style.name("sampler", "de_sgld", {"de_sgld": "D-SGLD"}) == "D-SGLD"
+    assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
+    assert style.name("slowest", 10, {"10": "one agent slow"}) == "one agent slow"
+    assert style.name("agent", 1, {"1": "agents alike"}) == "agent 2"
+
+
+@pytest.mark.parametrize(("across", "lines"), [(1, 2), (3, 2)])
+def test_an_axis_label_keeps_to_its_panel(across, lines):
+    cells = _panels.listed([("", ["run"])] * across, across)
+    text = "bytes sent by the whole network (a copy per neighbor)"
+    panels = _panels.Panels(cells, 2.0)
+    panels.label(text, "y")
+    panels.figure.draw_without_rendering()
+    for axes in panels.axes:
+        label = axes.xaxis.label
+        assert label.get_text().count("\n") == lines - 1
+        assert label.get_window_extent().width <= panels.figure.bbox.width / across
+
+
+def test_reading_a_run_keeps_agents_as_text(tmp_path):
+    (tmp_path / "metrics.csv").write_text(
+        "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
+    )
+    measured = results.read({"experiment": "linear", "run": "one"}, tmp_path / "metrics.csv")
+    assert results.series(measured, "w2", 0).value.tolist() == [1.5]
+    assert np.isnan(results.series(measured, "w2", "average").lo).all()
+    assert measured.name == "linear/one"
+
+
+def test_pyplot_stays_out():
+    code = (
+        "import sys; from concord_studies.figures import curves, box_plots, networks;"
+        "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    assert python(code).strip() == "[]"
+
+
+def test_samplers_beside_each_other_have_colors_of_their_own():
+    fixed = ["de_sgld", "de_sghmc", "d_ula", "d_admms", "extra_sgld", "diging_sgld", "local_sgld"]
+    others = ["graph_gibbs", "gossip_ula", "push_sum_sgld", "d_mala", "dg_lmc", "dsgld"]
+    colors = [look.color for look in style.looks("entry", [*fixed, *others])]
+    assert len(set(colors)) == len(colors)
+
+
+def test_a_papers_own_setting_has_the_color_of_its_sampler_and_hollow_markers():
+    tuned, papers, other = style.looks("entry", ["de_sgld", "de_sgld_paper", "push_sum_sgld"])
+    assert (tuned.color, tuned.marker) == (papers.color, papers.marker) and tuned != papers
+    assert papers.line["markerfacecolor"] == "white" and other.color != tuned.color
+    arena = {*style.ENTRIES} - {"admm", "c_admm", "c_ula", "sgd"}  # those that are no entries there
+    assert len({style.ENTRIES[name][0] for name in arena}) == len(arena)
+
+
+def test_numbers_are_written_as_print_has_them():
+    assert style.name("step_size", 2.5e-5) == r"$\eta$ = $2.5\times 10^{-5}$"
+    assert style.name("step_size", 0.0025) == r"$\eta$ = 0.0025"

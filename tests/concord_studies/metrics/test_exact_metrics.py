@@ -1,0 +1,166 @@
+"""Metrics that rest on the exact law: stationary widths, stable steps, Theorem 3, draws."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from concord.errors import ConcordError
+from concord.laws.law import SIZE_LIMIT
+from concord_studies import metrics
+from concord_studies.runs.measure import measurement
+from concord_studies.runs.run import Run
+from concord_studies.runs.sample import sample
+
+
+def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
+    """Sample a run and return its metrics at the last iteration, by metric and agent."""
+    run = {
+        "paper": "paper",
+        "experiment": "experiment",
+        "run": "run",
+        "labels": {},
+        "seed": 1,
+        "scale": "paper",
+        "assumptions": [],
+        "agents": 20,
+        "topology": {"kind": "complete"},
+        "problem": {
+            "kind": "linear_regression",
+            "name": "linear",
+            "points_per_agent": 50,
+            "noise_sd": 4.0,
+            "prior_variance": 10.0,
+            "legacy_seed": 10,
+            **given.pop("problem", {}),
+        },
+        "partition": {"kind": "consecutive"},
+        "sampler": {"kind": "admm", "penalty": 5.0},
+        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+        "chains": 2,
+        "iterations": 3,
+        "record": {"agents": [0]},
+        "metrics": families,
+        **given,
+    }
+    made = Run.of(run, "run.yaml")
+    made.check()
+    problem = made.build_problem(Path())
+    rows = metrics.measure(families, measurement(made, problem, sample(made, problem)))
+    return {(name, agent): value for k, agent, name, value, *_ in rows if k == made.iterations}
+
+
+def test_the_width_of_d_admms_is_the_limit_of_its_law():
+    """On a complete graph of 20 rounding in the conserved duals must not hide the limit."""
+    found = measure(["stationary"])
+    late = measure(["w2"], iterations=4000, record={"agents": [0], "at": [4000]})
+    for agent in ("0", "average"):
+        assert found["stationary_bias", agent] < 1e-6
+        expected = pytest.approx(late["w2_exact", agent], rel=1e-6)
+        assert found["stationary_w2", agent] == expected
+    assert found["spectral_radius", "network"] < 1
+
+
+def test_the_limit_is_found_at_any_penalty():
+    for penalty in (0.1, 1000.0):
+        sampler = {"kind": "admm", "penalty": penalty}
+        found = measure(["stationary"], sampler=sampler, topology={"kind": "ring"})
+        assert found["stationary_bias", "0"] < 1e-6
+        assert found["spectral_radius", "network"] < 1
+
+
+def test_widths_of_one_agent_are_the_closed_form():
+    """x' = x - eta (H x - b) + sqrt(2 eta) w has covariance H^-1 (I - eta H / 2)^-1."""
+    eta, one = 0.4, {"agents": 1, "topology": {"kind": "no_edges"}}
+    found = measure(
+        ["stationary", "stable_step"], sampler={"kind": "de_sgld", "step_size": eta}, **one
+    )
+    low, trace, high = (
+        found[f"stationary_{name}", "0"] for name in ("narrowest", "trace", "widest")
+    )
+    assert high == pytest.approx(1 / (1 - eta / found["stable.step_size", "network"]), rel=1e-4)
+    variances = [eta / 2 / (1 - 1 / ratio) for ratio in (low, high)]  # of the posterior
+    expected = (low * variances[0] + high * variances[1]) / sum(variances)
+    assert trace == pytest.approx(expected, rel=1e-9)
+    assert 1 < low < 0.9 * high
+
+
+def test_an_optimizer_has_no_width():
+    found = measure(["stationary"], sampler={"kind": "admm", "penalty": 5.0, "noise": False})
+    assert found["stationary_trace", "0"] < 1e-12
+    assert found["stationary_bias", "0"] < 1e-6
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        {"kind": "de_sgld", "step_size": 0.01},
+        {"kind": "d_ula", "step_size": 0.001, "fusion": 0.02, "update_order": "in_place"},
+    ],
+    ids=["de_sgld", "d_ula_in_place"],
+)
+def test_stable_steps_are_where_stability_ends(sampler):
+    found = measure(["stable_step"], sampler=sampler, agents=5)
+    for step in ("step_size", "fusion"):
+        if step not in sampler:
+            continue
+        assert found[f"used.{step}", "network"] == sampler[step]
+        limit = found[f"stable.{step}", "network"]
+        radii = [
+            measure(["stationary"], sampler={**sampler, step: factor * limit}, agents=5)[
+                "spectral_radius", "network"
+            ]
+            for factor in (0.999, 1.001)
+        ]
+        assert radii[0] < 1 < radii[1]
+
+
+def test_theorem3_of_a_run():
+    found = measure(["theorem3"], agents=5, topology={"kind": "ring"})
+    assert found["theorem3.tau_G", "network"] == pytest.approx(1.7013, abs=1e-4)
+    ratio = found["theorem3.M_f", "network"] / found["theorem3.m_f", "network"]
+    assert found["theorem3.tau_f", "network"] == pytest.approx(ratio)
+
+
+def test_draws_are_listed_chain_by_chain():
+    found = measure(
+        ["draws"], problem={"dim": 1}, agents=3, record={"at": [3]}, topology={"kind": "ring"}
+    )
+    assert found["posterior_sd", "network"] > 0
+    assert found["law_sd", "2"] > 0
+    with pytest.raises(ConcordError, match="one dimension"):
+        measure(["draws"], agents=3)
+
+
+def test_a_law_that_is_too_large_is_left_to_monte_carlo():
+    agents = SIZE_LIMIT // 2 + 1
+    given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}
+    found = measure(["w2"], **given)
+    assert ("w2", "0") in found
+    assert ("w2_exact", "0") not in found
+    with pytest.raises(ConcordError, match="exceed"):
+        measure(["stationary"], **given)
+
+
+def test_divergence_and_consensus_error_of_d_ula():
+    """The exact consensus error is that of many chains, and the divergence falls towards zero."""
+    given = {
+        "sampler": {
+            "kind": "d_ula",
+            "step_size": {"kind": "power", "a": 0.1, "b": 1, "exponent": 0.6},
+            "fusion": {"kind": "power", "a": 0.2, "b": 1, "exponent": 0.05},
+        },
+        "agents": 5,
+        "topology": {"kind": "ring"},
+        "chains": 4000,
+        "record": {"every": 15, "probes": ["consensus_error"]},
+        "problem": {"points_per_agent": 4, "noise_sd": 4.0},
+    }
+    early = measure(["kl", "consensus_error"], iterations=15, **copy.deepcopy(given))
+    expected = pytest.approx(early["consensus_error", "network"], rel=0.05)
+    assert early["consensus_exact", "network"] == expected
+    late = measure(["kl"], iterations=3000, **{**given, "chains": 2})
+    assert 0 < late["kl_average", "network"] < 0.01 * early["kl_average", "network"]
+    assert late["theorem2_step.a below (26)", "network"] in (0, 1)
+    with pytest.raises(ConcordError, match="D-ULA"):
+        measure(["kl"])

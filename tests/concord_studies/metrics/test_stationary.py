@@ -1,0 +1,259 @@
+"""Stationary laws and stable steps, of updates that conserve something and of mini-batches too."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import measurements
+from concord.errors import ConcordError
+from concord.laws import exact, paths
+from concord.laws.law import batch_noise, choices_of, exact_law, start_of, update_of
+from concord.minibatches import Batches
+from concord.networks.own import network
+from concord.samplers.c_ula import CULA
+from concord.samplers.d_ula import DULA
+from concord.samplers.de_sghmc import DESGHMC
+from concord.samplers.de_sgld import DESGLD
+from concord.samplers.gossip_ula import GossipULA
+from concord.samplers.local_sgld import LocalSGLD
+from concord.sampling.initial import Law
+from concord.sampling.schedules import Schedule
+from concord_arena.testing.variants import problem
+from concord_studies.metrics import (
+    Measurement,
+    exact_moments,
+    stable_step,
+    stationary,
+    stationary_steps,
+)
+from steps import Quadratic
+from tracking import Tracking
+
+RING = network("ring", 5)
+
+
+def measurement(
+    sampler, net=RING, prob=None, iterations=10, initial=None, batches=None
+) -> Measurement:
+    return measurements.measurement(
+        SimpleNamespace(agent=np.arange(net.agents)),
+        problem=prob or problem(net.agents, 2, points=50),
+        network=net,
+        sampler=sampler,
+        batches=batches or Batches(),
+        initial=initial or Law("normal"),
+        iterations=iterations,
+    )
+
+
+def table(family, m) -> dict[str, float]:
+    return {f"{row.metric} {row.agent}": row for row in family.rows(m)}
+
+
+def limit_of(m, iterations) -> exact.Law:
+    """Return the law after many steps of the recursion in time."""
+    update = update_of(m.sampler, m.problem, m.network, m.batches)
+    agents, dim = m.problem.agents, m.problem.dim
+    return paths.single(update, start_of(m, update), agents, dim, batch_noise(m)).law([iterations])
+
+
+def trace_ratio(cov, m) -> float:
+    return np.trace(cov) / np.trace(m.problem.posterior.cov)
+
+
+def test_the_stable_step_of_an_update_that_conserves_something():
+    """Against the radius by brute force, without the eigenvalues of what is conserved."""
+    m = measurement(Tracking(Schedule(1e-4)))
+    found = table(stable_step, m)["stable.step_size network"].value
+
+    def radius(step):
+        matrix = update_of(Tracking(Schedule(step)), m.problem, RING).at(0).matrix
+        values = np.linalg.eigvals(matrix)
+        return np.abs(values[np.argsort(np.abs(values - 1))[m.problem.dim :]]).max()
+
+    assert radius(1e-4) < 1
+    assert radius(found) < 1 < radius(found * (1 + 2 * stable_step.PRECISION))
+
+
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+def test_the_stationary_law_of_an_update_that_conserves_something(mean):
+    """Gradient tracking has no bias, and whatever it conserves stays as it started."""
+    m = measurement(Tracking(Schedule(1e-3)), initial=Law("normal", mean=mean, sd=2.0))
+    found, law = table(stationary, m), limit_of(m, 6000)
+    assert found["spectral_radius network"].value < 1
+    for agent in range(5):
+        assert found[f"stationary_bias {agent}"].value < 1e-8
+        expected = pytest.approx(trace_ratio(law.cov[0, agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+
+
+def test_rounding_in_what_is_conserved_hides_no_slow_limit():
+    """A hundred thousand steps settle this law; its eigenvalue 1 must not drift meanwhile."""
+    found = table(stationary, measurement(Tracking(Schedule(1e-7))))
+    assert 1 - 1e-4 < found["spectral_radius network"].value < 1
+    for agent in range(5):
+        assert found[f"stationary_bias {agent}"].value < 1e-4
+
+
+def test_a_start_off_the_conserved_value_stays_off():
+    """If y starts at zero, its sum keeps the gradients' sum of the start, and x does not forget."""
+    m = measurement(Tracking(Schedule(1e-3), start="zero"), initial=Law("normal", mean=1.0, sd=2.0))
+    found, law = table(stationary, m), limit_of(m, 6000)
+    assert found["stationary_bias 0"].value > 0.1
+    for agent in range(5):
+        expected = pytest.approx(trace_ratio(law.cov[0, agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+        difference = law.mean[0, agent] - m.problem.posterior.mean
+        bias = np.sqrt(difference @ np.linalg.solve(m.problem.posterior.cov, difference))
+        assert found[f"stationary_bias {agent}"].value == pytest.approx(bias, rel=1e-8)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        DESGLD(Schedule(0.004)),
+        DESGHMC(Schedule(0.03), friction=8.0),
+        DULA(Schedule(0.001), fusion=Schedule(0.2)),
+        CULA(Schedule(0.004)),
+    ],
+    ids=lambda sampler: sampler.name,
+)
+def test_mini_batches_widen_the_stationary_law(sampler, batch_size):
+    net = network("no_edges", 1) if isinstance(sampler, CULA) else RING
+    m = measurement(sampler, net, batches=Batches(batch_size=batch_size))
+    full = measurement(sampler, net)
+    found, without, law = table(stationary, m), table(stationary, full), limit_of(m, 1500)
+    for agent, cov in [*enumerate(law.cov[0]), ("average", law.average_cov[0])]:
+        name = f"stationary_trace {agent}"
+        assert found[name].value == pytest.approx(trace_ratio(cov, m), rel=1e-9)
+        assert found[name].value > 1.01 * without[name].value
+        bias = f"stationary_bias {agent}"
+        assert found[bias].value == pytest.approx(without[bias].value, rel=1e-9, abs=1e-9)
+
+
+def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
+    """The covariance may grow although the mean settles: its growth is found in time, too."""
+    prob, seen = problem(3, 2, points=4), set()
+    for step in np.geomspace(0.02, 0.3, 12):
+        one = Batches(batch_size=1)
+        m = measurement(DESGLD(Schedule(step)), network("ring", 3), prob, batches=one)
+        found = table(stationary, m)
+        if found["spectral_radius network"].value < 1:
+            first, last = (np.trace(limit_of(m, k).cov[0, 0]) for k in (300, 600))
+            finite = np.isfinite(found["stationary_trace 0"].value)
+            assert finite == bool(last < 1.5 * first)
+            seen.add(bool(finite))
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("family", [stationary, stable_step])
+def test_what_has_no_law_is_refused(family):
+    m = measurement(
+        DULA(Schedule(0.001), fusion=Schedule(0.1)),
+        batches=Batches(batch_size=2, batch_order="epochs"),
+    )
+    with pytest.raises(ConcordError, match="epochs"):
+        list(family.rows(m))
+
+
+def test_schedules_are_held_at_the_last_step():
+    """The last of 10 steps is step 9, for both metrics."""
+    decaying = Schedule(0.02, b=1.0, c=1.0, exponent=0.5)
+    m = measurement(DESGLD(decaying))
+    held = measurement(DESGLD(Schedule(decaying(9))))
+    for family in (stationary, stable_step):
+        assert list(family.rows(m)) == list(family.rows(held))
+
+
+def test_exact_numbers_say_so():
+    m = measurement(DESGLD(Schedule(0.01)))
+    for row in [*stationary.rows(m), *stable_step.rows(m)]:
+        assert (row.lo, row.hi, row.chance) == (None, None, False), row.metric
+
+
+@pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
+def test_the_stationary_law_of_gossip(drift, power):
+    """Against its recursion in time; for small steps the average samples the posterior^power."""
+    m = measurement(GossipULA(Schedule(1e-4), fusion=Schedule(0.3), drift=drift))
+    found = table(stationary, m)
+    law = exact.initial(5, 2, m.initial.moments(2))
+    step = choices_of(m.sampler, m.problem, RING)(0)
+    for _ in range(6000):
+        law = step.step(*law)
+    _, each, _, average = exact.marginals(*law, 5, 2)
+    for agent in range(5):
+        expected = pytest.approx(trace_ratio(each[agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+    ratio = found["stationary_trace average"].value
+    assert ratio == pytest.approx(trace_ratio(average, m), rel=1e-8)
+    assert ratio == pytest.approx(1 / power, rel=0.1)
+    assert found["spectral_radius network"].value < 1
+
+
+def test_triggered_gossip_has_no_known_law():
+    options = {"communication": "triggered", "threshold": 1.0, "decay": 0.5}
+    m = measurement(GossipULA(Schedule(1e-3), **options))
+    with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
+        list(stationary.rows(m))
+
+
+def test_a_law_over_choices_is_known_up_to_a_size():
+    """With variance reduction the state is twice as large: 5 agents of 2, but not of 5."""
+    sampler = LocalSGLD(Schedule(1e-3), communication=0.5, renewal=0.5)
+    found = table(stationary, measurement(sampler))
+    assert 0.5 < found["stationary_trace average"].value < 2
+    with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
+        list(stationary.rows(measurement(sampler, prob=problem(5, 5, points=50))))
+
+
+def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
+    prob = problem(5, 2, points=50)
+    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
+    rows = table(stationary_steps, m)
+    at = [r.iteration for r in stationary_steps.rows(m) if r.metric == "by_step.step_size"]
+    assert (
+        at == list(stationary_steps.PERCENT) and rows["by_step.step_size network"].iteration == 99
+    )
+    found = {(r.iteration, r.agent, r.metric): r for r in stationary_steps.rows(m)}
+    assert not any(row.chance for row in found.values())
+    largest = table(stable_step, m)["stable.step_size network"].value
+    assert found[50, "network", "by_step.step_size"].value == pytest.approx(largest / 2)
+    half = measurement(DESGLD(Schedule(largest / 2)), prob=prob)
+    expected = table(stationary, half)
+    for agent in ("0", "average"):
+        for name in ("w2", "bias", "trace"):
+            value = found[50, agent, f"by_step.stationary_{name}"].value
+            assert value == pytest.approx(expected[f"stationary_{name} {agent}"].value)
+    below, above = (found[p, "0", "by_step.stationary_w2"].value for p in (50, 99))
+    assert 0 < below < above < np.inf
+
+
+def test_a_sampler_that_no_step_makes_unstable_has_no_steps_to_show():
+    flat = Quadratic(np.zeros((5, 1, 1)), np.zeros((5, 1)))
+    still = measurement(DESGLD(Schedule(1.0)), prob=flat)
+    with pytest.raises(ConcordError, match=r"^metric stationary_steps needs .*; remove it"):
+        list(stationary_steps.rows(still))
+
+
+def test_exact_moments_are_those_of_the_law():
+    prob = problem(5, 2, points=50)
+    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
+    m.trace.draw = np.array([0, 4, 10])
+    law = exact_law(m)
+    found = {(r.iteration, r.agent, r.metric): r.value for r in exact_moments.rows(m)}
+    assert len(found) == 3 * 6 * 2
+    cov = prob.posterior.cov
+    for row, k in enumerate((0, 4, 10)):
+        expected = np.trace(law.average_cov[row]) / np.trace(cov)
+        assert found[k, "average", "exact_trace"] == pytest.approx(expected)
+        off = law.mean[row, 2] - prob.posterior.mean
+        expected = np.sqrt(off @ np.linalg.solve(cov, off))
+        assert found[k, "2", "exact_bias"] == pytest.approx(expected)
+
+
+def test_exact_moments_of_a_law_that_is_no_number_any_more_are_infinite():
+    m = measurement(DESGLD(Schedule(1e30)), iterations=40)
+    m.trace.draw = np.array([40])
+    assert all(row.value == np.inf for row in exact_moments.rows(m))

@@ -1,0 +1,326 @@
+"""The site at every stage of the results: no dead link, nothing false, and what to type."""
+
+import html
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord.errors import ConcordError
+from concord_studies import integrity
+from concord_studies.claims import ledger, robustness
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.init import init
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.study import Study
+from concord_studies.io import dump_yaml
+from concord_studies.markup import table_of
+from concord_studies.pages.site import build, papers, parts, reference
+from concord_studies.stages import judge
+from links import dead, pages
+
+pytest.importorskip("furo", reason="pip install -e '.[docs]'")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.thorough,
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning"),
+]
+
+ROOT = Path(__file__).parents[3]
+KEY, OTHER = "gurbuzbalaban2021", "tzikas2024"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"></svg>'
+EXPECTED = "config/expected_verdicts.yaml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Two papers and the arena, without their results."""
+    folder = tmp_path_factory.mktemp("site")
+    ignored = [path.name for path in (ROOT / "config" / "papers").glob("*")]
+    ignored += [path.name for path in (ROOT / "config" / "studies").glob("*")]
+    ignored = [name for name in ignored if name not in (KEY, OTHER, "arena")]
+    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns(*ignored))
+    (folder / "config" / "config.yaml").write_text(f"findings: [{KEY}/sghmc_agents_converge]\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def studies(folder) -> dict[str, Study]:
+    return load_studies(folder / "config", checked=True)[1]
+
+
+@pytest.fixture
+def built(monkeypatch, tmp_path, folder, studies) -> Callable[..., Path]:
+    """Return what makes a site without documents and reference, the same at every stage."""
+    for module in (build, papers):
+        monkeypatch.setattr(module, "HOME", tmp_path)
+    monkeypatch.setattr(parts, "RULES", None)
+    monkeypatch.setattr(build, "INDEX", tmp_path / "index.md")
+    monkeypatch.setattr(reference, "pages", lambda pictures: [])
+    monkeypatch.setattr(papers, "_shortened", lambda svg: svg)
+
+    def site(results: Path, **changes: Any) -> Path:
+        settings = load_config(folder / "config" / "config.yaml", changes)
+        monkeypatch.setattr(build, "load_studies", lambda *_: (settings, studies))
+        build.site(folder / "config", results, tmp_path / "site")
+        return tmp_path / "site"
+
+    return site
+
+
+def write(path: Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def cell(row: ledger.Row) -> tuple[str, ...]:
+    return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
+
+
+class Results:
+    """Files as the stages write them, with nothing in them."""
+
+    def __init__(self, folder: Path, studies: dict[str, Study], scale: str = "paper") -> None:
+        self.folder, self.studies, self.scale = folder, studies, scale
+
+    def draw(self, key: str, *names: str) -> None:
+        """Have figures and tables; none named: all of them."""
+        paper = self.studies[key]
+        for section, suffix in (("figures", ".svg"), ("tables", ".csv")):
+            for name in paper.outputs(section):
+                if not names or name in names:
+                    base = self.folder / key / section / name
+                    table = {"columns": ["a"], "rows": [["1"]], "labels": 1}
+                    write(base.with_suffix(suffix), SVG)
+                    integrity.seal([base.with_suffix(suffix)], {}, seed=1, table=table)
+                    for run in paper.output_runs(section, name):
+                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.document))
+
+    def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
+        """Have the committed verdicts, over the universes too; those named are others."""
+        before = {cell(row): row["verdict"] for row in ledger.expected_rows(ROOT / EXPECTED)}
+        universes = ledger.expected_universes(ROOT / EXPECTED)
+        study, rows = self.studies[key], []
+        for row in judge.verdicts(study, self.folder, judge.made(study, self.folder)):
+            verdict = verdicts.get(row["claim"], before.get(cell(row), "holds"))
+            said = universes.get((key, row["claim"], row["reading"]), "") if over else ""
+            said = {"verdict": verdict, "alone": verdict, "multiverse": said, "scale": self.scale}
+            rows.append({**row, **said})
+        path = self.folder / key / "claims.csv"
+        write(path, table_of(ledger.COLUMNS, rows))
+        integrity.seal([path], {})
+
+    def survey(self, key: str) -> None:
+        """Have a multiverse, with a page, and a picture of every claim."""
+        path = self.folder / key / "multiverse.csv"
+        write(path, table_of(robustness.COLUMNS, []))
+        write(path.with_suffix(".md"), "# Multiverse\n")
+        names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
+        pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]
+        for picture in pictures:
+            write(picture, SVG)
+        integrity.seal([path, path.with_suffix(".md"), *pictures], {})
+
+    def score(self) -> None:
+        """Have the arena's scores and cards."""
+        made = [self.folder / "arena" / name for name in ("scores.csv", "cards/d_ula.md")]
+        for path, text in zip(made, ("task\n", "# D-ULA\n"), strict=True):
+            write(path, text)
+        integrity.seal(made, {})
+
+
+def ledgers(made: Results) -> None:
+    for key in (KEY, OTHER):
+        made.draw(key)
+        made.judge(key)
+
+
+def everything(made: Results) -> None:
+    for key in (KEY, OTHER):
+        made.draw(key)
+        made.survey(key)
+        made.judge(key, over=True)
+    made.draw("arena")
+    made.score()
+    made.judge("arena")
+
+
+def half_deleted(made: Results) -> None:
+    everything(made)
+    for path in (
+        *(f"{KEY}/figures/fig3.svg", f"{KEY}/figures/fig4.json", f"{KEY}/claims.csv"),
+        *(f"{OTHER}/tables", f"{OTHER}/multiverse.csv", "arena/scores.csv"),
+    ):
+        full = made.folder / path
+        shutil.rmtree(full) if full.is_dir() else full.unlink()
+    for path in made.folder.glob(f"{OTHER}/*/*/run.yaml"):
+        path.unlink()
+
+
+LEDGER = "snakemake ledger"
+OVER = "snakemake multiverse ledger --config multiverse=true"
+ARENA = "snakemake arena"
+SAME = r"None of \d{2,} committed verdicts differs\."
+ALL = "snakemake reproduce"
+STAGES: dict[str, tuple[Callable[[Results], None], tuple[str, ...], str | None]] = {
+    "nothing": (lambda made: None, (ALL, LEDGER, OVER, ARENA), None),
+    "figures": (lambda made: made.draw(KEY, "fig3"), (ALL, LEDGER, OVER, ARENA), None),
+    "a table": (lambda made: made.draw(KEY, "lemma12"), (ALL, LEDGER, OVER, ARENA), None),
+    "reproduce": (
+        lambda made: [made.draw(KEY), made.draw(OTHER)],
+        (LEDGER, OVER, ARENA),
+        None,
+    ),
+    "ledger": (ledgers, (OVER, ARENA), SAME),
+    "the arena alone": (
+        lambda made: [made.draw("arena"), made.score(), made.judge("arena")],
+        (ALL, LEDGER, OVER),
+        None,
+    ),
+    "a paper": (
+        lambda made: [
+            made.draw(KEY),
+            made.judge(KEY, theorem10_bounds="does not hold", theorem10_linear="not run"),
+        ],
+        (ALL, LEDGER, OVER, ARENA),
+        r"1 of \d+ committed verdicts differs; 1 not judged here\.",
+    ),
+    "everything": (everything, (), SAME),
+    "half deleted": (half_deleted, (ALL, LEDGER, OVER, ARENA), SAME),
+}
+
+
+def text_of(page: Path, start: str = "", end: str = "") -> str:
+    text = page.read_text().partition(start)[2] if start else page.read_text()
+    text = text.partition(end)[0] if end else text
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def commands(page: Path) -> tuple[str, ...]:
+    """Return what a page says that makes what is missing."""
+    lists = re.findall(r'<dl class="missing">(.*?)</dl>', page.read_text(), re.DOTALL)
+    return tuple(html.unescape(c) for part in lists for c in re.findall("<code>(.*?)</code>", part))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_site_at_every_stage(studies, tmp_path, built, stage):
+    make, missing, compared = STAGES[stage]
+    made = Results(tmp_path / "results", studies)
+    made.folder.mkdir()
+    make(made)
+    site = built(made.folder)
+    assert dead(site) == []
+    assert set(commands(site / "index.html")) == set(missing)
+    text = text_of(site / "index.html")
+    assert ("What has not been made" in text) == bool(missing)
+    judged = (made.folder / KEY / "claims.csv").exists()
+    known = (made.folder / KEY).exists() and not judged  # then the committed ones are shown
+    assert (ledger.OF_COMMITTED in text) == known
+    assert ("published (committed)" in text) == known
+    if compared is None:
+        assert "committed verdicts" not in text
+    else:
+        assert re.search(compared, text)
+    listed = [path.stem for path in (site / "papers").glob("*.html")]
+    assert [key for key in studies if (made.folder / key).exists()] == sorted(
+        listed, key=list(studies).index
+    )
+
+
+def test_smoke_scale_is_not_compared_and_said_in_commands(studies, tmp_path, built):
+    made = Results(tmp_path / "results", studies, "smoke")
+    made.draw(KEY)
+    made.judge(KEY, theorem10_bounds="does not hold")
+    site = built(made.folder, scale="smoke")
+    assert dead(site) == []
+    assert "committed verdicts" not in text_of(site / "index.html")
+    for page in ("index.html", "claims.html"):
+        assert ledger.SMOKE in text_of(site / page)
+    typed = {f"snakemake {key} --config scale=smoke" for key in ("ledger", "arena", "reproduce")}
+    assert typed < set(commands(site / "index.html"))
+
+
+def test_what_of_a_study_is_missing_is_said_on_its_page(studies, tmp_path, built):
+    made = Results(tmp_path / "results", studies)
+    made.draw(KEY, "fig3")
+    page = built(made.folder) / "papers" / f"{KEY}.html"
+    assert commands(page) == (f"snakemake {KEY}", LEDGER, OVER)
+    said = text_of(page, "Not made yet", "</dl>")
+    assert re.search(r"\d+ of \d+ figures and tables ", said) and "verdicts on 40 claims" in said
+    made.judge(KEY)
+    page = built(made.folder) / "papers" / f"{KEY}.html"
+    assert commands(page) == (f"snakemake {KEY}", OVER)
+    assert "which has not been made" in text_of(page)  # figures of claims
+
+
+def test_figures_whose_data_are_downloaded_are_told_apart(tmp_path):
+    paper = Study(ROOT / "config" / "papers" / "parayil2020", load_config(), checked=True)
+    found = papers.missing(paper, [], tmp_path)
+    assert [target for target, _ in found] == ["reproduce", "parayil2020", "ledger", "multiverse"]
+    numbers = [int(text.split()[0]) for _, text in found[:2]]
+    assert sum(numbers) == sum(len(paper.outputs(s)) for s in ("figures", "tables"))
+    assert ", whose data are downloaded" in found[1][1]
+    # A figure and a table may share a name.
+    paper = Study(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)
+    assert papers.missing(paper, [], tmp_path)[0] == ("samplers", "5 of 5 figures and tables")
+
+
+def test_commands_are_those_of_the_makefile_where_there_is_one(tmp_path):
+    typed = build._typed(ROOT / "config", load_config(ROOT / "config" / "config.yaml"))
+    asked = ("reproduce", "ledger", "arena", "multiverse", "tzikas2024")
+    assert list(map(typed, asked)) == [
+        *("make reproduce", "snakemake ledger", "make arena", "make multiverse"),
+        "snakemake tzikas2024",
+    ]
+    smoke = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke", "seed": 3})
+    typed = build._typed(ROOT / "config", smoke)
+    assert typed("multiverse") == (
+        "snakemake multiverse ledger --config scale=smoke seed=3 multiverse=true"
+    )
+
+
+@pytest.mark.parametrize("stage", ["nothing", "ledger"])
+def test_a_study_of_ones_own(tmp_path, stage):
+    """With documents and reference, whose links have to lead somewhere too."""
+    init(tmp_path / "own")
+    studies = load_studies(tmp_path / "own" / "config", checked=True)[1]
+    made = Results(tmp_path / "own" / "results", studies)
+    made.folder.mkdir()
+    if stage == "ledger":
+        made.draw("own")
+        made.judge("own")
+    build.site(tmp_path / "own" / "config", made.folder, tmp_path / "site")
+    assert dead(tmp_path / "site") == []
+    missing = {"nothing": (ALL, LEDGER, OVER), "ledger": (OVER,)}[stage]
+    assert commands(tmp_path / "site" / "index.html") == missing
+    assert "committed verdicts" not in text_of(tmp_path / "site" / "index.html")
+
+
+def test_at_most_thirty_entries_of_the_navigation_are_open(tmp_path, monkeypatch):
+    """On every page of the whole site; documents and kinds are there, too."""
+    monkeypatch.setattr(papers, "_shortened", lambda svg: svg)
+    studies = load_studies(ROOT / "config", checked=True)[1]
+    made = Results(tmp_path / "results", studies)
+    for key, study in studies.items():
+        made.draw(key, next(iter(study.outputs("figures"))))
+        made.judge(key)
+        if study.printed:
+            made.survey(key)
+    made.score()
+    build.site(ROOT / "config", made.folder, tmp_path / "site")
+    opened = {path.name: page.open_entries for path, page in pages(tmp_path / "site").items()}
+    assert 18 < opened["index.html"] <= opened["samplers.html"] <= 30
+    assert {name: count for name, count in opened.items() if count > 30} == {}
+
+
+def test_a_damaged_provenance_is_told(studies, tmp_path, built):
+    made = Results(tmp_path / "results", studies)
+    made.draw(KEY, "fig3")
+    for text in ('{"seed": ', "[1]"):
+        (made.folder / KEY / "figures" / "fig3.json").write_text(text)
+        with pytest.raises(ConcordError, match=r"fig3\.json: it is not as it was .*delete"):
+            built(made.folder)

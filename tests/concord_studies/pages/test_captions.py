@@ -1,0 +1,274 @@
+"""Captions state the parameters, reading and assumptions of what they stand below."""
+
+from pathlib import Path
+
+import jinja2
+import pytest
+from docutils.core import publish_doctree
+
+from concord_studies import words
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.sections import Assumption
+from concord_studies.configuration.shown import Output
+from concord_studies.configuration.study import Study
+from concord_studies.markup import sentence
+from concord_studies.pages import captions
+from processes import python
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
+CONFIG = ROOT / "config"
+PAPERS = sorted((CONFIG / "papers").iterdir())
+
+ASSUMPTIONS = {
+    "sigma": {"value": "sigma = 1", "reason": "not stated"},
+    "unused": {"value": "never", "reason": "shown"},
+}
+READINGS = {"corrected": "as meant", "published": "as printed"}
+
+
+def described(runs, title="Title", caption="", assumptions=None, metrics=(), titles=None, **entry):
+    output = Output("figure", title, ("one",), caption, **entry)
+    stated = {name: Assumption(**one) for name, one in (assumptions or ASSUMPTIONS).items()}
+    return captions.describe(output, runs, stated, READINGS, metrics, titles)
+
+
+def of(key, section, name):
+    study = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
+    return captions.of(study, section, name)
+
+
+def run(experiment="linear", step_size=0.005, topology="ring", **changes):
+    return {
+        "experiment": experiment,
+        "reading": "corrected",
+        "scale": "paper",
+        "seed": 1,
+        "agents": 6,
+        "topology": {"kind": topology},
+        "problem": {"kind": "linear_regression", "name": "linear", "points": 300},
+        "partition": {"kind": "equal"},
+        "sampler": {"kind": "de_sgld", "step_size": step_size},
+        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+        "chains": 1000,
+        "iterations": 150,
+        "record": {"every": 1, "probes": []},
+        "metrics": ["w2", "stationary"],
+        "labels": {},
+        "assumptions": ["sigma"],
+        **changes,
+    }
+
+
+def test_an_experiment_states_its_setting_and_each_samplers_parameters():
+    parts = described([run(), run(topology="complete", step_size=0.01)], caption="What is\n  seen.")
+    assert parts["caption"] == "What is seen."
+    (part,) = parts["experiments"]
+    setting = dict(part["setting"])
+    assert setting["problem"] == "linear regression (points 300)"
+    assert setting["network"] == "ring or complete"
+    assert (setting["agents"], setting["chains"], setting["seed"]) == ("6", "1000", "1")
+    assert part["samplers"] == [("DE-SGLD", "step size 0.005 or 0.01")]
+    assert not {"start", "data split"} & set(setting)  # as they usually are
+
+
+def test_options_that_are_not_usual_are_told_and_part_samplers():
+    sampler = {"kind": "d_ula", "fusion": 0.3, "batch_size": None, "update_order": "in_place"}
+    power = {"kind": "power", "a": 0.2, "b": 230.0, "exponent": 0.55}
+    released = run(sampler={**sampler, "step_size": power}, reading="released")
+    printed = run(sampler={**sampler, "step_size": 0.1, "update_order": "simultaneous"})
+    (part,) = described([printed, released])["experiments"]
+    assert part["samplers"] == [
+        ("D-ULA, corrected", "fusion 0.3; step size 0.1"),
+        ("D-ULA, released", "fusion 0.3; update order in place; step size 0.2/(230 + k)^0.55"),
+    ]
+
+
+def test_a_sampler_has_its_own_name_whatever_else_is_named():
+    names = {"names": {"ark": "arK", "adapt": "DE-SGLD, adapt first"}}
+    runs = [run(labels={"posterior": "ark", "sampler": label}) for label in ("de_sgld", "adapt")]
+    (part,) = described(runs, options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD", "DE-SGLD, adapt first"]
+    runs = [run(labels={"training": "adapt"})]  # as bhar2023 calls them
+    (part,) = described(runs, options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD, adapt first"]
+
+
+def test_a_label_of_something_else_is_no_name_of_a_sampler():
+    names = {"names": {"same": r"the same $\alpha$"}}
+    (part,) = described([run(labels={"steps": "same"})], options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD"]
+
+
+@pytest.mark.parametrize(
+    ("name", "samplers"),
+    [
+        ("fig3", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig4", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig5", ["D-ADMMS, published", "D-ADMMS, released"]),
+        ("fig6", ["D-ADMMS", "ADMM", "D-SGLD", "D-SGHMC", "D-ULA"]),
+    ],
+)
+def test_a_sampler_has_the_papers_name_where_no_label_tells_it(name, samplers):
+    (part,) = of("tzikas2024", "figures", name)["experiments"]
+    assert [sampler for sampler, _ in part["samplers"]] == samplers
+
+
+def test_a_start_that_varies_is_told_whole():
+    (part,) = of("tzikas2024", "figures", "fig4")["experiments"]
+    assert dict(part["setting"])["start"] == "normal or random normal (mean -1, 2; seed 1 to 9)"
+
+
+def test_an_option_that_varies_is_told_with_its_default():
+    problem = {"kind": "linear_regression", "name": "linear", "points": 300}
+    runs = [run(problem=problem), run(problem={**problem, "prior_share": "omitted"})]
+    (part,) = described(runs)["experiments"]
+    text = "linear regression (points 300; prior share split or omitted)"
+    assert dict(part["setting"])["problem"] == text
+
+
+def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
+    parts = described([run()])
+    assert parts["assumptions"] == [("sigma = 1", "not stated")]
+    assert "sigma = 1 (not stated)" in captions.markdown(parts)
+    assert "never" not in captions.markdown(parts)
+    assert "Assumptions" not in captions.markdown(described([run(assumptions=[])]))
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"of": ["stationary"]}, True),
+        ({"of": ["accuracy"]}, False),
+        ({"shown": {"training": ["isolated", "gossip"]}}, True),
+        ({"shown": {"training": "isolated"}}, False),
+    ],
+)
+def test_an_assumption_stands_below_what_it_concerns(limits, told):
+    runs = [run(labels={"training": "gossip"})]
+    assumptions = {"sigma": {"value": "v", "reason": "r", **limits}}
+    parts = described(runs, assumptions=assumptions, metrics=["w2", "stationary_*"])
+    assert bool(parts["assumptions"]) is told
+
+
+def test_readings_and_scale_are_told():
+    both = described([run(), run(reading="published")])
+    assert both["readings"] == [("corrected", "as meant"), ("published", "as printed")]
+    assert "Reading *published*: as printed" in captions.markdown(both)
+    assert "Smoke scale" not in captions.markdown(both)
+    smoke = described([run(), run(scale="smoke")])
+    assert "Smoke scale: few chains and iterations, not a result." in captions.markdown(smoke)
+
+
+def test_experiments_are_told_apart_by_title_or_reading():
+    runs = [run(), run("other", reading="released"), run()]
+    parts = described(runs, titles={"linear": "Linear", "other": "Other"})
+    assert [part["title"] for part in parts["experiments"]] == ["Linear", "Other"]
+    parts = described(runs, titles={"linear": "Linear", "other": "Linear"})
+    titles = [part["title"] for part in parts["experiments"]]
+    assert titles == ["Linear, corrected", "Linear, released"]
+
+
+def terms(key, section, name):
+    return [term for term, _ in of(key, section, name)["terms"]]
+
+
+def test_words_are_explained_where_their_metrics_are_shown():
+    text = "The floor of the consensus error; exact law."
+    assert described([run()], caption=text)["terms"] == []
+    assert "floor" in dict(described([run()], metrics=["w2_floor"])["terms"])
+    lines = ["exact law", "floor", "point at the posterior's mean"]
+    assert terms("gurbuzbalaban2021", "figures", "fig2") == lines
+    assert terms("tzikas2024", "figures", "fig5") == ["exact law"]
+    assert terms("gurbuzbalaban2021", "tables", "stationary") == ["exact law", "stationary law"]
+    assert terms("parayil2020", "tables", "gmm_modes") == []  # its probability is a quadrature
+
+
+def test_the_plateau_of_the_consensus_error_is_no_floor():
+    assert terms("bhar2023", "figures", "consensus") == ["consensus error"]
+    assert terms("bhar2023", "tables", "theorem1") == ["consensus error", "plateau"]
+    assert "floor" not in terms("bhar2023", "tables", "widths")
+    for metric in ("consensus_floor", "gossip_floor"):
+        assert words.metric(metric) == "plateau of the consensus error"
+
+
+def test_a_title_that_asks_has_no_full_stop():
+    title = "Does averaging help?"
+    assert captions.markdown(described([run()], title)).startswith(f"**{title}** ")
+    assert r"\?\." not in captions.rst(described([run()], title))
+
+
+def test_a_title_is_written_in_markdown_as_it_is():
+    text = captions.markdown(described([run()], titles={"linear": "the theorems' conditions"}))
+    assert "How it was run: the theorems' conditions<" in text
+
+
+def test_what_print_shows_stands_beside_what_we_show():
+    text = captions.markdown(described([run()], printed="One run.", ours="A thousand."))
+    assert "*In print:* One run.\n\n*Here:* A thousand." in text
+
+
+def test_long_lists_are_counted():
+    parts = described([run(partition={"kind": "sizes", "sizes": list(range(40))})])
+    assert dict(parts["experiments"][0]["setting"])["data split"] == "sizes (sizes [40 entries])"
+
+
+def shown(parts):
+    """Return what the report shows of a caption; docutils' warnings are errors."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )  # as Snakemake's
+    text = environment.from_string(TEMPLATE.read_text()).render(
+        snakemake={"params": {"caption": captions.rst(parts)}}
+    )
+    return publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2}).astext()
+
+
+def everything(part):
+    """Yield every text of a caption."""
+    if isinstance(part, str):
+        yield part.strip()
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from everything(item)
+
+
+def test_the_template_of_the_report_shows_every_part():
+    parts = described([run(scale="smoke")], caption="|w_i - average|", printed="p", ours="o")
+    text = shown(parts)
+    assert text.startswith("Title. |w_i - average|\n\nSmoke scale")
+    for said in everything({**parts, "scale": ""}):
+        assert said in text
+
+
+@pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
+def test_the_report_shows_every_caption_of_papers_and_arena(path):
+    paper = Study(path, load_config(CONFIG / "config.yaml"))
+    for section in ("figures", "tables"):
+        for name in paper.outputs(section):
+            parts = captions.of(paper, section, name)
+            text = shown(parts)
+            assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
+            for item in everything({**parts, "scale": ""}):
+                assert item in text
+
+
+def test_markdown_says_what_was_typed():
+    markup = "<script> [a](javascript:1) `x` *y*"
+    assumptions = {"sigma": {"value": markup, "reason": markup}}
+    text = captions.markdown(described([run()], markup, markup, assumptions))
+    assert text.count(r"\<script> \[a\](javascript:1) \`x\` \*y\*") == 4
+
+
+def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
+    """A caption is a parameter of its job: another order would draw the figure again."""
+    paper, file = CONFIG / "papers" / "bhar2023", CONFIG / "config.yaml"
+    settings = {"scale": "smoke", "seed": 1}
+    code = (
+        "import json; from pathlib import Path; from concord_studies.configuration.config import load_config; "
+        "from concord_studies.configuration.study import Study; from concord_studies.pages import captions; "
+        f"p = Study(Path({str(paper)!r}), load_config(Path({str(file)!r}), {settings!r})); "
+        "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
+    )
+    # Seeds which order such sets in two ways.
+    assert len({python(code, PYTHONHASHSEED=seed) for seed in ("1", "5")}) == 1

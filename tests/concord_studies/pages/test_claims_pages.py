@@ -1,0 +1,105 @@
+"""What readers see of claims: names of cases, readings, where a sentence stands."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from concord_studies import words
+from concord_studies.claims import ledger
+from concord_studies.configuration.project import load_studies
+from concord_studies.pages import claims
+from concord_studies.pages.claims import of_paper, where
+from concord_studies.pages.site.papers import summarized
+from concord_studies.pages.site.parts import render
+
+ROOT = Path(__file__).parents[2]
+ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        (
+            "agents=5+topology=no_edges+sampler=d_admms+agent=0",
+            "5 agents, no edges, D-ADMMS, agent 1",
+        ),
+        ("points=50+who=average", "50 points, average"),
+        ("agents=1+step_size=2.5e-05", "1 agent, step size 2.5e-05"),
+        ("level=1+zeta=10", "level 1, heterogeneity 10"),
+        ("posterior=ark+one_shot=consensus_mc", "arK, Consensus Monte Carlo"),
+        ("training=gossip_ula", "Gossip ULA"),
+        ("paid=False+read=average", "not paid, average"),
+        ("problem=noise+fault=noise", "unknown noise, noise, sd 0.1"),
+        ("n_20", "n 20"),
+    ],
+)
+def test_cases_are_called_by_names(case, told):
+    names = {"ark": "arK", "zeta": "heterogeneity", "noise": "noise, sd 0.1"}
+    names["problem=noise"] = "unknown noise"
+    assert words.case(case, names) == told
+
+
+def read(row):
+    (entry,) = ledger.entries([row])
+    return entry.reading
+
+
+def test_a_reading_is_told_of_papers_alone():
+    ours = {**ROW, "source": ledger.OURS}
+    assert read(ROW) == "published"
+    assert read({**ROW, "reading": "published_57"}) == "published (57)"
+    assert read(ours) == ""
+    assert read({**ours, "reading": "released"}) == "released"
+    _, cells = ledger.scores([ROW, {**ours, "paper": "arena"}])
+    assert [row[:2] for row in cells] == [["arena", ""], ["p", "published"]]
+
+
+def test_a_claim_that_fails_in_one_case_says_in_which():
+    labels = ("agents=100+who=average", "agents=5+who=0", "agents=20+who=0")
+    rows = [
+        dict.fromkeys(ledger.COLUMNS, "") | {**ROW, "case": case, "ours": f"ours {number}"}
+        for number, case in enumerate(labels)
+    ]
+    rows[0]["verdict"] = "does not hold"
+    (entry,) = ledger.entries(rows)
+    assert entry.counted() == "fails in 1 of 3 cases: 100 agents, average"
+    assert entry.decided() == "ours 0"
+    text = claims.ledger(rows)
+    assert "fails in 1 of 3 cases: 100 agents, average. ours 0" in text
+    assert ledger.WORDS in text and "Seeds were not varied." not in text
+    assert "Seeds were not varied." in claims.ledger(rows, "Seeds were not varied.")
+    (claim,) = summarized(rows)
+    (reading,) = claim["readings"]
+    assert reading["counted"] == entry.counted()
+    for template in ("front", "ledger"):
+        macro = render(
+            template,
+            root="",
+            findings=[claim | {"path": "p"}],
+            printed=["p"],
+            claims=[claim],
+            papers=["p"],
+            called={"p": "P"},
+            verdicts=[],
+            board={},
+            commands=[],
+            compared=SimpleNamespace(compared=None),
+            made={"libraries": {}},
+            notes=ledger.WORDS,
+        )
+        assert "fails in 1 of 3 cases: 100 agents, average" in macro
+        assert "<q>" not in macro and macro.count(ledger.WORDS) == 1
+
+
+def test_a_source_is_told_once():
+    row = {**ROW, "where": "Abstract"}
+    assert where({**row, "source": "print"}) == where({**row, "source": "abstract"}) == "Abstract"
+    assert where({**row, "source": "recorded"}) == "Abstract (recorded)"
+
+
+def test_every_papers_page_says_once_what_could_not_be_seen():
+    for key, study in load_studies(ROOT / "config", checked=True)[1].items():
+        if study.printed:
+            page = of_paper(study, [])
+            assert ("What was read:" in page) + page.count("no image of them was seen") == 1, key

@@ -1,0 +1,114 @@
+"""The identity of a run: run.yaml states every option, so a default that changes is seen."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concord.errors import ConcordError
+from concord.minibatches import Batches
+from concord.networks.network import Ordered
+from concord.options import choices
+from concord_studies.configuration.project import load_studies
+from concord_studies.io import dump_yaml
+from concord_studies.plugins import options_of, plugin
+from concord_studies.provenance import digest
+from concord_studies.runs import run as runs
+from concord_studies.runs.run import Run, read
+
+PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
+
+
+def document(run):
+    """Return what the run.yaml of a stated run holds."""
+    return Run.of(run, "run").document
+
+
+@pytest.fixture(scope="module")
+def stated():
+    """Every run of all papers as its paper's file states it, before defaults are written out."""
+    found, made = [], Run.of.__func__
+
+    def noting(cls, run, where, keys=None):
+        found.append(run)
+        return made(cls, run, where, keys)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "of", classmethod(noting))
+        _, papers = load_studies(Path("config"), checked=True)
+        for paper in papers.values():
+            assert paper.runs
+    return [{key: value for key, value in run.items() if value is not None} for run in found]
+
+
+def change_default(patch, module, field, other):
+    """Give an option of a problem's or sampler's kind another default."""
+    beside = next((c for c in (Batches, Ordered) if field.name in c.__struct_fields__), module)
+    owner = beside if isinstance(module, type) else module.Params
+    own = {"__annotations__": {field.name: field.type}, field.name: other}
+    changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})
+    if owner is module:
+        found = runs.plugin
+        patch.setattr(runs, "plugin", lambda *a: changed if found(*a) is module else found(*a))
+    else:
+        patch.setattr(*(runs, owner.__name__) if owner is beside else (module, "Params"), changed)
+
+
+def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):
+    """A sampler's or problem's default that changes changes the digests of just those runs."""
+    users, seen = {}, 0
+    for run in stated:
+        for part in ("sampler", "problem"):
+            module = plugin(f"{part}s", run[part]["kind"], "test")
+            users.setdefault((part, module), []).append(run)
+    for (part, module), using in users.items():
+        before = [digest(document(run)) for run in using]
+        for field in msgspec.structs.fields(options_of(module)):
+            if field.required or field.default is None:
+                continue
+            listed = [c for c in choices(field.type) if c != field.default]
+            number = isinstance(field.default, (int, float)) and not listed
+            other = next(iter(listed), 7 if number else None)
+            if other is None:
+                continue
+            with monkeypatch.context() as patch:
+                change_default(patch, module, field, other)
+                try:
+                    after = [digest(document(run)) for run in using]
+                except ConcordError:  # a choice that needs another option beside it
+                    continue
+            rests = [field.name not in run[part] for run in using]
+            assert [a != b for a, b in zip(before, after, strict=True)] == rests
+            seen += any(rests)
+    assert seen > 15
+
+
+def test_what_a_run_states_is_what_it_is_made_with(stated):
+    """Written out and read again it is the same, and nothing is left to a default."""
+    for run in stated:
+        whole = document(run)
+        assert document(whole) == whole
+        made = Run.of(run, "run")
+        for part in PARTS:
+            options = getattr(made, part)
+            options = getattr(options, "options", getattr(options, "params", options))
+            if options is not None:
+                fields = {field.name for field in msgspec.structs.fields(options)}
+                assert fields <= set(whole[part]), part
+
+
+def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
+    run = next(run for run in stated if run["sampler"]["kind"] == "de_sgld")
+    run = document(run)
+    path = tmp_path / "run.yaml"
+    path.write_text(dump_yaml(run))
+    assert read(path).document == run
+    for part, key in (
+        ("problem", "prior_variance"),
+        ("sampler", "update_order"),
+        ("record", "every"),
+    ):
+        less = {name: value for name, value in run[part].items() if name != key}
+        path.write_text(dump_yaml({**run, part: less}))
+        with pytest.raises(ConcordError, match=f"{part}.{key} is not stated; delete the file"):
+            read(path)

@@ -1,0 +1,143 @@
+"""A run's ``network``: its identity, its masks, its law."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.networks.network import Network
+from concord_studies import metrics
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.io import dump_yaml
+from concord_studies.runs.measure import measurement
+from concord_studies.runs.run import Run, read
+from concord_studies.runs.sample import sample
+
+ROOT = Path(__file__).parents[2]
+LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A short run of a paper, without network."""
+    config = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke"})
+    paper = Study(ROOT / "config" / "papers" / "gurbuzbalaban2021", config, True)
+    run = next(
+        run
+        for run in paper.runs.values()
+        if run.sampler.kind == "de_sgld"
+        and run.sampler.order == "simultaneous"
+        and run.sampler.batches.batch_size is None
+        and run.topology.kind == "ring"
+    )
+    short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
+    return Run.of({**run.document, **short}, "tests")
+
+
+BURSTS = {
+    "kind": "gilbert_elliott",
+    "rate": 1.0,
+    "to_bad": 0.1,
+    "to_good": 0.5,
+    "direction": "link",
+}
+
+
+def lossy(run, network=LOSS, **changes):
+    return Run.of({**run.document, "network": network, **changes}, "tests")
+
+
+def sampled(run, chains=None):
+    return sample(run, run.build_problem(Path("unused")), chains=chains)
+
+
+def test_only_runs_with_a_network_state_it(plain, tmp_path):
+    assert "network" not in plain.document
+    path = tmp_path / "run.yaml"
+    run = lossy(plain).document
+    assert run["network"] == {
+        "schedule": {"kind": "static"},
+        **LOSS,
+        "on_loss": "keep_own_weight",
+        "delay": None,
+        "compression": None,
+        "error_feedback": False,
+        "awake": 1.0,
+        "noise": 0.0,
+        "privacy": None,
+        "compute": None,
+        "link": None,
+        "barrier": True,
+    }
+    path.write_text(dump_yaml(run))
+    assert read(path).document == run and not read(path).network_of_agents.is_lossless
+    del run["network"]["awake"]
+    path.write_text(dump_yaml(run))
+    with pytest.raises(ConcordError, match=r"network.awake is not stated"):
+        read(path)
+
+
+def test_a_mistake_names_its_key(plain):
+    bad = {"loss": {"kind": "bernoulli", "rate": 1.5, "direction": "link"}}
+    with pytest.raises(ConcordError, match=r"^tests.network.loss.rate: 1.5 is above 1; give 1 or"):
+        lossy(plain, bad)
+    with pytest.raises(ConcordError, match=r"^tests.network.los: unknown key; did you mean 'loss'"):
+        lossy(plain, {"los": None})
+    with pytest.raises(ConcordError, match=r"^tests.network: no_edges of \d+ has no edges"):
+        lossy(plain, topology={"kind": "no_edges"}).check()
+
+
+def test_blocks_of_chains_do_not_depend_on_each_other(plain):
+    run = lossy(plain, {**LOSS, "compute": {"seconds": 0.1, "spread": 0.5}})
+    whole, part = sampled(run), sampled(run, (50, 100))
+    np.testing.assert_array_equal(whole["x"][50:100], part["x"])
+    np.testing.assert_array_equal(whole["seconds"][50:100], part["seconds"])
+    assert not np.array_equal(whole["seconds"][:50], part["seconds"])
+    assert not np.array_equal(whole["x"][:50], sampled(plain)["x"][:50])
+    assert np.array_equal(whole["unicasts"], sampled(plain)["unicasts"])  # what is lost is paid
+
+
+def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
+    met = []
+    begin = Network.begin
+
+    def noting(self, k):
+        begin(self, k)
+        met[-1].append(self.traffic.arrived.copy())
+
+    monkeypatch.setattr(Network, "begin", noting)
+    for sampler in (
+        plain.document["sampler"],
+        {"kind": "d_ula", "step_size": 0.001, "fusion": 0.1},
+        {"kind": "admm", "penalty": 1.0},
+    ):
+        met.append([])
+        sampled(lossy(plain, {**LOSS, "on_loss": "reuse_last"}, sampler=sampler))
+    assert len(met[0]) == 3 * 5  # blocks, iterations
+    for masks in met[1:]:
+        for one, other in zip(met[0], masks, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(met[0][0], met[0][5])  # a stream for each block
+
+
+def measured(run, families):
+    problem = run.build_problem(Path("unused"))
+    return metrics.measure(families, measurement(run, problem, sample(run, problem)))
+
+
+def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
+    exact = [
+        {row.iteration: row.value for row in measured(run, ["w2"]) if row.metric == "w2_exact"}
+        for run in (plain, lossy(plain), lossy(plain, {"loss": BURSTS}))
+    ]
+    assert exact[0].keys() == exact[1].keys() and exact[0][5] != exact[1][5]
+    assert not exact[2]  # bursts have no law
+    complete = lossy(plain, topology={"kind": "complete"}, agents=20, chains=2)
+    assert not [row for row in measured(complete, ["w2"]) if row.metric == "w2_exact"]  # too large
+
+
+def test_theorems_are_of_networks_where_all_arrives(plain):
+    with pytest.raises(ConcordError, match=r"stationary needs a network on which everything arr"):
+        measured(lossy(plain), ["stationary"])

@@ -1,0 +1,438 @@
+"""From metrics to verdicts: what is judged, what is not run, and what the pages say."""
+
+import csv
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import asdict
+
+from concord.errors import ConcordError
+from concord.networks.network import Network
+from concord.networks.topology import build_graph
+from concord.samplers.de_sgld import DESGLD
+from concord_cli.__main__ import main
+from concord_studies import integrity
+from concord_studies.claims import ledger, robustness
+from concord_studies.claims import verdicts as judgements
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.project import load_studies
+from concord_studies.configuration.study import Study
+from concord_studies.markup import table_of
+from concord_studies.runs import measure
+from concord_studies.runs.measure import made as measured_from
+from concord_studies.runs.measure import measured
+from concord_studies.runs.run import ChosenProblem, Run
+from concord_studies.runs.sample import sample
+from concord_studies.stages import judge
+from concord_studies.stages.measured import why_not
+
+ROOT = Path(__file__).parents[2]
+RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
+DEFINITION: dict[str, Any] = {
+    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
+    "assumptions": {
+        "start": {"value": "x^(0) = 0", "reason": "none | at all"},
+        "alone": {"value": "7", "rests": {"topology": "no_edges"}},
+    },
+    "released_code": "none was found",
+    "errata": {"sign": {"where": "equation (1)", "text": "minus is meant"}},
+    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
+    "defaults": {
+        **{"agents": 6, "reading": "corrected", "chains": 800, "iterations": 40},
+        **{"problem": "linear", "sampler": {"kind": "de_sgld", "step_size": 0.015}},
+        "record": {"agents": [0, 1], "every": 5},
+    },
+    "experiments": {
+        "walk": {
+            "metrics": ["w2"],
+            "sweep": {"topology": ["ring", "no_edges"]},
+        }
+    },
+    "tables": {
+        "ends": {
+            **{"kind": "final_values", "title": "Ends", "runs": ["walk"]},
+            "options": {"metrics": ["w2"]},
+        }
+    },
+    "claims": {
+        "ring_nearer": {
+            **{"where": "Fig 1", "says": "on the ring agents end nearer | than alone"},
+            **{"readings": ["corrected"], "reason": "bootstrap intervals"},
+            "figure": "ends",
+            "check": {
+                "kind": "order",
+                "lower": {"experiment": "walk", "metric": "w2", "runs": RING, "agents": [0, 1]},
+                "higher": {"experiment": "walk", "metric": "w2", "runs": ALONE, "agents": [0, 1]},
+            },
+        },
+        "law": {
+            **{"where": "equation (1)", "says": "chains follow the law"},
+            **{"readings": ["corrected"], "reason": "a third of the distance on the ring"},
+            "check": {
+                "kind": "identity",
+                "left": {"experiment": "walk", "metric": "w2", "runs": RING},
+                "right": {"experiment": "walk", "metric": "w2_exact", "runs": RING},
+                "tolerance": 0.05,
+            },
+        },
+    },
+    "discrepancies": {
+        "order": {"text": "at once", "code": "one by one", "checked_by": "ring_nearer"}
+    },
+}
+
+
+def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Study:
+    path = folder / "paper2021"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
+    return Study(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
+
+
+def mutated(run: Run, mutant: Any) -> Run:
+    """Return a run whose chains are made by a changed sampler; its exact law stays."""
+    chosen = copy(run.sampler)
+    chosen.params = mutant(**asdict(run.sampler.params))
+    return replace(run, sampler=chosen)
+
+
+def make(paper: Study, results: Path, mutant: Any = None) -> Path:
+    """Make the metrics of all runs of a paper."""
+    for run in paper.runs.values():
+        problem = run.build_problem(results)
+        sampled = run if mutant is None else mutated(run, mutant)
+        trace = sample(sampled, problem)
+        folder = results / run.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.yaml").write_text(run.text)
+        (folder / "metrics.csv").write_text(measured(run, problem, trace))
+        integrity.seal([folder / "metrics.csv"], measured_from(run, Path("resources")))
+    return results
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    folder = tmp_path_factory.mktemp("judge")
+    paper = load(folder)
+    return paper, make(paper, folder)
+
+
+def verdicts(paper: Study, results: Path, column: str = "verdict") -> dict[str, str]:
+    rows = judge.verdicts(paper, results, judge.made(paper, results))
+    return {row["claim"]: row[column] for row in rows}
+
+
+def ours(paper: Study, results: Path) -> dict[str, str]:
+    return verdicts(paper, results, "ours")
+
+
+# A wrong sampler changes the verdicts that rest on its chains.
+
+
+class Loud(DESGLD):
+    """Twice the noise."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        class Twice:
+            def standard_normal(self, *args: Any, **options: Any) -> Any:
+                return 2 * rng.standard_normal(*args, **options)
+
+        return super().step(state, k, problem, network, Twice())
+
+
+class Deaf(DESGLD):
+    """No neighbors."""
+
+    def edges(self, network: Any) -> Any:
+        return []
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        graph = build_graph("edge_list", network.agents, edges=self.edges(network))
+        other = Network(graph).start(state.x)
+        return super().step(state, k, problem, other, rng)
+
+
+class WrongNeighbors(Deaf):
+    """On the ring everybody listens to one neighbor instead of two."""
+
+    def edges(self, network: Any) -> Any:
+        return [[i, i + 1] for i in range(0, network.agents, 2) if network.edges]
+
+
+def test_the_right_sampler(made):
+    assert verdicts(*made) == {"ring_nearer": "holds", "law": "holds"}
+
+
+@pytest.mark.parametrize(
+    ("mutant", "expected"),
+    [
+        (Loud, {"ring_nearer": "holds", "law": "does not hold"}),
+        # Each agent is as far on the ring as alone, which more chains do not decide.
+        (Deaf, {"ring_nearer": "inconclusive: too few chains", "law": "does not hold"}),
+        (WrongNeighbors, {"ring_nearer": "holds", "law": "does not hold"}),
+    ],
+)
+def test_a_wrong_sampler(mutant, expected, tmp_path):
+    paper = load(tmp_path)
+    assert verdicts(paper, make(paper, tmp_path, mutant)) == expected
+
+
+def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
+    found: dict[str, set[str]] = {}
+    for seed in range(1, 6):
+        paper = load(tmp_path / str(seed), seed)
+        for claim, verdict in verdicts(paper, make(paper, tmp_path / str(seed))).items():
+            found.setdefault(claim, set()).add(verdict)
+    assert set(found) == set(DEFINITION["claims"])
+    for claim, said in found.items():
+        assert len({v for v in said if not v.startswith("inconclusive")}) == 1, claim
+
+
+def test_what_other_seeds_say_makes_it_inconclusive():
+    here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
+    found = robustness.over_seeds(here, "holds with seed 3; does not hold with seed 4")
+    assert found.verdict == judgements.SEED
+    assert found.ours == (
+        "5 [4, 6] (alone: inconclusive: a tie; holds with seed 3; does not hold with seed 4)"
+    )
+    assert robustness.over_seeds(here, None) == here
+    missing = judgements.Judgement("not run", "no file")
+    assert robustness.over_seeds(missing, "holds with seed 3") == missing
+
+
+# What cannot be judged
+
+
+def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
+    found = ours(load(tmp_path), tmp_path)
+    assert found["ring_nearer"] == "paper2021/walk/topology=ring was not run"
+
+
+def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
+    _, results = made
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another run.yaml;"):
+        verdicts(load(tmp_path, seed=2), results)
+
+
+def test_metrics_of_other_code_are_not_taken_for_these(made, monkeypatch):
+    """Source that was changed while a job ran, and put back before another one reads its result."""
+    paper, results = made
+    monkeypatch.setattr(measure, "code", lambda *_: "other")
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another code; delete"):
+        verdicts(paper, results)
+
+
+def test_verdicts_that_were_edited_are_not_joined(tmp_path):
+    path = ledger_of(tmp_path, a="does not hold")
+    path.write_text(path.read_text().replace("does not hold", "holds"))
+    with pytest.raises(ConcordError, match=r"claims.csv: it is not as it was written; delete"):
+        judge.ledger([path], [tmp_path / "ledger.csv"], tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"kind": "sparse_logistic", "dataset": "a9a", "train_rows": 9},
+            "it reads a9a, which `snakemake everything` downloads",
+        ),
+        ({"kind": "lenet"}, "PyTorch"),
+    ],
+)
+def test_what_a_run_lacks(made, options, words, monkeypatch):
+    monkeypatch.setattr("concord_studies.problems.lenet.find_spec", lambda name: None)
+    run = next(iter(made[0].runs.values()))
+    problem = ChosenProblem.parse(options, "problem")
+    found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
+    assert found.startswith("p/e/r was not run: ") and words in found
+
+
+# Pages
+
+
+def test_table_and_page(made, tmp_path):
+    paper, results = made
+    table, page = (tmp_path / f"claims.{kind}" for kind in ("csv", "md"))
+    judge.judge(paper, results, [table, page])
+    rows = list(csv.DictReader(table.open()))
+    assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
+    assert rows[0]["assumptions"] == "start, alone" and rows[0]["scale"] == "paper"
+    text = page.read_text()
+    for words in (
+        "# A paper",
+        r"nearer \| than alone",
+        "[ends](tables/ends.md)",
+        "| corrected | what the text says is meant, where print is inconsistent |",
+        r"| start | x^(0) = 0 | none \| at all |",
+        "| alone | 7 | not stated |",
+        "## Released code\n\nnone was found",
+        "| sign | equation (1) | minus is meant |",
+        "| order | at once | one by one | ring_nearer: holds (corrected) |",
+    ):
+        assert words in text
+
+
+def test_a_paper_without_claims(tmp_path):
+    paper = load(tmp_path, claims={}, discrepancies={})
+    outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
+    judge.judge(paper, tmp_path, outputs)
+    assert ledger.read_rows(outputs[0]) == []
+    judge.ledger(
+        [outputs[0]],
+        [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")],
+        tmp_path / "none.yaml",
+    )
+    assert ledger.read_rows(tmp_path / "ledger.csv") == []
+
+
+def test_no_text_is_a_formula_and_all_read_back(tmp_path):
+    row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
+    row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
+    table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
+    table.write_text(table_of(ledger.COLUMNS, [row]))
+    integrity.seal([table], {})
+    judge.ledger([table], [joined], tmp_path / "none.yaml")
+    for path in (table, joined):
+        (cells,) = csv.DictReader(path.open())
+        assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
+        assert cells["where"] == "''quoted'" and cells["ours"] == row["ours"]
+        assert ledger.read_rows(path) == [row]
+
+
+def test_a_discrepancy_names_a_claim(tmp_path):
+    entry = {"text": "a", "code": "b", "checked_by": "ring_neare"}
+    with pytest.raises(ConcordError, match=r"discrepancies\.order\.checked_by.*'ring_nearer'"):
+        _ = load(tmp_path, discrepancies={"order": entry}).claims
+
+
+def test_a_reading_without_runs_is_a_mistake(tmp_path):
+    claim = {**DEFINITION["claims"]["law"], "readings": ["corrected", "released"]}
+    with pytest.raises(ConcordError, match=r"no run of walk.*'released'; change readings"):
+        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).cases
+
+
+# The ledger and the committed verdicts
+
+
+def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str) -> Path:
+    """Write a ledger of claims with these verdicts, or of one, ``a``, with cases."""
+    said = [(claim, "", one) for claim, one in verdict.items()]
+    said += [("a", case, one) for case, one in (cases or {}).items()]
+    rows = [
+        {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": claim, "case": case}
+        | {"reading": "published", "verdict": one, "alone": one, "seed": "1", "scale": "paper"}
+        for claim, case, one in said
+    ]
+    path = folder / "claims.csv"
+    path.write_text(table_of(ledger.COLUMNS, rows))
+    integrity.seal([path], {})
+    return path
+
+
+@pytest.fixture
+def committed(tmp_path) -> tuple[Path, Path]:
+    page = tmp_path / "ledger.md"
+    page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
+    expected = tmp_path / "expected.yaml"
+    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, page)
+    return expected, page
+
+
+def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
+    expected, page = committed
+    assert yaml.safe_load(expected.read_text()) == {
+        "p": {"a": {"published": "holds"}, "b": {"published": "does not hold"}}
+    }
+    text = page.read_text()
+    assert "stale" not in text and text.startswith("before") and text.endswith("after\n")
+    assert "| `p` | published | 2 | 1 | 1 |" in text
+
+
+def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
+    expected, page = committed
+    other = {"q": {"a": {"published": {"n=5": "holds", "n=20": "does not hold"}}}}
+    expected.write_text(yaml.safe_dump({**yaml.safe_load(expected.read_text()), **other}))
+    ledger.expect(ledger_of(tmp_path, a="does not hold"), expected, page)
+    after = {"p": {"a": {"published": "does not hold"}}, **other}
+    assert yaml.safe_load(expected.read_text()) == after
+    assert "| `q` | published | 1 | 1 |" in page.read_text()
+
+
+def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
+    page = tmp_path / "ledger.md"
+    page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
+    path, expected = ledger_of(tmp_path, cases), tmp_path / "expected.yaml"
+    ledger.expect(path, expected, page)
+    assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
+    assert "| `p` | published | 1 | 1 |" in page.read_text()
+    assert ledger.changes(path, expected, strict=True).lines == ()
+    judge.ledger([path], [tmp_path / "l.md"], tmp_path / "none.yaml")
+    page = (tmp_path / "l.md").read_text()
+    assert "fails in 1 of 3 cases: n 20 " in page and "<summary>3 cases</summary>" in page
+
+
+def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
+    expected, _ = committed
+    same = ledger.changes(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True)
+    assert (same.lines, same.text) == ((), "None of 2 committed verdicts differs.")
+    path = ledger_of(tmp_path, a="does not hold", c="holds", d="not run")
+    found = ledger.changes(path, expected, strict=False)
+    assert found.changed == (
+        "p a published: holds -> does not hold",
+        "p b published: does not hold -> no longer a claim",
+    )
+    assert found.new == ("p c published: new, holds",)  # d has no verdict, here or committed
+    assert found.text == "2 of 2 committed verdicts differ; 1 new."
+    with pytest.raises(ConcordError, match=r"2 verdicts differ.*concord expect"):
+        ledger.changes(path, expected, strict=True)
+
+
+def test_what_was_not_judged_or_not_committed_is_no_change(committed, tmp_path, capsys):
+    expected, _ = committed
+    path = ledger_of(tmp_path, a="not run", b="does not hold")
+    found = ledger.changes(path, expected, strict=True)
+    assert found.left == ("p a published: holds, not judged here: ",)
+    assert (found.changed, found.new, found.compared) == ((), (), 1)
+    assert main(["changes", str(path), "--expected", str(expected)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["None of 1 committed verdicts differs; 1 not judged here.", *found.lines]
+    # What was committed without a verdict has one now.
+    expected.write_text("p: { a: { published: not run }, b: { published: does not hold } }")
+    path = ledger_of(tmp_path, a="holds", b="does not hold")
+    assert ledger.changes(path, expected, strict=True).new == ("p a published: new, holds",)
+    # Nor are studies that were not judged, or of which none was committed.
+    rows = ledger.read_rows(path)
+    other = [{**row, "paper": "q"} for row in rows]
+    assert ledger.compare(other, expected).compared is None
+    assert ledger.compare([*rows, *other], expected) == ledger.compare(rows, expected)
+    assert ledger.compare([], expected).compared is None
+    assert ledger.compare(rows, tmp_path / "none.yaml").compared is None
+
+
+def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
+    expected, page = committed
+    path = ledger_of(tmp_path, a="not run")
+    path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
+    integrity.seal([path], {})
+    found = ledger.changes(path, expected, strict=True)
+    assert found.lines == () and found.text.startswith("Verdicts are not compared")
+    with pytest.raises(ConcordError, match="smoke scale"):
+        ledger.expect(path, expected, page)
+
+
+def test_the_page_of_the_ledger_shows_the_committed_verdicts():
+    """Written by ``concord expect results/claims.csv``."""
+    page = (ROOT / "docs" / "ledger.md").read_text()
+    rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    assert ledger.with_scoreboard(page, rows) == page
+
+
+def test_every_committed_verdict_is_of_a_claim():
+    _, papers = load_studies(ROOT / "config", checked=True)
+    for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
+        assert (row["claim"], row["case"], row["reading"]) in papers[row["paper"]].cases, row

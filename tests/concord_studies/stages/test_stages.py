@@ -1,0 +1,392 @@
+"""The stages as commands: each reads files, writes one result whole, and tells mistakes."""
+
+import csv
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import concord
+from concord.errors import ConcordError
+from concord.record import FINITE_RANGE
+from concord.sampling import streams
+from concord.sampling.trace import read_trace
+from concord_cli.__main__ import main
+from concord_studies import io, provenance
+from processes import python
+
+SOURCE = Path(concord.__file__).parents[1]
+CONFIG = SOURCE.parent / "config" / "config.yaml"
+PAPER = {
+    "paper": {"title": "T", "authors": "A", "year": 2021},
+    "problems": {"linear": {"kind": "linear_regression", "points": 40}},
+    "defaults": {
+        "problem": "linear",
+        "agents": 4,
+        "chains": 30,
+        "iterations": 25,
+        "topology": "ring",
+        "metrics": ["w2", "consensus_error"],
+        "record": {"every": 5, "agents": [0, 2], "probes": ["consensus_error"]},
+    },
+    "experiments": {
+        "steps": {
+            "sampler": {"kind": "de_sgld"},
+            # gram is near 10 I: a step of 5 multiplies every iterate by about -50
+            "sweep": {"step": {"key": "sampler.step_size", "values": [0.02, 5.0]}},
+        }
+    },
+    "figures": {
+        "fig1": {
+            "kind": "curves",
+            "title": "W2",
+            "runs": ["steps"],
+            "options": {"metric": "w2", "columns": "step", "agents": [0, "average"]},
+        }
+    },
+    "tables": {
+        "end": {
+            "kind": "final_values",
+            "title": "End",
+            "runs": ["steps"],
+            "options": {"metrics": ["w2", "diverged"]},
+        }
+    },
+}
+CALM, WILD = "step=0.02", "step=5"
+
+
+def command(*arguments):
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+def make(folder, run):
+    """Resolve, sample and measure a run in the folder; return the run's own folder."""
+    place = folder / "results" / "x" / "steps" / run
+    paper = folder / "config" / "papers" / "x"
+    config = folder / "config" / "config.yaml"
+    command("resolve", paper, "steps", run, "--config", config, "-o", place / "run.yaml")
+    command("sample", place / "run.yaml", "-o", place / "trace.nc")
+    command("measure", place / "run.yaml", place / "trace.nc", "-o", place / "metrics.csv")
+    return place
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with a paper of two runs, of which one diverges, both measured."""
+    folder = tmp_path_factory.mktemp("project")
+    study = folder / "config" / "papers" / "x" / "study.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text(yaml.safe_dump(PAPER, sort_keys=False))
+    shutil.copy(CONFIG, folder / "config")
+    for run in (CALM, WILD):
+        make(folder, run)
+    return folder
+
+
+def place(project, run):
+    return project / "results" / "x" / "steps" / run
+
+
+def rows(project, run, metric):
+    with open(place(project, run) / "metrics.csv") as file:
+        return [row for row in csv.DictReader(file) if row["metric"] == metric]
+
+
+def test_run_yaml_states_everything_and_the_trace_carries_it(project):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    assert run["sampler"] == {
+        **{"kind": "de_sgld", "step_size": 0.02},
+        **{"batch_size": None, "batch_order": "with_replacement"},
+        **{"batch_scale": "data", "batch_pool": "all"},
+        **{"weights": "metropolis", "update_order": "simultaneous"},
+    }
+    assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
+    assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
+    attributes = read_trace(place(project, CALM) / "trace.nc").attributes
+    assert json.loads(attributes["run"]) == run
+    assert list(json.loads(attributes["inputs"])) == [str(place(project, CALM) / "run.yaml")]
+    assert attributes["concord"] == concord.__version__
+
+
+def test_metrics_are_numbers_and_nothing_else(project):
+    """No versions, dates or paths: what differs between identical computations stays out."""
+    with open(place(project, CALM) / "metrics.csv") as file:
+        table = list(csv.reader(file))
+    assert table[0] == ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
+    for iteration, agent, metric, *numbers, trials in table[1:]:
+        assert iteration.isdigit()
+        assert agent in ("0", "2", "average", "network")
+        assert metric.replace("_", "").replace("2", "").isalpha()
+        assert all(text == "" or text == repr(float(text)) for text in numbers)
+        assert trials in ("", "0", "30", "1000")  # unknown, exact, chains, the floor's fits
+    for row in rows(project, CALM, "w2"):
+        assert float(row["lo"]) <= float(row["hi"])
+
+
+def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
+    """Common random numbers: two runs of a problem differ in the stream of noise alone."""
+    one, other = (read_trace(place(project, run) / "trace.nc") for run in (CALM, WILD))
+    np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
+    asked, generator = [], streams.generator
+    monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
+    labels = []
+    for run in (CALM, WILD):
+        asked.clear()
+        command("sample", place(project, run) / "run.yaml", "-o", tmp_path / "trace.nc")
+        labels.append({key[1]: key for key in asked})
+    assert set(labels[0]) == {"data", "partition", "initial", "network", "clock", "noise"}
+    assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
+
+
+def test_divergence_is_a_result(project):
+    """The iteration at which the first chain left is the first one beyond the range."""
+    (fraction,) = rows(project, WILD, "diverged")
+    assert (fraction["agent"], fraction["value"]) == ("network", "1.0")
+    (first,) = rows(project, WILD, "diverged_first")
+    trace = read_trace(place(project, WILD) / "trace.nc")
+    assert int(first["iteration"]) == trace["diverged_at"].min() == float(first["value"])
+    assert 3 <= int(first["iteration"]) <= 7  # 50^k passes 1e8 near k = 5
+    size = np.abs(trace["x"]).max(axis=(0, 2, 3))
+    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > FINITE_RANGE
+    (calm,) = rows(project, CALM, "diverged")
+    assert calm["value"] == "0.0" and rows(project, CALM, "diverged_first") == []
+    assert float(rows(project, WILD, "w2")[-1]["value"]) > 1e8
+
+
+def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
+    folder = project / "results" / "x" / "figures"
+    outputs = [folder / f"fig1.{ending}" for ending in ("pdf", "svg", "png")]
+    paper, config = project / "config/papers/x", project / "config/config.yaml"
+    command(
+        *("draw", paper, "fig1", "--config", config, "--results", project / "results"),
+        *("-o", *outputs),
+    )
+    assert all(path.stat().st_size > 1000 for path in outputs)
+    assert "step size 0.02 or 5" in (folder / "fig1.caption.md").read_text()
+    sidecar = json.loads((folder / "fig1.json").read_text())
+    assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
+    assert "diverged" in outputs[1].read_text()
+
+
+def test_a_table_is_written_in_three_forms_with_its_layout_as_data(project):
+    folder = project / "results" / "x" / "tables"
+    outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "tex")]
+    paper, config = project / "config/papers/x", project / "config/config.yaml"
+    command(
+        *("tabulate", paper, "end", "--config", config, "--results", project / "results"),
+        *("-o", *outputs),
+    )
+    layout = json.loads((folder / "end.json").read_text())["table"]
+    assert set(layout) == {"columns", "rows", "labels", "note"}
+    long, page, latex = (path.read_text() for path in outputs)
+    assert len(long.splitlines()) > len(layout["rows"]) > 0
+    for cell in layout["rows"][0]:
+        assert cell.partition(" ")[0] in page and cell.partition(" ")[0] in latex
+
+
+def test_the_same_run_gives_the_same_bytes_in_another_process(project, tmp_path):
+    source = place(project, CALM)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONHASHSEED": "7"}
+    for arguments in (
+        ["sample", source / "run.yaml", "-o", tmp_path / "trace.nc"],
+        ["measure", source / "run.yaml", tmp_path / "trace.nc", "-o", tmp_path / "metrics.csv"],
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "concord_cli", *map(str, arguments)], env=environment, check=True
+        )
+    again = (tmp_path / "metrics.csv").read_bytes()
+    assert again == (source / "metrics.csv").read_bytes()
+
+
+def test_another_seed_gives_another_result(project, tmp_path):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, "seed": 2}))
+    command("sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    one, other = read_trace(place(project, CALM) / "trace.nc"), read_trace(tmp_path / "trace.nc")
+    assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
+
+
+def refused(capsys, *arguments):
+    """Run a command that must be refused; return its sentence."""
+    assert main([str(argument) for argument in arguments]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("concord: ") and text.count("\n") == 1
+    return text
+
+
+def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
+    text = refused(
+        capsys,
+        *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
+        *("-o", tmp_path / "metrics.csv"),
+    )
+    assert "it was made from another run.yaml; delete the file to have it made again" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the key 'agents' is missing; delete the file to have it made again"),
+        ("[]", "the key 'agents' is missing"),
+        ("a: [", "delete the file to have it made again"),
+        ("seed: 1", "the key 'agents' is missing"),
+    ],
+)
+def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text(content)
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert str(tmp_path / "run.yaml") in text and message in text
+    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sampler", {"kind": "de_sgld", "step_size": -1}, "sampler.step_size: -1 is not positive"),
+        ("sampler", {"kind": "de_sgdl"}, "did you mean 'de_sgld'?"),
+        ("agents", 41, "40 rows cannot give each of 41 agents"),
+    ],
+)
+def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, tmp_path, capsys):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, key: value}))
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert message in text and not (tmp_path / "trace.nc").exists()
+
+
+def test_missing_files_are_told(tmp_path, capsys):
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert "cannot be read (No such file or directory)" in text
+
+
+def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
+    text = refused(
+        capsys,
+        *("resolve", project / "config/papers/x", "steps", "step=0.03"),
+        *("--config", project / "config/config.yaml", "-o", tmp_path / "run.yaml"),
+    )
+    assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
+
+
+def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
+    project, tmp_path, monkeypatch, capsys
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("concord_studies.make.write_trace", interrupted)
+    output = tmp_path / "trace.nc"
+    assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
+    assert capsys.readouterr().err == "concord: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "metrics.csv"
+    (tmp_path / "plain").touch()
+
+    def fail():
+        with io.whole(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(path.parent.iterdir()) == []
+    with io.whole(path) as temporary:
+        temporary.write_text("whole")
+        assert not path.exists()
+    assert [p.name for p in path.parent.iterdir()] == ["metrics.csv"]
+    assert path.stat().st_mode & 0o777 == (tmp_path / "plain").stat().st_mode & 0o777
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
+    """And nothing else of that folder: no other file's, none of a process that is at work."""
+    gone = ".trace.0123456789abcdef.concord-part.nc"
+    others = {gone.replace("trace", "trace2"), gone.replace(".nc", ".csv"), gone[1:], f"{gone}~"}
+    for name in (gone, *others):
+        (tmp_path / name).write_text("half of more than will be written")
+    with io.whole(tmp_path / "trace.nc") as first, io.whole(tmp_path / "trace.nc") as second:
+        assert {p.name for p in tmp_path.iterdir()} == {first.name, second.name, *others}
+        first.write_text("first")
+        second.write_text("second")
+    assert (tmp_path / "trace.nc").read_text() == "first"  # who comes last has the file
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
+
+
+def test_a_file_that_was_taken_for_left_behind_is_made_again(tmp_path, monkeypatch):
+    """Another process comes between making and locking it."""
+    lock, names = fcntl.flock, []
+
+    def removed_first(file, operation):
+        if not names:
+            names.extend(path.name for path in tmp_path.iterdir())
+            (tmp_path / names[0]).unlink()
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    with io.whole(tmp_path / "a.csv") as temporary:
+        assert names != [temporary.name] == [path.name for path in tmp_path.iterdir()]
+        temporary.write_text("whole")
+    assert (tmp_path / "a.csv").read_text() == "whole"
+
+
+SPECIAL = {
+    "link": lambda path: path.symlink_to("mine"),
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "loop": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize("make", SPECIAL.values(), ids=SPECIAL)
+def test_what_is_no_regular_file_is_not_written_to(make, tmp_path, monkeypatch):
+    """An output, or a temporary name that somebody knew."""
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setattr(os, "urandom", bytes)
+    make(tmp_path / f".b.{'00' * 8}.concord-part.csv")
+    with pytest.raises(OSError, match="exists"), io.whole(tmp_path / "b.csv"):
+        raise AssertionError
+    make(tmp_path / "a.csv")
+    with pytest.raises(ConcordError, match=r"/a.csv: it is (a link|no regular file)"):
+        io.whole(tmp_path / "a.csv").__enter__()
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("make", [SPECIAL[kind] for kind in ("dangling", "loop", "pipe", "folder")])
+def test_what_is_no_regular_file_is_not_read(make, tmp_path):
+    """Reading a pipe would wait for ever; a link to a file is as good as that."""
+    make(tmp_path / "a.csv")
+    with pytest.raises(ConcordError, match=r"/a.csv: cannot be read \("):
+        io.read_text(tmp_path / "a.csv")
+    with pytest.raises(OSError, match=r"a\.csv"):
+        provenance.sha256(tmp_path / "a.csv")
+
+
+STARTED = """
+import sys
+import concord.chains
+def started(*arguments, **options):
+    print(*sys.modules)
+    sys.exit(0)
+concord.chains.run = started
+from concord_cli.__main__ import main
+main(["sample", sys.argv[1], "-o", "never.nc"])
+"""
+
+
+def test_sampling_loads_no_heavy_library_before_its_first_step(project):
+    loaded = {*python(STARTED, place(project, CALM) / "run.yaml").split()}
+    heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "jsonschema", "xarray"}
+    heavy |= {"networkx", "importlib.metadata"}
+    assert loaded & heavy == set() and "numpy" in loaded

@@ -1,0 +1,534 @@
+"""Other defensible values and other seeds: what is run, what is judged, and what it says."""
+
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import yaml
+
+from concord.errors import ConcordError
+from concord.options import build
+from concord_studies import integrity
+from concord_studies import make as making
+from concord_studies.claims import checks, ledger, robustness
+from concord_studies.claims import verdicts as judgements
+from concord_studies.claims.quantities import Source
+from concord_studies.claims.robustness import BASE
+from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.configuration.universes import SMALL_RUNS, Multiverse, universe, universes
+from concord_studies.make import Batch
+from concord_studies.markup import table_of
+from concord_studies.results import Measured
+from concord_studies.stages import judge
+from concord_studies.stages import survey as stage
+
+RESOURCES = Path("resources")
+LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
+ALTERNATIVE = {"says": "another", "reason": "also used"}
+WEIGHTS = {
+    "value": "Metropolis weights",
+    "rests": {"sampler": "de_sgld"},
+    "alternatives": [
+        {**ALTERNATIVE, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
+        {**ALTERNATIVE, "label": "lossy", "set": {"network": {"loss": LOSS}}},
+    ],
+}
+DATA = {
+    "value": "seed 3",
+    "alternatives": [
+        {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
+        {**ALTERNATIVE, "label": "third", "set": {"record.agents": [2]}, "reads": {"agent": 2}},
+    ],
+}
+EXACT = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
+RING, ALONE = ({**EXACT, "runs": {"topology": name}} for name in ("ring", "no_edges"))
+DEFINITION: dict[str, Any] = {
+    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
+    "assumptions": {"weights": WEIGHTS, "data": DATA},
+    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
+    "defaults": {
+        **{"agents": 6, "chains": 50, "iterations": 20, "problem": "linear"},
+        "record": {"agents": [0], "every": 10},
+    },
+    "experiments": {
+        "walk": {
+            **{"metrics": ["w2"], "sampler": {"kind": "de_sgld", "step_size": 0.015}},
+            "sweep": {"topology": ["ring", "no_edges"]},
+        },
+        "other": {"metrics": ["w2"], "topology": "ring", "sampler": {"kind": "d_ula",
+            "step_size": 0.001, "fusion": 0.3}},
+    },
+    "claims": {
+        "nearer": {
+            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
+            "check": {
+                "kind": "order",
+                "lower": RING,
+                "higher": ALONE,
+            },
+        },
+        "printed": {
+            **{"where": "Table 1", "says": "the distance is small", "reason": "printed so"},
+            "check": {
+                **{"kind": "value", "printed": 0.185, "tolerance": 0.01},
+                "quantity": RING,
+            },
+        },
+        "reached": {
+            **{"where": "Fig 2", "says": "so does another", "reason": "none"},
+            "check": {
+                "kind": "measurement",
+                "quantity": {"experiment": "other", "metric": "w2", "agents": [0]},
+            },
+        },
+    },
+}  # fmt: skip
+
+
+def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -> Study:
+    path = folder / "paper2021"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **sections}, sort_keys=False))
+    return Study(path, load_config(changes=changes))
+
+
+def make(paper: Study, results: Path) -> None:
+    """Make the study's runs, and those of all universes."""
+    own = Batch("all", paper.key, tuple(paper.runs.values()))
+    for batch in (own, *Multiverse(paper).batches.values()):
+        making.make(batch, results, RESOURCES, batch.file(results))
+
+
+def small_runs(paper: Study, results: Path, name: str) -> dict[str, Path]:
+    """Return the tables of the runs of a universe that take little time."""
+    batch = Multiverse(paper).batches[name, SMALL_RUNS]
+    return {f"{r.experiment}/{r.name}": batch.place(r, results).table for r in batch.runs}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    folder = tmp_path_factory.mktemp("multiverse")
+    paper = load(folder)
+    make(paper, folder / "results")
+    return paper, folder / "results"
+
+
+def mistake(folder: Path, **alternative: Any) -> str:
+    one = {**ALTERNATIVE, "label": "one", **alternative}
+    with pytest.raises(ConcordError) as caught:
+        check_outputs(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
+    return str(caught.value)
+
+
+# What is run
+
+
+def test_a_universe_has_one_alternative_or_another_seed(tmp_path):
+    paper = load(tmp_path, {"seed": 4})
+    alone = ["weights.lazy", "weights.lossy", "data.noisy", "data.third"]
+    assert list(universes(paper, False)) == [*alone, *(f"seed_{seed}" for seed in (1, 2, 3, 5))]
+    pairs = [name for name in universes(paper, True) if "+" in name]
+    assert pairs == [f"{one}+{other}" for one in alone[:2] for other in alone[2:]]
+
+
+def test_only_the_runs_that_rest_on_an_assumption_change(tmp_path):
+    paper = load(tmp_path)
+    found = Multiverse(paper)
+    assert set(found.runs["weights.lazy"]) == {
+        ("walk", f"topology={t}") for t in ("ring", "no_edges")
+    }
+    assert len(found.runs["data.noisy"]) == len(found.runs["seed_2"]) == 3
+    run = found.runs["weights.lazy"]["walk", "topology=ring"].document
+    base = paper.runs["walk", "topology=ring"].document
+    assert run["sampler"] == {**base["sampler"], "weights": "lazy_metropolis"}
+    assert {**run, "sampler": base["sampler"]} == base
+    assert found.runs["seed_2"]["walk", "topology=ring"].document == {**base, "seed": 2}
+
+
+def test_what_an_alternative_sets_follows_the_network(tmp_path):
+    """A step that is relative to the spectrum is relative to that of the other network."""
+    graph = {**ALTERNATIVE, "label": "whole", "set": {"topology.kind": "complete"}}
+    paper = load(tmp_path, assumptions={"graph": {"value": "ring", "alternatives": [graph]}})
+    fusion = {"kind": "power", "start": "1 / laplacian_max", "b": 1.0, "exponent": 0.5}
+    paper.experiments["other"]["sampler"]["fusion"] = fusion
+    found = Multiverse(paper).runs["graph.whole"]["other", "run"].document["sampler"]["fusion"]
+    assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].document["sampler"][
+        "fusion"
+    ]["a"] == pytest.approx(1 / 4)
+
+
+def test_a_run_is_computed_once(tmp_path):
+    """A universe takes what is as in the study, and a pair what either part has."""
+    data = {"value": "1", "rests": {"experiment": "other"}, "alternatives": [
+        {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
+        {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
+    paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
+    found = Multiverse(paper)
+    batches = {k[0]: len(batch.runs) for k, batch in found.batches.items() if "seed" not in k[0]}
+    assert batches == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
+    assert len(found.runs["weights.lazy+data.again"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("alternative", "message"),
+    [
+        ({"set": {"sampler.weights": "metropolis"}}, "[0].set: it changes no run; correct it"),
+        ({"set": {}}, "[0].set: it changes no run"),
+        ({"set": {"sampler.wieghts": "lazy"}}, "[0].set.sampler.wieghts: unknown key"),
+        ({"set": {"sampler.weights": "lasy"}}, "[0].set.sampler.weights: 'lasy' is not allowed"),
+        ({"set": {"chian": 3}}, "[0].set.chian: unknown key; did you mean 'chains'?"),
+        ({"set": {"chains": 0}}, "[0].set.chains: 0"),
+        ({"label": "A b", "set": {"chains": 9}}, "weights.alternatives[0].label: "),
+        ({"lable": "b", "set": {"chains": 9}}, "did you mean 'label'?"),
+        (
+            {"when": {"topology": "star"}, "set": {"chains": 9}},
+            "[0].when: no run has topology 'star'",
+        ),
+    ],
+)
+def test_a_wrong_alternative_is_refused_in_a_sentence(alternative, message, tmp_path):
+    text = mistake(tmp_path, **alternative)
+    assert message in text and "assumptions.weights.alternatives" in text, text
+    assert text.startswith(f"{tmp_path / 'paper2021' / 'study.yaml'}: ") and "\n" not in text
+
+
+def test_two_alternatives_of_one_name_are_refused(tmp_path):
+    twice = {**WEIGHTS, "alternatives": [WEIGHTS["alternatives"][0]] * 2}
+    with pytest.raises(ConcordError, match=r"weights\.alternatives\[1\]\.label: another one is"):
+        check_outputs(load(tmp_path, assumptions={"weights": twice}))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wieghts.lazy", "assumptions has no 'wieghts'; did you mean 'weights'?"),
+        ("weights.lasy", "none is called 'lasy'; did you mean 'lazy'?"),
+        ("seed_9", "there is no universe 'seed_9'; did you mean 'seed_"),
+        ("weights.lazy+data.no", "there is no universe 'weights.lazy+data.no'"),
+    ],
+)
+def test_a_universe_that_does_not_exist_is_refused(name, message, tmp_path):
+    with pytest.raises(ConcordError) as caught:
+        universe(load(tmp_path), name)
+    assert message in str(caught.value)
+
+
+def test_a_batch_of_a_universe_has_its_runs(tmp_path):
+    batch = Multiverse(load(tmp_path)).batch("weights.lazy", "small-runs")
+    assert [run.name for run in batch.runs] == ["topology=ring", "topology=no_edges"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "metric", "at", "chains", "rows"),
+    [
+        ("walk", "w2_exact", "last", 0, 6),  # of an agent and of the average, 3 iterations
+        ("other", "w2", "last", 50, 0),  # all
+        ("classes", "accuracy_mean", [0, 20], 50, 5),  # mean, spread, and the part that diverged
+        ("classes", "accuracy_mean", "all", 50, 43),
+    ],
+)
+def test_a_universe_computes_what_claims_read_and_no_other_numbers(
+    experiment, metric, at, chains, rows, tmp_path
+):
+    check = {"experiment": experiment, "metric": metric, "agents": [0], "at": at}
+    claim = {**DEFINITION["claims"]["reached"], "check": {"kind": "measurement", "quantity": check}}
+    problem = {"kind": "logistic_regression", "points_per_agent": 20, "dim": 2}
+    classes = {
+        **{"metrics": ["accuracy", "consensus_error"], "topology": "ring", "problem": problem},
+        "record": {"every": 1, "probes": ["accuracy", "consensus_error"]},
+        "sampler": {"kind": "de_sgld", "step_size": 0.01},
+    }
+    experiments = {**DEFINITION["experiments"], "classes": classes}
+    paper = load(tmp_path, experiments=experiments, claims={"one": claim}, assumptions={})
+    batch = Multiverse(paper).batch("seed_3", SMALL_RUNS)
+    run = batch.runs[0]
+    assert run.experiment == experiment and run.chains == chains
+    keys = ["iteration", "agent", "metric"]
+    whole = paper.varied(paper.runs[experiment, run.name], seed=3)
+    places = []
+    for one in (Batch("whole", "whole", (whole,)), batch):
+        making.make(one, tmp_path, RESOURCES, one.file(tmp_path))
+        places.append(one.place(one.runs[0], tmp_path))
+    own, found = (
+        pandas.read_csv(place.table, dtype={"agent": str}).set_index(keys).sort_index()
+        for place in places
+    )
+    assert len(found) == (rows or len(own)) and len(found) <= len(own)
+    # Sums of arrays that come from a file and of those that do not differ by rounding.
+    numbers = ["value", "lo", "hi", "trials"]
+    pandas.testing.assert_frame_equal(
+        found[numbers], own.loc[found.index, numbers], rtol=1e-13, check_dtype=False
+    )
+
+
+def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_path):
+    """Nothing else is drawn for exact numbers: the universe takes those of the study."""
+    split = {"partition": {"kind": "consecutive"}}
+    problem = {"kind": "linear_regression", "points_per_agent": 9, "dim": 2, "legacy_seed": 1}
+    defaults = {**DEFINITION["defaults"], "problem": problem, **split}
+    paper = load(tmp_path, defaults=defaults, assumptions={})
+    found = Multiverse(paper)
+    assert set(found.batches) == {(f"seed_{seed}", SMALL_RUNS) for seed in (2, 3, 4, 5)}
+    assert {run.experiment for run in found.batch("seed_2", SMALL_RUNS).runs} == {"other"}
+    run = found.runs["seed_2"]["walk", "topology=ring"]
+    assert found.home(run)[0] == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
+
+
+def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
+    paper, results = made
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    stage.survey(paper, copy, [first])
+    shutil.rmtree(copy / paper.key / "multiverse" / "weights.lazy")
+    batch = Multiverse(paper).batches["weights.lazy", SMALL_RUNS]
+    making.make(batch, copy, RESOURCES, batch.file(copy))
+    assert batch.file(copy).read_bytes() == batch.file(results).read_bytes()
+    before, again = (small_runs(paper, folder, "weights.lazy") for folder in (results, copy))
+    assert all(again[name].read_bytes() == before[name].read_bytes() for name in before)
+    stage.survey(paper, copy, [second])
+    assert first.read_bytes() == second.read_bytes()
+
+
+# What is judged
+
+
+def rows(paper: Study, results: Path) -> dict[tuple[str, str], robustness.Row]:
+    found = stage.judged(Multiverse(paper), results)
+    return {(row["claim"], row["universe"]): row for row in found}
+
+
+def test_verdicts_in_every_universe_that_changes_a_run_of_the_claim(made):
+    found = rows(*made)
+    assert {u for claim, u in found if claim == "reached"} == {
+        *(BASE, "data.noisy", "data.third", "seed_2", "seed_3", "seed_4", "seed_5")
+    }
+    exact = {u: row["value"] for (claim, u), row in found.items() if claim == "printed"}
+    assert exact["weights.lazy"] != exact[BASE] != exact["data.noisy"]
+
+
+def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
+    """Weights that go around a ring have no meaning where there is none."""
+    found = rows(*made)
+    lost = found["nearer", "weights.lossy"]
+    assert lost["verdict"] == judgements.NOT_RUN and lost["value"] is None
+    assert "weights.lossy: walk/topology=no_edges cannot be run: " in lost["ours"]
+    assert "no_edges of 6 has no edges" in lost["ours"]
+    assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
+
+
+def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
+    paper, results = made
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    small_runs(paper, copy, "weights.lazy")["walk/topology=ring"].unlink()
+    table = small_runs(paper, copy, "seed_2")["walk/topology=ring"]
+    table.write_text(table.read_text().replace("w2_exact", "w2_other"))
+    found = rows(paper, copy)
+    for name in ("weights.lazy", "seed_2"):
+        assert found["nearer", name]["verdict"] == judgements.NOT_RUN
+        assert found["nearer", name]["ours"].endswith("was not run")
+    assert found["nearer", "seed_3"]["verdict"] != judgements.NOT_RUN
+
+
+def test_claims_read_another_agent_where_an_alternative_says_so(made):
+    paper, results = made
+    table = pandas.read_csv(small_runs(paper, results, "data.third")["other/run"])
+    last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
+    assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
+
+
+def test_another_metric_is_read_for_what_is_named():
+    table = pandas.DataFrame({"metric": ["a", "a_set_0", "b", "b_set_0", "bb"], "agent": "0",
+                              "value": range(5)})  # fmt: skip
+    found = stage.renamed(Measured({}, table), {"a": "b"}, None).metrics
+    assert dict(zip(found["metric"], found["value"], strict=True)) == {
+        "a": 2,
+        "a_set_0": 3,
+        "bb": 4,
+    }
+
+
+def of_verdicts(base: str, **others: str) -> robustness.Robustness:
+    return robustness.Robustness(
+        {BASE: base, **{k.replace("__", "."): v for k, v in others.items()}}
+    )
+
+
+def test_a_claim_is_robust_or_hangs_on_something():
+    assert of_verdicts("holds").text == of_verdicts("measured", seed_2="measured").text == ""
+    assert of_verdicts("holds", seed_2="holds", a__b="not run").text == (
+        "robust: holds in 2 of 2 universes"
+    )
+    found = of_verdicts(
+        "holds", **{"a__b": "does not hold", "a__c": judgements.TIE, "seed_3": judgements.TOO_FEW,
+                    "a__b+d__e": "does not hold", "d__e+f__g": judgements.TIE})  # fmt: skip
+    assert found.text == (
+        "depends on a, the seed, d, f: holds in 1, fails in 2, open in 3 of 6 universes "
+        "(a.b fails, a.c open, seed_3 open, d.e+f.g open)"
+    )
+
+
+def line(claim: str, universe: str, verdict: str, case: str = "") -> robustness.Row:
+    return robustness.row(claim, case, "published", universe, judgements.Judgement(verdict, ""))
+
+
+def test_a_claim_fails_in_a_universe_where_one_of_its_cases_does():
+    table = [line("c", BASE, "holds", "n=1"), line("c", BASE, "holds", "n=2"),
+             line("c", "seed_2", "does not hold", "n=2")]  # fmt: skip
+    (found,) = robustness.of_claims(table).values()
+    assert found.turns == {"seed_2": "fails"}
+
+
+def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
+    table = [line("a", BASE, "holds"), line("a", "seed_2", judgements.TIE),
+             line("a", "data.b", "does not hold"), line("b", BASE, judgements.TIE),
+             line("b", "seed_2", "holds"), line("b", "seed_4", "does not hold")]  # fmt: skip
+    assert robustness.contradictions(table, 1) == {
+        ("b", "", "published"): "holds with seed 2; does not hold with seed 4"
+    }
+
+
+def printed(paper, results):
+    """Return the verdict of the claim ``printed``."""
+    rows = judge.verdicts(paper, results, judge.made(paper, results))
+    (row,) = [row for row in rows if row["claim"] == "printed"]
+    return row
+
+
+def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
+    paper, results = made
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    before = printed(paper, copy)
+    assert before["multiverse"] == "" and before["verdict"] == before["alone"]
+    table = copy / paper.key / "multiverse.csv"
+    stage.survey(paper, copy, [table])
+    after = printed(paper, copy)
+    found = {row["universe"]: row["verdict"] for row in robustness.read_rows(table)
+             if row["claim"] == "printed"}  # fmt: skip
+    assert {"holds", "does not hold"} <= {v for u, v in found.items() if u == BASE or "seed" in u}
+    assert (after["verdict"], after["alone"]) == (judgements.SEED, before["verdict"])
+    assert after["multiverse"].startswith("depends on ") and "with seed" in after["ours"]
+    # Of another configuration it says nothing.
+    claims = {**DEFINITION["claims"]}
+    claims["printed"] = {**claims["printed"], "says": "something else"}
+    stale = printed(load(tmp_path, claims=claims), copy)
+    assert stale["multiverse"] == "" and stale["verdict"] == stale["alone"]
+
+
+def ledger_of(folder: Path, verdict: str, over: str) -> Path:
+    row = {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": "a", "reading": "published"}
+    row |= {"verdict": verdict, "alone": "holds", "multiverse": over, "scale": "paper"}
+    path = folder / "claims.csv"
+    path.write_text(table_of(ledger.COLUMNS, [row]))
+    integrity.seal([path], {})
+    return path
+
+
+def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
+    expected, page = tmp_path / "expected_verdicts.yaml", tmp_path / "ledger.md"
+    page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    ledger.expect(ledger_of(tmp_path, judgements.SEED, "depends on the seed"), expected, page)
+    both = {"p": {"a": {"published": "depends on the seed"}}}
+    assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
+    same = ledger_of(tmp_path, judgements.SEED, "depends on the seed")
+    assert ledger.changes(same, expected, True).lines == ()
+    found = ledger.changes(ledger_of(tmp_path, "holds", "robust"), expected, False)
+    assert found.lines == (
+        f"p a published: {judgements.SEED} -> holds",
+        "p a published, over the universes: depends on the seed -> robust",
+    )
+    assert found.text == "2 of 2 committed verdicts differ."
+    # Without universes nothing is known of seeds, nor forgotten.
+    alone = ledger_of(tmp_path, "holds", "")
+    only = f"p a published: {judgements.SEED} -> holds, with one seed"
+    assert ledger.changes(alone, expected, True).lines == (only,)
+    ledger.expect(alone, expected, page)
+    assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": judgements.SEED}}}
+    assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
+
+
+# The number on which a verdict turns
+
+
+NUMBER = {"experiment": "e", "metric": "m"}
+KINDS = {
+    "value": {"printed": 1.0, "tolerance": 0.3, "quantity": NUMBER},
+    "order": {"lower": NUMBER, "higher": {**NUMBER, "metric": "n"}},
+    "trend": {"quantity": NUMBER, "axis": "size", "direction": "rising"},
+    "rate": {"quantity": NUMBER, "against": "size", "at_least": -1.0, "at_most": 1.0},
+    "bound": {"quantity": NUMBER, "bound": {**NUMBER, "metric": "n"}},
+    "identity": {"left": NUMBER, "right": {**NUMBER, "metric": "n"}, "tolerance": 0.3},
+    "spread": {"quantity": NUMBER, "tolerance": 0.4},
+    "sooner": {"first": {**NUMBER, "at": "all"}, "later": {**NUMBER, "metric": "n", "at": "all"},
+               "threshold": 1.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_margin_lies_within_its_rule_if_and_only_if_the_claim_holds(kind):
+    rng = np.random.default_rng(2)
+    check = build(checks.KINDS[kind], KINDS[kind], "claims.c")
+    said = set()
+    for _ in range(60):
+        runs = []
+        for size in (1, 2):
+            value = rng.uniform(0.5, 1.6, 6) + 0.2 * size * (kind == "trend")
+            half = rng.uniform(0.0, 0.06)
+            table = {"iteration": [0, 1, 2] * 2, "agent": "0", "metric": ["m"] * 3 + ["n"] * 3}
+            table |= {"value": value, "lo": value - half, "hi": value + half, "trials": 50.0}
+            mapping = {"experiment": "e", "run": f"size={size}", "labels": {"size": str(size)}}
+            runs.append(Measured(mapping, pandas.DataFrame(table)))
+        found = check.judge(Source(lambda quantity, runs=runs: runs))
+        margin = found.margin
+        assert margin is not None and margin.lo <= margin.value <= margin.hi, found
+        said.add(robustness.way(found.verdict))
+        if found.verdict == "holds":
+            assert margin.lo >= margin.low and margin.hi <= margin.high, found
+        elif found.verdict == "does not hold":
+            assert margin.hi <= margin.low or margin.lo >= margin.high, found
+        else:
+            assert margin.lo <= margin.low or margin.hi >= margin.high, found
+    assert said >= {"holds", "fails"}, said
+
+
+# Pictures
+
+
+def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
+    paper, results = made
+    stage.survey(paper, results, [tmp_path / "m.csv", tmp_path / "m.md"], tmp_path / "figures")
+    names = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    claims = [f"claim_{name}.{s}" for name in sorted(DEFINITION["claims"]) for s in ("pdf", "svg")]
+    assert names == sorted([*claims, *(f"overview.{s}" for s in ("pdf", "png", "svg"))])
+    page = (tmp_path / "m.md").read_text()
+    assert "depends on" in page and "| weights.lossy | another | also used | 2 <details>" in page
+
+
+def test_a_rule_at_zero_is_in_the_legend():
+    from concord_studies.figures import _specifications as figures
+
+    margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
+    table = [robustness.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
+             for name in (BASE, "seed_2")]  # fmt: skip
+    (legend,) = figures.curve("it rises", table, {"seed_2": "master seed 2"}).legends
+    assert "the rule" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):
+    from concord_studies.figures import _specifications as figures
+
+    table = [line("a", BASE, "does not hold"), line("a", "x.y", "not run")]
+    margin = judgements.Margin(math.inf, 2.0, math.inf, high=1.0)
+    judgement = judgements.Judgement("does not hold", "", margin)
+    table.append(robustness.row("a", "", "published", "seed_2", judgement))
+    names = {"x.y": "another", "seed_2": "master seed 2"}
+    figures.save(table, names, {"a": "it is so"}, tmp_path, watermark=True)
+    assert (tmp_path / "claim_a.pdf").stat().st_size > 1000

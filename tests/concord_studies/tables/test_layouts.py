@@ -1,0 +1,342 @@
+"""Tables as they are read: the papers' own rows and columns, in Markdown and LaTeX."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas
+import pytest
+
+from concord.errors import ConcordError
+from concord.options import build
+from concord_studies import markup, words
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.results import Measured
+from concord_studies.tables import Layout, Table, final_values, printed_values
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((33814.2, 33748.4, 33879.9), "33814 [33748, 33880]"),
+        ((33.23, 33.104, 33.36), "33.23 [33.10, 33.36]"),
+        ((0.0703, 0.0, 0.147), "0.070 [0.000, 0.147]"),
+        ((-0.0004, -0.02, 0.02), "0.000 [-0.020, 0.020]"),
+        ((199481.0,), "199481"),
+        ((33735.4,), "33735"),
+        ((84.5637,), "84.56"),
+        ((4.0, 4.0, 4.0), "4 [4, 4]"),
+        ((3.6e-15,), "0"),
+        ((1e-17, -2e-16, 2e-16), "0"),
+        ((1.5e12,), "1.5e+12"),
+        ((2.87e-7, -5.14e-7, 1.09e-6), "2.9e-07 [-5.1e-07, 1.1e-06]"),
+        ((3.14159e10, 3.1e10, 3.2e10), "3.142e+10 [3.1e+10, 3.2e+10]"),
+        ((float("inf"),), "∞"),
+        ((float("nan"),), "–"),
+        ((None,), "–"),
+    ],
+)
+def test_numbers_end_where_their_interval_does(numbers, text):
+    assert words.rounded(*numbers) == text
+
+
+def run(sampler, metrics, reading="published", **labels):
+    """Return a run with {(metric, agent): value or (value, lo, hi)}."""
+    rows = []
+    for (metric, agent), value in metrics.items():
+        numbers = value if isinstance(value, tuple) else (value, None, None)
+        rows.append((10, str(agent), metric, *numbers))
+    columns = ["iteration", "agent", "metric", "value", "lo", "hi"]
+    table = pandas.DataFrame(rows, columns=columns).astype({"lo": float, "hi": float})
+    labels = {"sampler": sampler, "reading": reading, **labels}
+    return Measured({"experiment": "e", "run": sampler, "labels": labels}, table)
+
+
+METHODS = [
+    {"name": "SGD", "select": {"sampler": "sgd"}},
+    {"name": "Agent 2", "select": {"sampler": "d_ula"}, "agent": 1},
+]
+
+
+def printed(rows, runs, **options):
+    params = build(printed_values.Params, {"columns": METHODS, "rows": rows, **options}, "x")
+    return printed_values.tabulate(params, runs)
+
+
+@pytest.fixture
+def methods() -> list[Measured]:
+    return [
+        run("sgd", {("mean", 0): (0.9728, 0.9677, 0.978), ("count", 0): 332.0}, "released"),
+        run("d_ula", {("mean", 1): 0.25, ("count", 1): 7.0}, "published"),
+        run("d_ula", {("mean", 1): (0.9717, 0.9706, 0.9729), ("count", 1): 8.0}, "released"),
+    ]
+
+
+def test_rows_and_columns_are_those_of_print(methods):
+    rows = [
+        {"group": ["MNIST"], "name": "Mean", "metric": "mean", "printed": [0.974, "0.970"]},
+        {"group": ["MNIST"], "name": "Number", "metric": "count", "printed": [332, None]},
+        {"group": ["SVHN"], "name": "Mean", "metric": "far", "printed": [0.849, 0.6588],
+         "missing": "not run"},
+    ]  # fmt: skip
+    made = printed(rows, methods, by="reading", heads=["data"], names={"released": "as released"})
+    assert made.layout.columns == ["reading", "data", "", "SGD", "Agent 2"]
+    assert made.layout.labels == 3
+    assert made.layout.rows == [
+        ["as released", "MNIST", "Mean", "0.974 / 0.9728 [0.9677, 0.9780]",
+         "0.970 / 0.9717 [0.9706, 0.9729]"],
+        ["as released", "MNIST", "Number", "332 / 332", "8"],
+        ["as released", "SVHN", "Mean", "0.849 / –", "0.6588 / –"],
+        ["Published", "MNIST", "Mean", "", "0.970 / 0.25"],
+        ["Published", "MNIST", "Number", "", "7"],
+        ["Published", "SVHN", "Mean", "", "0.6588 / –"],
+    ]  # fmt: skip
+    assert made.note == "–: not run."
+    assert made.rows[0][:5] == ["MNIST; Mean", "SGD", "released", 0.974, 0.9728]  # long form
+    assert len(made.rows) == 9
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"group": ["a"], "printed": [1, 2]}, "has 1 groups, the first row 0"),
+        ({"printed": ["1e", 2]}, "printed"),
+        ({"printed": [1]}, "1 printed numbers for 2 columns"),
+    ],
+)
+def test_rows_that_do_not_fit_are_told(methods, row, message):
+    rows = [{"name": "a", "metric": "mean"}, {"name": "b", "metric": "mean", **row}]
+    with pytest.raises(ConcordError, match=message):
+        printed(rows, methods, by="reading")
+
+
+def final(runs, **options):
+    return final_values.tabulate(build(final_values.Params, options, "x"), runs)
+
+
+@pytest.fixture
+def ends() -> list[Measured]:
+    def one(sampler, points, shift):
+        metrics = {
+            ("w2", 0): (0.1 + shift, 0.09 + shift, 0.11 + shift),
+            ("w2", "average"): (0.2, 0.19, 0.21),
+            ("w2_exact", 0): 0.1 + shift,
+            ("w2_exact", "average"): 0.2,
+            ("w2_floor", "network"): (0.05, 0.04, 0.06),
+            ("lemma12.beta", "network"): 1.0,
+            ("lemma12.beta.value", "network"): -0.2,
+        }
+        return run(sampler, metrics, points=points)
+
+    return [one("d_ula", "50", 0), one("admm", "50", 1), one("d_ula", "200", 2)]
+
+
+def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
+    made = final(ends, metrics=["w2", "w2_exact", "w2_floor"], across=["sampler"],
+                 names={"d_ula": "ours"})  # fmt: skip
+    assert made.layout.columns == ["points", "agent", "ours", "ADMM"]
+    assert made.layout.labels == 2
+    cell = "0.100 [0.090, 0.110]; exact 0.1; floor 0.05"
+    average = "0.200 [0.190, 0.210]; exact 0.2; floor 0.05"
+    assert made.layout.rows == [
+        ["50", "agent 1", cell, "1.100 [1.090, 1.110]; exact 1.1; floor 0.05"],
+        ["50", "average", average, average],
+        ["200", "agent 1", "2.100 [2.090, 2.110]; exact 2.1; floor 0.05", ""],
+        ["200", "average", average, ""],
+    ]
+    assert len(made.rows) == 15  # the long form has every number
+    assert made.columns[-4:] == ["metric", "value", "lo", "hi"]
+
+
+def test_agents_may_be_columns_and_conditions_say_whether_they_are_met(ends):
+    made = final(ends[:1], metrics=["w2", "lemma12.*"], across=["metric", "agent"])
+    assert made.layout.columns == ["W2 [95 % interval], agent 1", "W2 [95 % interval], average",
+                                   "beta"]  # fmt: skip
+    assert made.layout.rows == [["0.100 [0.090, 0.110]", "0.200 [0.190, 0.210]", "-0.2, met"]]
+
+
+def test_iterations_of_the_network_keep_their_rows():
+    table = pandas.DataFrame(
+        [
+            (k, a, m, 0.5 * k, None, None)
+            for k in (1, 2)
+            for a, m in (("0", "w2"), ("network", "n"))
+        ],
+        columns=["iteration", "agent", "metric", "value", "lo", "hi"],
+    ).astype({"lo": float, "hi": float})
+    one = Measured({"experiment": "e", "run": "r", "labels": {}}, table)
+    made = final([one], metrics=["w2", "n"], iterations=[1, 2])
+    assert made.layout.rows == [["1", "0.5", "0.5"], ["2", "1", "1"]]
+    made = final([one], metrics=["w2"], iterations=[10])  # beyond the end, as at smoke scale
+    assert made.layout.rows == [["1"]]
+
+
+def test_across_names_what_there_is(ends):
+    with pytest.raises(ConcordError, match=r"across: the runs have no 'smapler'.*'sampler'"):
+        final(ends, metrics=["w2"], across=["smapler"])
+
+
+TABLE = Table(
+    ["of", "value"],
+    [],
+    "50 % & more",
+    Layout(
+        ["data", "of_1", "ours"],
+        [["MNIST", "a", "0.5 / 0.4 [0.3, 0.5]"], ["MNIST", "b", "–"], ["SVHN", "b", "∞ < 10^3"]],
+        2,
+    ),
+)
+
+
+def test_agents_that_nobody_measured_are_refused():
+    options = {"metrics": ["w2"], "agents": [1]}
+    with pytest.raises(ConcordError, match=r"agents: .* no value of 1; the runs have 0"):
+        final_values.tabulate(build(final_values.Params, options, "x"), [run("a", {("w2", 0): 1})])
+
+
+def test_latex_is_a_booktabs_table():
+    assert (
+        TABLE.latex("Accuracy, %")
+        == r"""% \usepackage{booktabs,longtable}
+\begingroup\footnotesize\setlength{\tabcolsep}{3pt}
+\begin{longtable}{@{}llr@{}}
+\caption{Accuracy, \%}\\
+\toprule data & of\_1 & ours \\ \midrule \endhead
+\bottomrule \endfoot
+MNIST & a & \begin{tabular}[t]{@{}r@{}}0.5 / 0.4\\ \scriptsize {}[0.3, 0.5]\end{tabular} \\
+ & b & -- \\
+SVHN & b & $\infty$ \textless{} 10\textasciicircum{}3 \\
+\end{longtable}
+\par\smallskip 50 \% \& more
+\endgroup
+"""
+    )
+
+
+def test_markdown_names_what_rows_share_once_and_data_have_it_in_every_row():
+    assert TABLE.markdown().splitlines()[:5] == [
+        "| data | of_1 | ours |",
+        "| --- | --- | ---: |",
+        r"| MNIST | a | 0.5 / 0.4 \[0.3, 0.5\] |",
+        "|  | b | – |",
+        r"| SVHN | b | ∞ \< 10^3 |",
+    ]
+    data = TABLE.data()
+    assert [row[0] for row in data["rows"]] == ["MNIST", "MNIST", "SVHN"]
+    assert data["labels"] == 2 and data["note"] == "50 % & more"
+
+
+@pytest.mark.parametrize("text", ["a_b^c~{}\\", "<|>", '"', "$x$ # 1", "Gürbüz -- x"])
+def test_latex_shows_what_is_typed(text):
+    written = markup.latex(text)
+    for mark in "_^~{}#$%&":
+        for place, letter in enumerate(written):
+            if letter == mark and mark in text and mark not in "{}^~":
+                assert written[place - 1] == "\\"
+    assert markup.latex("D-ULA -1.5 [-2, 3]") == "D-ULA $-$1.5 [$-$2, 3]"
+    assert markup.latex("a--b") == "a-{}-b"
+
+
+WIDE = Table(
+    [],
+    [],
+    laid_out=Layout(
+        ["which of many", "of", *(f"quantity {k} [95 % interval]" for k in range(14))],
+        [
+            ["a name that takes more than a line of a page that is narrow", "b"]
+            + [f"{k} / 0.123456 [0.1200, 0.1300]; floor 0.1" for k in range(14)]
+        ],
+        2,
+    ),
+)
+
+
+def test_latex_has_columns_that_do_not_fit_in_further_tables():
+    first, *others = WIDE.latex("Wide").split(r"\begin{longtable}")[1:]
+    assert others and r"\caption{Wide}" in first
+    for part in others:
+        assert r"\caption{Wide, continued}" in part and "a name that takes" in part
+    heads = re.findall(r"quantity (\d+)", " ".join([first, *others]))
+    assert [int(number) for number in heads] == list(range(14))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
+@pytest.mark.parametrize("table", [TABLE, WIDE], ids=["marks", "wide"])
+def test_latex_compiles_and_fits_a_page(tmp_path, table):
+    text = table.latex('All of it: a_b^c~{}\\ <|> " $ # % & -- ü')
+    document = (
+        r"\documentclass{article}\usepackage[margin=1in,letterpaper]{geometry}"
+        r"\usepackage{booktabs,longtable}\begin{document}"
+    )
+    (tmp_path / "t.tex").write_text(f"{document}\n{text}\n\\end{{document}}\n", encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    for _ in range(2):  # a long table knows its columns the second time
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "t.pdf").stat().st_size > 1000
+    assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
+
+
+# The numbers as the papers print them, row by row.
+PRINTED = {
+    ("bhar2023", "table1"): """
+        gos 199481 200460 200817 199912 199328
+        % gos 39.9 40.1 40.2 40.0 39.9
+        ET 33735 33646 33695 33457 33477
+        % ET 16.9 16.8 16.8 16.7 16.8
+        W1 of the marginals 0.1089 0.0942 0.0964 0.0963 0.1073
+    """,
+    ("bhar2023", "table2"): """
+        gos 332 336 335 324 332 339
+        % gos 33.2 33.6 33.5 32.4 33.2 33.9
+        ET 117 118 113 109 128 123
+        % ET 35.3 34.6 34.0 33.6 38.0 36.6
+    """,
+    ("parayil2020", "table1"): """
+        MNIST Mean 0.974 0.968 0.973 0.972 0.972 0.973 0.973
+        MNIST Std. dev. 0.078 0.086 0.079 0.08 0.08 0.08 0.08
+        SVHN Mean 0.849 0.604 0.659 0.6588 0.653 0.663 0.651
+        SVHN Std. dev. 0.154 0.169 0.188 0.189 0.188 0.19 0.187
+    """,
+    ("parayil2020", "tableS1"): """
+        MNIST 98.15 98.16 98.52 98.52 98.39 98.45 98.47
+        SVHN 7.648 8.9313 14.897 13.44 15.346 13.506 15.934
+    """,
+    ("parayil2020", "tableS2"): """
+        MNIST 4 High Predicted label 4 4 4 4 4 4
+        MNIST 4 High Mean 0.999 0.99970 0.9997 0.9997 0.9997 0.99971
+        MNIST 4 High Std. dev. 0.0003 0.0002 0.0002 0.0002 0.0002 0.0002
+        MNIST 7 Medium Predicted label 1 7 7 7 7 7
+        MNIST 7 Medium Mean 0.617 0.8974 0.8912 0.8875 0.8994 0.8843
+        MNIST 7 Medium Std. dev. 0.142 0.0730 0.0622 0.0737 0.0561 0.0682
+        MNIST 8 Low Predicted label 7 7 7 7 7 7
+        MNIST 8 Low Mean 0.349 0.4612 0.4512 0.4157 0.4574 0.4853
+        MNIST 8 Low Std. dev. 0.124 0.1852 0.1896 0.1806 0.1835 0.1855
+        SVHN 8 High Predicted label 8 8 8 8 8 8
+        SVHN 8 High Mean 0.993 0.995 0.995 0.995 0.995 0.995
+        SVHN 8 High Std. dev. 0.006 0.005 0.005 0.005 0.005 0.005
+        SVHN 5 Medium Predicted label 8 8 8 8 8 8
+        SVHN 5 Medium Mean 0.407 0.6024 0.6144 0.6033 0.6237 0.5892
+        SVHN 5 Medium Std. dev. 0.143 0.1363 0.1451 0.1476 0.1289 0.1411
+        SVHN 4 Low Predicted label 9 9 9 9 9 9
+        SVHN 4 Low Mean 0.369 0.4007 0.3835 0.3574 0.4034 0.4151
+        SVHN 4 Low Std. dev. 0.124 0.1824 0.1772 0.164 0.1768 0.1836
+    """,
+}
+
+
+@pytest.mark.parametrize(("key", "name"), PRINTED)
+def test_printed_tables_are_the_papers(key, name):
+    """Row by row and digit by digit, in the order of print."""
+    paper = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
+    entry = paper.output("tables", name)
+    params = build(printed_values.Params, entry.options, name)
+    shown = []
+    for row in params.rows:
+        if row.printed is not None:
+            numbers = [n if isinstance(n, str) else format(n, ".10g") for n in row.printed]
+            shown.append(" ".join([*row.group, row.name, *numbers]))
+    assert shown == [line.strip() for line in PRINTED[key, name].strip().splitlines()]

@@ -1,0 +1,61 @@
+"""``concord list`` and ``concord describe``: what kinds there are, from their texts and types."""
+
+import json
+
+import pytest
+
+from concord_cli.__main__ import main
+from concord_studies.catalog import as_text, described, listed
+from concord_studies.plugins import PACKAGES, built_in
+
+ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
+
+
+def test_every_kind_is_listed_in_one_line():
+    found = [each for each in listed() if not each["from"]]
+    assert [(each["package"], each["kind"]) for each in found] == ALL
+    assert all(each["is"] and "\n" not in each["is"] for each in found)
+
+
+@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
+def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
+    about = json.loads(json.dumps(described(package, kind)))
+    assert about["is"] and about["text"]
+    for option in about.get("options", []):
+        assert option["type"] and option["means"], option
+    if package == "samplers":
+        assert all(about[key] for key in ("equation", "source", "price", "needs"))
+
+
+def test_equations_stay_apart():
+    found = described("samplers", "push_sum_sgld")["equation"].split("\n\n")
+    assert len(found) == 2 and found[1].startswith("z_i^{(k+1)} = ")
+
+
+def test_what_readers_see_is_described():
+    assert described("samplers", "de_sgld")["name"] == "DE-SGLD"
+    assert as_text(described("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")
+    assert described("topologies", "ring")["name"] is None
+    seconds = described("metrics", "seconds")
+    assert {"metric": "waiting", "is": "share of the time that agents wait"} in seconds["labels"]
+    assert "  w2: column: W2 [95 % interval]" in as_text(described("metrics", "w2"))
+    assert "axis: simulated time; unit: s" in as_text(seconds)
+
+
+def test_options_have_types_bounds_and_defaults():
+    options = {option["name"]: option for option in described("samplers", "d_ula")["options"]}
+    assert "default" not in options["step_size"]
+    assert options["batch_size"]["type"] == "integer >= 1 or none"
+    assert options["batch_size"]["default"] is None
+    found = {o["name"]: o for o in described("topologies", "erdos_renyi")["options"]}
+    assert found["probability"]["type"] == "number >= 0 <= 1"
+    assert found["seed"]["default"] == 0
+
+
+def test_a_name_that_several_kinds_have_describes_them_all(capsys):
+    assert main(["describe", "equal"]) == 0
+    assert capsys.readouterr().out.startswith("partition equal\n")
+    assert main(["describe", "w2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("metric w2\n") and "Metrics: w2" in out
+    assert main(["describe", "samplers/ring"]) == 2

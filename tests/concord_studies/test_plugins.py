@@ -1,0 +1,76 @@
+"""What every plug-in promises, found by its file name: there is no second list."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import concord
+from concord.errors import ConcordError
+from concord_studies import plugins
+from concord_studies.plugins import built_in, kinds, plugin
+from processes import python
+
+PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
+KNOWN = {
+    "samplers": "de_sgld",
+    "problems": "linear_regression",
+    "metrics": "w2",
+    "figures": "curves",
+    "tables": "final_values",
+}
+SOURCE = Path(concord.__file__).parent
+ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_file_is_a_kind_as_soon_as_it_is_there(package, tmp_path, monkeypatch):
+    """But for files of helpers, whose names start with an underscore."""
+    folder = Path(*plugins.PACKAGES[package].module.split(".")[1:])
+    shutil.copytree(SOURCE / folder, tmp_path / folder)
+    for name in ("of_mine.py", "_of_mine.py", "notes.txt"):
+        (tmp_path / folder / name).touch()
+    monkeypatch.setattr(plugins, "__file__", str(tmp_path / "plugins.py"))
+    found = plugins.built_in.__wrapped__(package)  # not the ones it remembers
+    assert found == tuple(sorted([*built_in(package), "of_mine"]))
+    assert KNOWN[package] in kinds(package)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_misspelled_kind_suggests_the_nearest(package):
+    kind = next(k for p, k in ALL if p == package)
+    with pytest.raises(ConcordError) as caught:
+        plugin(package, kind + "x", "config/papers/x.yaml: here")
+    assert str(caught.value) == (
+        f"config/papers/x.yaml: here.kind: there is no {package.rstrip('s')} "
+        f"'{kind}x'; did you mean '{kind}'?"
+    )
+
+
+@pytest.mark.parametrize("kind", ["", "__init__", "_common", "style", None, 3, "../samplers/c_ula"])
+def test_what_is_not_a_kind_cannot_be_chosen(kind):
+    with pytest.raises(ConcordError, match=r"there is no figure"):
+        plugin("figures", kind, "x")
+
+
+def test_samplers_and_problems_start_quickly():
+    """None of them imports at its top what costs start-up time and is needed by few."""
+    names = [f"{plugins.PACKAGES[p].module}.{k}" for p, k in ALL if p in ("samplers", "problems")]
+    code = (
+        f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
+    )
+    loaded = {name.partition(".")[0] for name in python(code).split()}
+    heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
+    assert loaded & heavy == set()
+    assert "numpy" in loaded
+
+
+def test_a_file_that_cannot_be_read_is_told(monkeypatch):
+    def refused(name):
+        raise PermissionError(13, "Permission denied", "samplers/de_sgld.py")
+
+    monkeypatch.delitem(sys.modules, "concord.samplers.de_sgld", raising=False)
+    monkeypatch.setattr("importlib.import_module", refused)
+    with pytest.raises(ConcordError, match=r"^samplers/de_sgld\.py: cannot be read \(Permission"):
+        plugin("samplers", "de_sgld", "x.yaml: sampler")

@@ -1,0 +1,33 @@
+"""What scores of several runs say together."""
+
+import numpy as np
+import pandas
+import pytest
+
+from concord_studies import scores
+from concord_studies.results import Measured
+
+
+def cell(*values):
+    rows = [("worst", f"b2_set_{d}", value) for d, value in enumerate(values)]
+    return Measured({}, pandas.DataFrame(rows, columns=["agent", "metric", "value"]))
+
+
+def test_a_ratio_is_the_geometric_mean_over_data_sets_with_students_interval():
+    found = scores.ratio(cell(2.0, 8.0), cell(1.0, 1.0), "b2", "worst")
+    assert found.value == pytest.approx(4)
+    half = 12.706 * np.log(8 / 2) / 2  # sd / sqrt(2) of two logarithms is half their distance
+    assert np.log([found.lo, found.hi]) == pytest.approx(
+        np.log(4) + np.array([-half, half]), rel=1e-4
+    )
+    assert not found.sure and found.bound == ""
+
+
+def test_an_exponent_is_the_mean_slope_over_data_sets():
+    x = np.array([4.0, 8.0, 16.0, 32.0])
+    y = np.column_stack([3 * x**1.9, 3 * x**2.1, np.where(x == 8, np.inf, x**2)])
+    p, half = scores.exponent(x, y)
+    assert p == pytest.approx(2) and half == pytest.approx(4.303 * 0.1 / np.sqrt(3), rel=1e-3)
+    p, half = scores.exponent(x, y[:, :1])
+    assert p == pytest.approx(1.9) and np.isnan(half)
+    assert scores.exponent(x[:2], y[:2]) is None

@@ -1,0 +1,160 @@
+"""What readers see of kinds and metrics stands in the kinds' own files."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from concord.contracts import Label
+from concord_arena.testing import CHECKS, Broken, name_is_a_text
+from concord_arena.testing.parts import what_is_declared_is_of_its_metrics
+from concord_studies import metrics, plugins, words
+from concord_studies.metrics import Row
+from concord_studies.plugins import built_in, display_name, plugin
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("w2_exact_mean", "exact W2, mean over the agents"),  # the longest part that is known
+        ("w2_floor", "w2 floor"),
+        ("accuracy_mnist", "accuracy on MNIST"),
+        ("accuracy_after_mean", "accuracy by number of own updates"),  # 5 or 500
+        ("consensus_floor", "plateau of the consensus error"),
+        ("recall_mnist_3", "part of the label's images classified right 3 on MNIST"),
+        ("theorem3.tau_G", "condition number of the graph"),
+        ("by_step.stationary_w2", "stationary W2"),
+        ("theorem2.step size", "step size"),
+        ("gradients_to_0.01", "gradients until b² is 0.01"),  # a number's point ends no name
+        ("b2_by_gradients", "b² by gradients"),
+        ("floor.b2_by_bytes", "floor of b² by bytes"),
+        ("b2_by_bytes_set_1", "b² by bytes, set 1"),
+    ],
+)
+def test_what_a_metric_is(key, text):
+    assert words.metric(key) == text
+    assert words.metric(key, 100) == f"{text}, in per cent"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("w2", "W2 [95 % interval]"),
+        ("theorem10_bound", "bound"),
+        ("theorem2.step size.value", "step size"),
+        ("trigger_rate", "messages per activation"),
+        ("gradients_to_0.01", "gradients until b² is 0.01"),
+        ("floor.b2_by_bytes", "floor of b² by bytes"),
+        ("diverged", "chains that diverged, share"),
+    ],
+)
+def test_what_heads_a_column(key, text):
+    assert words.quantity(key) == text
+
+
+def test_conditions_are_told_from_their_values():
+    assert metrics.is_condition("lemma12.beta") and metrics.is_condition("gossip.condition_1")
+    assert not metrics.is_condition("lemma12.beta.value")
+    assert not metrics.is_condition("theorem2.rate") and not metrics.is_condition("w2")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("sampler", "push_sum_sgld", "Push-sum SGLD"),
+        ("sampler.kind", "de_sgld", "DE-SGLD"),
+        ("sampler", "d_admms", "D-ADMMS"),  # no kind: a label
+        ("topology", "erdos_renyi", "Erdős-Rényi"),
+        ("topology", "no_edges", "No edges"),
+        ("reading", "published", "Published"),
+        ("reading", "published_57", "Published, (57)"),
+    ],
+)
+def test_what_a_kind_is_called(key, value, text):
+    assert words.name(key, value) == text
+    assert words.name(key, value, {value: "Ours"}) == "Ours"
+
+
+def test_every_sampler_has_a_name_of_its_own():
+    modules = [plugin("samplers", kind, "tests") for kind in built_in("samplers")]
+    assert all(display_name(module) for module in modules)
+    assert max(Counter(display_name(module) for module in modules).values()) == 1
+
+
+PRICED = '''"""Watts that agents have drawn."""
+
+from concord.contracts import Label
+
+METRICS = ("watts", "watts_peak")
+LABELS = {
+    "watts_peak": Label("largest power", "peak"),
+    "watts": Label(axis="power drawn", unit="W"),
+}
+
+
+def rows(m):
+    return iter(())
+'''
+
+
+def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "power.py").write_text(PRICED)
+    try:
+        plugins.use(tmp_path)
+        assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
+        plugin("metrics", "power", "tests")  # a run uses it
+        assert words.metric("watts_peak") == "largest power"
+        assert words.quantity("watts_peak") == "peak"
+        assert metrics.prices()["watts"].unit == "W"
+    finally:
+        plugins.use()
+    assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
+
+
+def family(**declared: object) -> SimpleNamespace:
+    return SimpleNamespace(
+        METRICS=("a", "b_[0-9]"), rows=lambda m: [Row(0, "0", "a", 1.0)], **declared
+    )
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"LABELS": {"a": Label("first"), "b": Label("second")}},
+        {"CONDITIONS": ("a",), "NETWORK": "clocked"},
+        {"EXACT": ("a",), "OF_LAW": ("b_*",)},
+    ],
+)
+def test_what_a_family_may_declare(declared):
+    what_is_declared_is_of_its_metrics(family(**declared))
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        ({"LABELS": {"c": Label("third")}}, "LABELS names 'c', which METRICS does not have"),
+        ({"LABELS": {"a": "first"}}, "LABELS has no Label"),
+        ({"CONDITIONS": ("c",)}, "CONDITIONS names 'c'"),
+        ({"EXACT": "a"}, "EXACT is neither a tuple nor a mapping"),
+        ({"EXACT": 20_000}, "EXACT is neither a tuple nor a mapping"),
+        ({"NETWORK": "perfekt"}, "NETWORK is none of clocked, privacy, perfect"),
+    ],
+)
+def test_what_a_family_may_not_declare(declared, why):
+    with pytest.raises(Broken, match=why):
+        what_is_declared_is_of_its_metrics(family(**declared))
+
+
+def test_a_name_is_one_line():
+    name_is_a_text(SimpleNamespace(NAME="DE-SGLD"))
+    for name in ("", 5, "two\nlines", " odd"):
+        with pytest.raises(Broken, match="its name is"):
+            name_is_a_text(SimpleNamespace(NAME=name))
+    name_is_a_text(SimpleNamespace())  # readers see its key
+
+
+@pytest.mark.parametrize("kind", built_in("metrics"))
+def test_families_declare_what_is_theirs(kind):
+    assert what_is_declared_is_of_its_metrics in CHECKS["metrics"]
+    what_is_declared_is_of_its_metrics(plugin("metrics", kind, "tests"))
