@@ -11,33 +11,35 @@ from typing import Any
 
 __version__ = "0.3.0"
 
-# Where each name lives. As text, imported when asked for: importing the package stays fast, and
-# results do not depend on the code of what they do not use (``provenance.code`` follows imports).
+# Where each name lives. As text, imported when asked for: importing the package stays fast.
 _PUBLIC = {
     "ConcordError": "errors",
     "DivergenceWarning": "errors",
     "Gaussian": "laws.gaussian",
     "Problem": "problems._functions",
     "Sampler": "sampler",
-    "bias2": "library.distances",
-    "compare": "library.distances",
-    "from_numpyro": "problems._numpyro",
-    "from_pymc": "problems._pymc",
-    "from_shards": "problems._models",
-    "law": "library.sampling",
-    "load": "library.sampling",
-    "load_run": "library.sampling",
+    "bias2": "distances",
+    "compare": "distances",
+    "from_numpyro": "models.numpyro",
+    "from_pymc": "models.pymc",
+    "from_shards": "models.model",
+    "law": "calls",
+    "load": "sampling.trace",
     "network": "networks.own",
     "problems": "problems",
-    "recommend": "library.recommend",
-    "sample": "library.sampling",
-    "w2": "library.distances",
+    "sample": "calls",
+    "w2": "distances",
 }
+# What needs studies, or the arena, lives there.
+_MOVED = {"load_run": "concord_studies", "recommend": "concord_arena"}
 __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for."""
+    if name in _MOVED:
+        package = _MOVED[name]
+        raise AttributeError(f"concord.{name} is {package}.{name} now: import {package}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_PUBLIC[name]}")

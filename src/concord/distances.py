@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, DivergenceWarning, short
+from concord.errors import ConcordError, short, warn_of_divergence
 from concord.laws import gaussian
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.options import Index, build
-from concord.record import FINITE_RANGE
 from concord.sampling import streams
 from concord.sampling.trace import Trace
-from concord_studies.metrics.w2 import positions
 
 if TYPE_CHECKING:
     import pandas  # a quarter of a second
@@ -85,7 +82,7 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     True
     """
     _check(result, posterior)
-    warn_of("w2", divergence(result))
+    warn_of_divergence("w2", result.divergence())
     return _w2(result, posterior, warm_up)
 
 
@@ -194,7 +191,7 @@ def bias2(
     0.667
     """
     _check(result, posterior)
-    warn_of("bias2", divergence(result))
+    warn_of_divergence("bias2", result.divergence())
     return _bias2(result, posterior, warm_up)
 
 
@@ -265,36 +262,11 @@ def compare(
         results = _name_results(results)
     for result in results.values():
         _check(result, posterior, needed=False)
-    divergences = {name: divergence(result) for name, result in results.items()}
+    divergences = {name: result.divergence() for name, result in results.items()}
     sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
-    warn_of("compare", ", and ".join(sentences))
+    warn_of_divergence("compare", ", and ".join(sentences))
     rows = {name: _comparison_row(result, posterior, warm_up) for name, result in results.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
-
-
-def divergence(result: Trace | Law) -> str:
-    """Return a sentence with the iteration and share of chains that diverged, or ""."""
-    if isinstance(result, Trace):
-        at = result["diverged_at"]
-        first = at[at >= 0]
-        return (
-            f"{first.size} of {at.size} chains diverged, the first at iteration {first.min()}"
-            if first.size
-            else ""
-        )
-    spread = np.diagonal(result.cov, axis1=-2, axis2=-1)
-    inside = (np.abs(result.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
-    lost = result.iterations[~inside.all(axis=(1, 2))]
-    return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
-
-
-def warn_of(what: str, message: str, remedy: str = "sample again with a smaller step_size") -> None:
-    """Issue a ``DivergenceWarning`` at the line that called a public function, unless empty.
-
-    what: that function's name. message: the text; "" for no warning. remedy: what the user may do.
-    """
-    if message:
-        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)
 
 
 def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
@@ -428,3 +400,20 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
     draw = result.iterations if isinstance(result, Law) else result.draw
     variables = {n: (("draw", "agent"), v) for n, v in named.items()}
     return xarray.Dataset(variables, {"draw": draw, "agent": agents})
+
+
+def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
+    """Return the names and draws, (chain, draw, name, dim), of recorded agents and average."""
+    if "x" not in trace and "x_average" not in trace:
+        raise ConcordError(
+            "the trace has no positions; record draws, or the average (record.draws, "
+            "record.average)"
+        )
+    names, draws = [], []
+    if "x" in trace:
+        names += [str(agent) for agent in trace.agent]
+        draws.append(trace["x"])
+    if "x_average" in trace:
+        names.append("average")
+        draws.append(trace["x_average"][:, :, None])
+    return names, np.concatenate(draws, axis=2)

@@ -3,6 +3,7 @@
 import difflib
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 
 LISTED = 20  # options that a message names
@@ -14,6 +15,11 @@ class ConcordError(Exception):
 
     The command line prints the message without a traceback and exits with a non-zero code.
     """
+
+
+# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
+# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
+FINITE_RANGE = 1e8
 
 
 class DivergenceWarning(UserWarning):
@@ -83,3 +89,15 @@ def tell(sentence: str, code: int) -> int:
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
     print(f"concord: {text}", file=sys.stderr)
     return code
+
+
+def warn_of_divergence(
+    what: str, message: str, remedy: str = "sample again with a smaller step_size"
+) -> None:
+    """Issue a ``DivergenceWarning`` at the line that called a public function.
+
+    what: that function's name. message: what diverged; "" for no warning. remedy: what the user may
+    do.
+    """
+    if message:
+        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)

@@ -9,16 +9,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.errors import ConcordError, short
+from concord.errors import FINITE_RANGE, ConcordError, short
 from concord.networks.network import Network
 from concord.options import Count, Index, Options
 from concord.problem import CountedProblem
 from concord.sampler import ReadOut
 from concord.sampling.trace import Trace
-
-# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
-# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
-FINITE_RANGE = 1e8
 
 # What a configuration may compute while sampling: a number per agent, and arrays to average.
 Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]
@@ -237,3 +233,29 @@ class RunningMoments:
         """
         sd = np.sqrt(self._squares / max(self.count - 1, 1))
         return self._mean.astype(np.float32), sd.astype(np.float32)
+
+
+MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
+
+
+def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
+    """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
+    recorded = range(agents) if record.agents is None else record.agents
+    for number, agent in enumerate(record.agents or ()):
+        if agent >= agents:
+            raise ConcordError(
+                f"{where}.agents[{number}]: there is no agent {agent}; "
+                f"name agents 0 to {agents - 1}"
+            )
+    if not recorded:
+        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
+    draws = record.count(iterations)
+    if not draws:
+        raise ConcordError(
+            f"{where}.at: none of these is one of the {iterations} iterations; add one"
+        )
+    if chains * len(recorded) * draws > MOST_NUMBERS:
+        raise ConcordError(
+            f"{where}: {draws} iterations of {len(recorded)} agents and {chains} chains are "
+            f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
+        )

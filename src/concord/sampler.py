@@ -99,7 +99,7 @@ class Sampler(Options):
         return False
 
     @classmethod
-    @cache
+    @cache  # there is one workflow in a process
     def options(cls) -> type[Options]:
         """Return the class of the options that a study gives this sampler.
 

@@ -5,3 +5,16 @@ of both is a run with the key ``arena``. ``cells`` scores a cell: by the exact l
 states one (``laws``), by chains otherwise (``chains``). ``prices`` says what an iteration costs and
 ``tuning`` which settings are tried.
 """
+
+from importlib import import_module
+from typing import Any
+
+_PUBLIC = {"recommend": "concord_arena.recommend"}
+__all__ = [*_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)

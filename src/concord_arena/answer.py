@@ -19,9 +19,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec import field
 
-from concord.contracts import PRICES
+from concord import linearized
 from concord.errors import ConcordError
-from concord.laws import linearized
 from concord.laws.exact import Moments, Seen, stationary
 from concord.laws.gaussian import bias2
 from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
@@ -37,6 +36,7 @@ from concord_arena import prices, scores
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
 from concord_arena.tuning import changed, stable, value_of
+from concord_studies.contracts import PRICES
 from concord_studies.plugins import built_in
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import PRICES
 from concord_studies import words
+from concord_studies.contracts import PRICES
 from concord_studies.results import Measured
 from concord_studies.scores import missing
 

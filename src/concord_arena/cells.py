@@ -39,7 +39,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from concord.contracts import HeldOut
 from concord.errors import ConcordError
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
@@ -58,6 +57,7 @@ from concord_arena import prices, scores
 from concord_arena.chains import Chains, known
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
+from concord_studies.contracts import HeldOut
 from concord_studies.integrity import Made
 from concord_studies.metrics import Row
 from concord_studies.plugins import location

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from concord.chains import Labels, sample_chains
-from concord.contracts import Predictive, Reference, WithReference, WithTests, reference_of
+from concord.contracts import Reference, WithReference, reference_of
 from concord.fast import compile_steps
 from concord.networks.network import Network
 from concord.problem import Problem
@@ -28,6 +28,7 @@ from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_studies import metrics
+from concord_studies.contracts import Predictive, WithTests
 from concord_studies.metrics import Measurement
 from concord_studies.runs.run import Run
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.options import plain
 from concord.progress import each
@@ -25,7 +26,7 @@ from concord_studies.integrity import Made
 from concord_studies.make import at
 from concord_studies.plugins import kinds, plugin
 from concord_studies.provenance import code
-from concord_studies.runs.run import ChosenSampler, Run
+from concord_studies.runs.run import Run
 from concord_studies.scores import missing
 from concord_studies.stages.measured import checked, metrics_digest
 from concord_studies.tables import head_to_head

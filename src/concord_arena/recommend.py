@@ -14,13 +14,13 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord.contracts import PRICES, reference_of
+from concord.calls import sample
+from concord.contracts import reference_of
 from concord.distances import squared
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
-from concord.library.sampling import sample
 from concord.networks.own import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
@@ -33,6 +33,7 @@ from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord_arena.read_outs import read_out
 from concord_studies import metrics, results, words
+from concord_studies.contracts import PRICES
 from concord_studies.home import HOME
 from concord_studies.io import load_yaml
 from concord_studies.plugins import kinds, plugin

@@ -1,1 +1,14 @@
 """Studies: from configuration to runs, metrics, figures, tables, verdicts and pages."""
+
+from importlib import import_module
+from typing import Any
+
+_PUBLIC = {"load_run": "concord_studies.repeat"}
+__all__ = [*_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)

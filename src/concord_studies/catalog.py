@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from concord.contracts import Extra, declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
+from concord_studies.contracts import Extra, declared
 from concord_studies.plugins import (
     PACKAGES,
     Chosen,

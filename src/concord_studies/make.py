@@ -2,8 +2,8 @@
 
 One process makes a batch of runs, since most take less time than a command takes to start. A long
 run is a batch of one, and so is one that is made by hand. Beside the results of each run are their
-seals (``concord_studies.integrity``), so that after an interruption, or for one changed run, only what is
-missing is made.
+seals (``concord_studies.integrity``), so that after an interruption, or for one changed run, only
+what is missing is made.
 """
 
 import json

@@ -40,23 +40,27 @@ class Package(NamedTuple):
     """A package of kinds: the word for one kind, its module, and the names a kind defines."""
 
     one: str
-    module: str
+    modules: tuple[str, ...]
     defines: tuple[str, ...]
 
 
 PACKAGES = {
-    "samplers": Package("sampler", "concord.samplers", ("step",)),
-    "problems": Package("problem", "concord.problems.kinds", ("Params", "check", "build")),
-    "topologies": Package("topology", "concord.networks.topologies", ("Params", "graph")),
-    "partitions": Package("partition", "concord.sampling.partitions", ("Params", "split")),
-    "schedules": Package("schedule", "concord.sampling.schedules", ("Params", "schedule")),
-    "initial": Package("initial law", "concord.sampling.initial", ("Params", "draw", "moments")),
-    "compressions": Package(
-        "compression", "concord.networks.compressions", ("Params", "compressor", "bits")
+    "samplers": Package("sampler", ("concord.samplers",), ("step",)),
+    "problems": Package(
+        "problem",
+        ("concord.problems.kinds", "concord_studies.problems"),
+        ("Params", "check", "build"),
     ),
-    "metrics": Package("metric", "concord_studies.metrics", ("METRICS", "rows")),
-    "figures": Package("figure", "concord_studies.figures", ("Params", "reads", "draw")),
-    "tables": Package("table", "concord_studies.tables", ("Params", "reads", "tabulate")),
+    "topologies": Package("topology", ("concord.networks.topologies",), ("Params", "graph")),
+    "partitions": Package("partition", ("concord.sampling.partitions",), ("Params", "split")),
+    "schedules": Package("schedule", ("concord.sampling.schedules",), ("Params", "schedule")),
+    "initial": Package("initial law", ("concord.sampling.initial",), ("Params", "draw", "moments")),
+    "compressions": Package(
+        "compression", ("concord.networks.compressions",), ("Params", "compressor", "bits")
+    ),
+    "metrics": Package("metric", ("concord_studies.metrics",), ("METRICS", "rows")),
+    "figures": Package("figure", ("concord_studies.figures",), ("Params", "reads", "draw")),
+    "tables": Package("table", ("concord_studies.tables",), ("Params", "reads", "tabulate")),
 }
 
 _own: dict[tuple[str, str], Path] = {}  # files of the studies at work
@@ -67,9 +71,19 @@ _executed: dict[Path, tuple[str, ModuleType]] = {}
 @cache
 def built_in(package: str) -> tuple[str, ...]:
     """Return the kinds of a package that are built in: its modules but NOT_KINDS."""
-    folder = Path(__file__).parent.joinpath(*PACKAGES[package].module.split(".")[1:])
-    names = [m.name for m in pkgutil.iter_modules([str(folder)])]
-    return tuple(sorted(n for n in names if not n.startswith("_") and n not in NOT_KINDS))
+    return tuple(sorted(_homes(package)))
+
+
+@cache
+def _homes(package: str) -> dict[str, str]:
+    """Return the dotted modules of a package's built-in kinds, by kind."""
+    source = Path(__file__).parents[1]
+    return {
+        m.name: f"{module}.{m.name}"
+        for module in PACKAGES[package].modules
+        for m in pkgutil.iter_modules([str(source.joinpath(*module.split(".")))])
+        if not m.name.startswith("_") and m.name not in NOT_KINDS
+    }
 
 
 @cache
@@ -103,13 +117,13 @@ def plugin(package: str, kind: Any, where: str) -> Any:
 
     ``concord.contracts`` has the protocol of each package's modules.
     """
-    one, module, _ = PACKAGES[package]
+    one = PACKAGES[package].one
     if not exists(package, kind):
         raise ConcordError(
             f"{where}.kind: there is no {one} {short(kind)}; {nearest(kind, kinds(package))}"
         )
     if kind in built_in(package):
-        name = f"{module}.{kind}"
+        name = _homes(package)[kind]
         try:
             return _kind_of(package, sys.modules.get(name) or importlib.import_module(name))
         except OSError as error:  # another user's file, for example
@@ -164,7 +178,7 @@ def executed(package: str, kind: str) -> bool:
 def location(package: str, kind: str) -> str | Path:
     """Return the dotted module of a built-in kind, or the file of a plug-in."""
     if kind in built_in(package):
-        return f"{PACKAGES[package].module}.{kind}"
+        return _homes(package)[kind]
     if (package, kind) in _own:
         return _own[package, kind]
     return _source(installed(package)[kind][0])

@@ -21,7 +21,7 @@ from concord_studies.distributions import Code, code_of, usual, version
 from concord_studies.io import regular, signature
 
 SOURCE = Path(__file__).parents[1]
-PACKAGE = SOURCE / "concord"
+_PACKAGES = "concord", "concord_studies", "concord_arena", "concord_cli"
 
 LIBRARIES = [
     "numpy",
@@ -141,7 +141,7 @@ def _modules_in(folder: Path | str) -> Iterator[str]:
 
 # Taken when this module is imported, before those that compute: what has the same signature later
 # was the same when it was imported.
-_AT_START = {path: signature(path) for path in _modules_in(Path(__file__).parent)}
+_AT_START = {path: signature(path) for p in _PACKAGES for path in _modules_in(SOURCE / p)}
 
 
 def watch(path: Path) -> None:
@@ -208,7 +208,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
         name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
     seen = _READ.setdefault(plug_in, {})
     known = name in _PLUGGED or os.path.relpath(name) in _PLUGGED
-    known |= name.startswith((_PLACE, *_KEPT))
+    known |= name.startswith((*_PLACE, *_KEPT))
     if not (known or name in seen or not os.path.isfile(name) or usual(Path(name))):
         seen[name] = None
         print(
@@ -223,7 +223,8 @@ def _writes(mode: str | None, flags: int) -> bool:
     return bool(set(mode or "") & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR))
 
 
-_PLACE, _IO = f"{PACKAGE}{os.sep}", str(PACKAGE / "io.py")
+_PLACE = tuple(f"{SOURCE / package}{os.sep}" for package in _PACKAGES)
+_IO = str(Path(__file__).with_name("io.py"))
 
 
 def libraries(path: Path) -> dict[str, str]:

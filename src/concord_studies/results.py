@@ -1,7 +1,7 @@
 """What runs measured: their tables of metrics, read from files, and curves and divergences of them.
 
 Nothing is estimated here: what is shown of a run is in its ``metrics.csv``. Which runs are meant is
-said in ``concord_studies.selection``; what numbers of several runs say together is in ``concord_studies.scores``.
+said in ``selection``; what numbers of several runs say together is in ``scores``.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ class Measured:
 
     run: what its ``run.yaml`` holds.
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
-    lo, hi, trials (as ``concord_studies.metrics`` has them); ordered by iteration within a metric and an
-    agent.
+    lo, hi, trials (as ``metrics`` has them); ordered by iteration within a metric and an agent.
     names: what readers see in place of its labels' values, by its study.
     """
 

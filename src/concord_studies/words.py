@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from concord.contracts import PRICES
 from concord_studies import metrics
+from concord_studies.contracts import PRICES
 from concord_studies.plugins import PACKAGES, display_name, executed, exists, plugin
 
 # Words of figures and tables that a stranger does not know: their meaning, and the metrics, or

@@ -2,7 +2,7 @@
 
 Freshness in ten lines:
 
-1. Each result has a seal beside it (``concord_studies.integrity``): what it was made from, and its digest.
+1. Each result has a seal beside it (``integrity``): what it was made from, and its digest.
 2. Planning asks of each result whether its seal says what would be said now. If not, it is stale.
 3. A stale result gets one more input: a file newer than it, named after the reason. So Snakemake
    makes it again, whatever its own records and triggers say, and a dry run tells why.
@@ -29,7 +29,7 @@ from tempfile import TemporaryFile
 from typing import Any, ParamSpec, TypeVar
 
 import concord
-from concord.contracts import Extra, offers
+from concord.contracts import offers
 from concord.errors import ConcordError, nearest
 from concord_arena import compete
 from concord_studies import integrity
@@ -38,6 +38,7 @@ from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse
+from concord_studies.contracts import Extra
 from concord_studies.datasets.registry import load_registry
 from concord_studies.integrity import Made
 from concord_studies.io import check_folder, check_regular, check_writable, hold, temporary
@@ -267,18 +268,18 @@ class Workflow:
 
     # Batches.
 
-    @cache  # noqa: B019  # there is one workflow in a process
+    @cache  # there is one workflow in a process
     def _measured(self, key: str) -> dict[str, Batch]:
         """Return the batches of a study's own runs, by the batch's name."""
         found = batches.batches(self.studies[key], self.config["chains_per_job"])
         return {batch.name: batch for batch in found}
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019  # there is one workflow in a process
     def _batch_of(self, key: str) -> dict[str, Batch]:
         """Return the batch of each run of a study, by the run's folder."""
         return {run.folder: batch for batch in self._measured(key).values() for run in batch.runs}
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019  # there is one workflow in a process
     def universes(self, key: str) -> Multiverse:
         """Return the universes of a study, and the batches that they compute."""
         return Multiverse(self.studies[key])
@@ -292,7 +293,7 @@ class Workflow:
         """Return the batch of runs that a job makes."""
         return self._batch(self.study(wildcards).key, wildcards.batch.partition("/")[2])
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019  # there is one workflow in a process
     def _batch(self, key: str, name: str) -> Batch:
         """Return a study's batch by its name; a run's name stands for the run alone."""
         if name.startswith("multiverse/"):

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 import concord
+from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
 from concord.laws import law as gate
 from concord.laws.arrivals import Losses
@@ -22,7 +23,6 @@ from concord.sampling.schedules import Schedule
 from concord_arena import cells, scores, tuning
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.runs.run import ChosenSampler
 
 START = Law("normal").moments
 GRAPH = concord.network("ring", 5)

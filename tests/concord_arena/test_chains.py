@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
 from concord.minibatches import Batches
 from concord.samplers.de_sgld import DESGLD
@@ -13,7 +14,6 @@ from concord.sampling.initial import Law
 from concord_arena import chains, scores
 from concord_arena.chains import Chains
 from concord_arena.testing.variants import problem
-from concord_studies.runs.run import ChosenSampler
 
 RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
 RUN["sampler"] = SimpleNamespace(batches=Batches())

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import concord
+from concord.arguments import ChosenSampler
 from concord.sampler import Sampler
 from concord_arena import prices
 from concord_arena.testing.variants import problem
-from concord_studies.runs.run import ChosenSampler
 
 
 def price(kind, options, agents=8, topology="ring", **happens):

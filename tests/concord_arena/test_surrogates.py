@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
-from concord.laws.linearized import Linearized
+from concord.linearized import Linearized
 from concord.networks.own import network
 from concord.problems._fit import fit
 from concord.problems._quadratic import QuadraticProblem
 from concord_arena.surrogates import Coordinates
-from concord_studies.runs.run import ChosenSampler
 
 SAMPLERS = {
     "de_sgld": {"step_size": 0.1},

@@ -50,7 +50,10 @@ def test_what_may_not_be_written_to_is_told(tmp_path, monkeypatch):
             check_writable(mine, path)
 
 
-HOLD = "import sys; from pathlib import Path; from concord_studies.io import hold; hold(Path(sys.argv[1]));"
+HOLD = (
+    "import sys; from pathlib import Path; from concord_studies.io import hold; "
+    "hold(Path(sys.argv[1]));"
+)
 
 
 def start_and_hold(folder: Path) -> subprocess.Popen:

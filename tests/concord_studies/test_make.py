@@ -15,7 +15,7 @@ from concord_studies import make as making
 from concord_studies.configuration.batches import CELLS, MOST, SMALL, TOGETHER, batches, cost, long
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.provenance import module_files
+from concord_studies.provenance import module_files, sha256
 from concord_studies.runs import measure, sample
 from workflow.smoke_project import timeless
 
@@ -120,9 +120,7 @@ def test_the_file_of_a_batch_has_the_digests_of_its_tables(folder):
     found = json.loads(BATCH.read_text())
     tables = {name: Path("results/x", name, "metrics.csv") for name in found}
     assert set(found) == {f"steps/{run}" for run in RUNS}
-    assert found == {
-        name: concord_studies.provenance.sha256(table) for name, table in tables.items()
-    }
+    assert found == {name: sha256(table) for name, table in tables.items()}
     before = BATCH.read_bytes()
     assert make(*RUNS) == 0
     assert BATCH.read_bytes() == before

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from concord.contracts import Label
 from concord_arena.testing import CHECKS, Broken, name_is_a_text
 from concord_arena.testing.parts import what_is_declared_is_of_its_metrics
 from concord_studies import metrics, plugins, words
+from concord_studies.contracts import Label
 from concord_studies.metrics import Row
 from concord_studies.plugins import built_in, display_name, plugin
 
@@ -83,7 +83,7 @@ def test_every_sampler_has_a_name_of_its_own():
 
 PRICED = '''"""Watts that agents have drawn."""
 
-from concord.contracts import Label
+from concord_studies.contracts import Label
 
 METRICS = ("watts", "watts_peak")
 LABELS = {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from studies.five_papers import Paper, study
 
+from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.own import network
@@ -18,7 +19,6 @@ from concord_studies.figures import style
 from concord_studies.metrics import theorem3_bound
 from concord_studies.pages import captions
 from concord_studies.runs import measure, sample
-from concord_studies.runs.run import ChosenSampler
 from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, logistic, steps_of
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"

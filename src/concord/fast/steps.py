@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from concord.errors import FINITE_RANGE
 from concord.fast import kernels
 from concord.networks.graph import DENSE_AGENTS
 from concord.networks.network import Network
 from concord.problem import CountedProblem
-from concord.record import FINITE_RANGE
 from concord.sampler import Positions
 
 # Numbers up to which positions are few, and dimensions up to which loops are compiled by size.

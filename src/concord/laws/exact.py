@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord.errors import FINITE_RANGE
 from concord.summary import Summarized
 
 # Mean and covariance, (..., S) and (..., S, S).
@@ -148,6 +149,13 @@ class Law(Summarized):
     average_mean: np.ndarray
     average_cov: np.ndarray
     approximate: bool = False
+
+    def divergence(self) -> str:
+        """Return a sentence with the first recorded iteration that diverges; "" if none does."""
+        spread = np.diagonal(self.cov, axis1=-2, axis2=-1)
+        inside = (np.abs(self.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
+        lost = self.iterations[~inside.all(axis=(1, 2))]
+        return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
     def summary(self) -> dict[str, Any]:
         """Return the iterations and the numbers of agents and dimensions, for display."""

@@ -1,17 +1,15 @@
 """Data of problems: registered tables, test rows, and the draws of a paper's authors."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.sampling.partition import Partition, Parts, consecutive_counts, enough
 from concord.summary import Summarized
-from concord_studies.datasets.tables import tabled
 
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
@@ -52,7 +50,7 @@ class OneDataSet(Summarized):
 
 
 def points_of(
-    table: str, resources: Path, agents: int, partition: Partition
+    table: str, data_sets: DataSets, agents: int, partition: Partition
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
     """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
 
@@ -60,7 +58,7 @@ def points_of(
     columns. A single agent holds all rows that any agent holds. A ConcordError if the table is for
     another number of agents, or the run chooses a partition of its own.
     """
-    columns = tabled(table, resources)
+    columns = data_sets.table(table)
     if "agent" not in columns:
         raise ConcordError(f"table: {table} has no column agent; name a table of points")
     holder = columns.pop("agent")

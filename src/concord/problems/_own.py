@@ -16,6 +16,24 @@ from concord.sampling.partition import AgentData, Partition
 LARGEST = 1e100
 
 
+class NoDataSets:
+    """In place of ``DataSets`` where a caller has none: a problem that needs one is refused."""
+
+    folder = Path("resources")
+
+    def table(self, name: str) -> dict[str, np.ndarray]:
+        """Raise a ConcordError, since there is no table."""
+        raise ConcordError(
+            f"table: {name} is registered data, which studies read; pass the arrays, X and y"
+        )
+
+    def points(self, name: str) -> tuple[Any, np.ndarray]:
+        """Raise a ConcordError, since there is no data set."""
+        raise ConcordError(
+            f"dataset: {name} is registered data, which studies read; pass the arrays, X and y"
+        )
+
+
 def numbers(values: Any, name: str) -> np.ndarray:
     """Convert a caller's values to an array of finite floats whose squares are finite, too.
 
@@ -120,7 +138,7 @@ def from_options(kind: Any) -> Callable[..., Any]:
             """Return the generator of a named stream of random numbers."""
             return streams.generator(master, what)
 
-        return kind.build(params, count, split, stream, Path("resources"))
+        return kind.build(params, count, split, stream, NoDataSets())
 
     build_problem.__doc__ = kind.__doc__
     return build_problem

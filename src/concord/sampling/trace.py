@@ -77,6 +77,14 @@ class Trace(Summarized):
             "variables": ", ".join(self.variables),
         }
 
+    def divergence(self) -> str:
+        """Return a sentence with the number of chains that diverged, and when; "" if none did."""
+        at = self["diverged_at"]
+        first = at[at >= 0]
+        if not first.size:
+            return ""
+        return f"{first.size} of {at.size} chains diverged, the first at iteration {first.min()}"
+
     def __getitem__(self, name: str) -> np.ndarray:
         """Return the array of a variable by its name."""
         if name not in self.variables:
@@ -302,3 +310,34 @@ def _netcdf() -> Any:
     import h5netcdf  # a tenth of a second
 
     return h5netcdf
+
+
+def load(path: str | Path) -> Trace:
+    """Load the trace of a run from its file.
+
+    Parameters
+    ----------
+    path
+        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
+
+    Raises
+    ------
+    ConcordError
+        If there is no such file, or it is no trace.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
+    >>> trace.save("trace.nc")
+    >>> concord.load("trace.nc").chains
+    100
+    """
+    try:
+        return read_trace(Path(path))
+    except OSError as error:
+        raise ConcordError(
+            f"{path}: it cannot be read ({error.strerror}); name the trace.nc of a run, or a file "
+            "that Trace.save wrote"
+        ) from None

@@ -21,6 +21,7 @@ from concord.sampler import Sampler
 from concord_arena.testing import parts, problems, samplers
 from concord_arena.testing._outcome import Broken, Inapplicable, Prototype, expect
 from concord_arena.testing.variants import SEED
+from concord_studies import contracts as studies
 from concord_studies.markup import line
 from concord_studies.plugins import PACKAGES, docstring_of, options_of, plugin
 
@@ -34,9 +35,9 @@ PROTOCOLS = {
     "schedules": contracts.ScheduleKind,
     "initial": contracts.InitialKind,
     "compressions": CompressionKind,
-    "metrics": contracts.MetricFamily,
-    "figures": contracts.FigureKind,
-    "tables": contracts.TableKind,
+    "metrics": studies.MetricFamily,
+    "figures": studies.FigureKind,
+    "tables": studies.TableKind,
 }
 
 

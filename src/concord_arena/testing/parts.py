@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from concord.chains import Labels, sample_chains
-from concord.contracts import Label, declared
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.networks.conditions import network_under
@@ -22,6 +21,7 @@ from concord.sampling import initial, partition, streams
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import expect, taken
 from concord_arena.testing.variants import Bare, problem, variants
+from concord_studies.contracts import Label, declared
 from concord_studies.metrics import NETWORKS, Measurement, Row, alike, check_network
 
 AGENTS = (1, 2, 3, 5, 6, 12)

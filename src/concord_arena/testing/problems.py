@@ -3,17 +3,18 @@
 import inspect
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concord.contracts import NeedsData, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.problem import Batched, ChosenAgents, Proximal, WithHessians, WithPotential
+from concord.problems._own import NoDataSets
 from concord.sampling import partition, streams
 from concord_arena.testing._outcome import Inapplicable, expect, taken
 from concord_arena.testing.variants import variants
+from concord_studies.contracts import NeedsData
 
 AGENTS, CHAINS = 3, 2
 
@@ -28,7 +29,7 @@ def built(module: Any) -> list[tuple[Any, Any]]:
         if isinstance(module, NeedsData) and module.needs(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
-        data = Path("unused")
+        data = NoDataSets()
         return module.build(params, AGENTS, split, lambda what: streams.generator(5, what), data)
 
     return list(taken(build, variants(module)))

@@ -7,14 +7,12 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import fields as fields_of
 from msgspec.structs import replace
 
-from concord.contracts import declared
 from concord.errors import ConcordError
 from concord.loop import keep_asleep
 from concord.networks.compressions import Compression
@@ -23,11 +21,13 @@ from concord.networks.topology import build_graph
 from concord.options import choices, members
 from concord.options import kinds as kinds_of
 from concord.problem import CountedProblem
+from concord.problems._own import NoDataSets
 from concord.problems.kinds import linear_regression
 from concord.sampler import check_state
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import Broken, expect
+from concord_studies.contracts import declared
 
 GRAPHS = [
     build_graph("ring", 5),
@@ -71,7 +71,7 @@ def problem(
     params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
     split = partition.Partition.parse({"kind": "equal"}, "tests")
     regression = linear_regression.build(
-        params, agents, split, lambda what: streams.generator(3, what, agents), Path("unused")
+        params, agents, split, lambda what: streams.generator(3, what, agents), NoDataSets()
     )
     if not other:
         return regression

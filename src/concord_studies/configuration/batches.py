@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from concord.contracts import Extra, Sharing, offers
+from concord.contracts import offers
 from concord_studies.configuration.study import Study
+from concord_studies.contracts import Extra, Sharing
 from concord_studies.make import Batch
 from concord_studies.runs.run import Run
 

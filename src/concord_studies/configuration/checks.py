@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from concord.contracts import Read
 from concord.errors import ConcordError, nearest, short
 from concord_studies import metrics, plugins, selection
 from concord_studies.configuration import named
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.study import Study
+from concord_studies.contracts import Read
 from concord_studies.runs.run import Run
 
 

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
-from concord.contracts import declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies import metrics
@@ -27,6 +26,7 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
+from concord_studies.contracts import declared
 from concord_studies.plugins import exists, plugin
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run

@@ -11,13 +11,13 @@ from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 
-from concord.contracts import declared
 from concord.errors import ConcordError, nearest, short
 from concord_studies import metrics
 from concord_studies.configuration.batches import long
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
+from concord_studies.contracts import declared
 from concord_studies.make import Batch
 from concord_studies.plugins import plugin
 from concord_studies.runs.run import Run

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
-from concord.contracts import Read
 from concord.errors import ConcordError, nearest
 from concord_studies import metrics, results
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.results import Measured
 

@@ -91,10 +91,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from msgspec import Meta
 
-from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import NamesLabel, NamesRuns, Options, Positive, Some
 from concord_studies import results, scores, selection, words
+from concord_studies.contracts import Read
 from concord_studies.figures import _layers, _prices, style
 from concord_studies.figures._layers import Curve, Ends
 from concord_studies.figures._options import (

@@ -22,9 +22,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import Options, Some
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._panels import Cell, Panels, listed
 from concord_studies.figures._predictions import Panel, numbers, run_of

@@ -19,9 +19,9 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from concord.contracts import Read
 from concord.options import NamesRuns, Options, Some
 from concord_studies import results, selection
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import AxisNames, Mass
 from concord_studies.figures._panels import Panels, listed

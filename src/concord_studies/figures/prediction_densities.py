@@ -18,8 +18,8 @@ from typing import Annotated, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.contracts import Read
 from concord.options import Options, Some
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Limits
 from concord_studies.figures._panels import Panels, limits, listed

@@ -20,10 +20,10 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from concord.contracts import Read
 from concord.errors import ConcordError, nearest
 from concord.options import NamesLabel, Options, Positive, Some
 from concord_studies import scores, selection
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed, name_cells

@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.contracts import PRICES, Read
 from concord.options import NamesLabel, Options, Positive, Some
 from concord_studies import scores, selection
+from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed

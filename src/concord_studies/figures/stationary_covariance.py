@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from concord.contracts import Read
 from concord.options import Index, NamesLabel, Options, Positive
 from concord_studies import results, selection
+from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Columns, Names, Rows, Select, Width
 from concord_studies.figures._panels import Panels, cross, lines

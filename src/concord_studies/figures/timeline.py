@@ -21,11 +21,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.networks.topology import build_graph
 from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
+from concord_studies.contracts import Read
 from concord_studies.figures import _prices, style
 from concord_studies.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord_studies.figures._panels import Panels, cross, limits

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import PRICES, Label, Stream, declared
+from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.read_off import NoLaw, StepReader
@@ -38,6 +38,7 @@ from concord.record import Record
 from concord.sampler import Sampler
 from concord.sampling import initial
 from concord.sampling.trace import Trace
+from concord_studies.contracts import PRICES, Label, declared
 from concord_studies.datasets.tables import Recorded
 from concord_studies.plugins import built_in, executed, exists, kinds, plugin
 

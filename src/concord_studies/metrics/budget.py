@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import w2
 from concord.laws.law import start_of, update_of
@@ -14,6 +13,7 @@ from concord.sampler import Sampler
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
+from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, lacking, series
 
 METRICS = ("budget_w2", "budget_ratio")

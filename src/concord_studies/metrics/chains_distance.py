@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
+from concord.distances import positions
 from concord.laws.gaussian import corrected
 from concord.laws.intervals import LEVEL, REPLICATES, over_chains
 from concord.laws.known import WithQuantiles
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics._references import posterior
-from concord_studies.metrics.w2 import positions
 
 METRICS = ("chains_w2", "chains_w2_floor")
 LABELS = {

@@ -17,8 +17,8 @@ Source: Alistarh et al., QSGD (2017, arXiv:1610.02132), and qlsd2021's released 
 import math
 from collections.abc import Callable, Iterator
 
-from concord.contracts import Label
 from concord.networks.compressions import qsgd
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking
 
 METRICS = ("saved_by_coding", "saved_by_coding_natural")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
+from concord.distances import positions
 from concord.laws.intervals import mean_interval, wilson
 from concord.problems.kinds import polynomial
 from concord.samplers.de_psgld import DEPSGLD
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
-from concord_studies.metrics.w2 import positions
 
 METRICS = ("outside_share", "outside_distance", "envelope_w2")
 LABELS = {

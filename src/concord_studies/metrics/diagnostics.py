@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.distances import positions
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics.w2 import positions
 
 METRICS = ("ess_bulk", "ess_tail", "r_hat")
 RECORDS = ("draws",)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws.law import exact_law
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics.stationary import NAMES, compare
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Curved, Label
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
@@ -29,6 +28,7 @@ from concord.laws.theory import bhar2023 as theory
 from concord.problem import Problem, Quadratic
 from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
+from concord_studies.contracts import Curved, Label
 from concord_studies.metrics import (
     Measurement,
     Row,

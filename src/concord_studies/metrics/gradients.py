@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from concord.contracts import Label
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._prices import paid
 

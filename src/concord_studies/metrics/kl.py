@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import exact_law
 from concord.laws.theory import parayil2020
 from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, conditions, lacking, series, with_values
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))

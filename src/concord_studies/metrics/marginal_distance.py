@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
 from concord.laws.quadrature import Grid
 from concord.laws.transport import marginal_w1
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import grid
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known
 from concord_studies.metrics._references import gaussian
 

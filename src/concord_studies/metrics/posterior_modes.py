@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws.intervals import mean_interval
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import grid
 

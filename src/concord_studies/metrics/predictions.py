@@ -38,9 +38,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from concord.contracts import Label, WithTests
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, over_chains, quantile, wilson
+from concord_studies.contracts import Label, WithTests
 from concord_studies.metrics import Measurement, Row, lacking
 
 _OF_A_SET = (

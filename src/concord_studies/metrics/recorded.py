@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Label
+from concord.distances import positions
 from concord.errors import ConcordError
 from concord.laws.gaussian import bootstrap_w2
 from concord.laws.intervals import REPLICATES, mean_interval
+from concord_studies.contracts import Label
 from concord_studies.datasets.tables import tabled
 from concord_studies.metrics import Measurement, Row, lacking
 from concord_studies.metrics._references import gaussian
-from concord_studies.metrics.w2 import positions
 
 METRICS = ("*_recorded", "recorded_*")
 LABELS = {

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Label, Replicated
 from concord.laws.intervals import over_chains
 from concord.laws.transport import costs, distances, thinned
+from concord_studies.contracts import Label, Replicated
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import posterior
 

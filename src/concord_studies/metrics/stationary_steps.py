@@ -1,9 +1,11 @@
 """The exact stationary distribution of an affine sampler at steps up to the largest stable one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from concord.stability import with_step
 from concord_studies.metrics import Measurement, Row, lacking, stable_step, stationary
 
 METRICS = tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS))
@@ -21,8 +23,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     most = stable_step.largest(m)
     if not np.isfinite(most):
         raise lacking("stationary_steps", "a sampler that is stable for some steps, not for all")
+    last = max(m.iterations - 1, 0)
     for percent in PERCENT:
         step = percent / 100 * most
+        sampler = with_step(m.sampler, "step_size", step, last)
         yield Row(percent, "network", "by_step.step_size", step, chance=False)
-        for row in stationary.rows(stable_step.with_step(m, "step_size", step)):
+        for row in stationary.rows(replace(m, sampler=sampler)):
             yield row._replace(iteration=percent, metric=f"by_step.{row.metric}")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws.theory import tzikas2024
 from concord.networks.network import Network
 from concord.problem import Quadratic
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking
 
 METRICS = tuple(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import structs
 
-from concord.contracts import Label, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.law import start_of, update_of
@@ -13,6 +12,7 @@ from concord.laws.theory import tzikas2024
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
+from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, known, lacking, series
 from concord_studies.metrics.theorem3 import compute_theorem
 

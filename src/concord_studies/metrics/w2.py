@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
+from concord.distances import positions
 from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.law import exact_law
 from concord.laws.transport import thinned
-from concord.sampling.trace import Trace
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.contracts import Label
+from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import gaussian
 
 METRICS = ("w2", "w2_exact", "w2_floor")
@@ -40,20 +40,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
-
-
-def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
-    """Return the names and draws, (chain, draw, name, dim), of recorded agents and average."""
-    if "x" not in trace and "x_average" not in trace:
-        raise lacking("w2", "record.draws or record.average")
-    names, draws = [], []
-    if "x" in trace:
-        names += [str(agent) for agent in trace.agent]
-        draws.append(trace["x"])
-    if "x_average" in trace:
-        names.append("average")
-        draws.append(trace["x_average"][:, :, None])
-    return names, np.concatenate(draws, axis=2)
 
 
 def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Annotated, Literal
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.models.model import Model, of_studies
 from concord.options import Options
@@ -51,13 +51,13 @@ def problem(
     agents: int,
     partition: Partition,
     stream: Stream,
-    resources: Path,
+    data_sets: DataSets,
 ) -> Model:
     """Build the model with the table's columns as arguments, and split its rows over agents.
 
-    library: PyMC or NumPyro. resources: the folder of data, where compiled code is cached.
+    library: PyMC or NumPyro. data_sets: in the folder of data, where compiled code is cached.
     """
-    of_studies(library, resources)
+    of_studies(library, data_sets.folder)
     path = plugins.within(Path(params.file), "file")
     function = getattr(plugins.execute(path), params.function, None)
     if not callable(function):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.options import Options
@@ -44,11 +44,11 @@ def needs(params: Params) -> tuple[str, ...]:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> BreastCancer:
     """Standardize the data set, and split its rows over the agents."""
-    plain = logistic_regression.build(MODEL, agents, partition, stream, resources)
-    return BreastCancer(plain.data, resources / DRAWS)
+    plain = logistic_regression.build(MODEL, agents, partition, stream, data_sets)
+    return BreastCancer(plain.data, data_sets.folder / DRAWS)
 
 
 class BreastCancer(LogisticRegression):

@@ -6,13 +6,12 @@ posterior is Gaussian and known. Source of the data: B. Efron, T. Hastie, I. Joh
 Tibshirani, Annals of Statistics 32 (2004) 407-499; they are in scikit-learn's own files.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Options, Positive
 from concord.problems._data import kept_apart
 from concord.problems.kinds import linear_regression
@@ -41,7 +40,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> LinearRegression:
     """Standardize the data set, and split its training rows over the agents."""
     features, targets = readers.diabetes()

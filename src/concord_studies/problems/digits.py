@@ -12,14 +12,13 @@ testing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet, check_agents
 from concord.sampling.partition import AgentData, Partition
@@ -43,7 +42,7 @@ check = check_agents
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Digits:
     """Choose test images, and split training images over the agents, perhaps by label."""
     images, labels = readers.digits()

@@ -7,18 +7,16 @@ Affine samplers have exact laws on it. It has no points: no mini-batches are dra
 problem}``).
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
 from concord.problems._data import table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
-from concord_studies.datasets.tables import tabled
 
 NAME = "product of Gaussians"
 
@@ -57,11 +55,11 @@ needs = table_read
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Product:
     """Read the agents' laws from the table; a ConcordError if it has another number of them."""
     check(params, agents)
-    table = tabled(str(params.table), resources)
+    table = data_sets.table(str(params.table))
     who, row, column = (table[name].astype(int) for name in ("agent", "row", "column"))
     if who.max() != agents - 1:
         raise ConcordError(

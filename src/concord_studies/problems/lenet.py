@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet
@@ -263,10 +263,10 @@ def _device() -> str:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Classifier:
     """Load MNIST and the other test sets, and split the training images over the agents."""
-    mnist = resources / "mnist"
+    mnist = data_sets.folder / "mnist"
 
     def digits(part: str, count: int, used: int | None = None) -> Images:
         """Return the images and labels of one part of MNIST."""
@@ -281,9 +281,9 @@ def build(
         if name == "digits":
             flat, labels = readers.digits()
             images = flat.reshape(-1, 8, 8).astype(np.float32)
-        elif (resources / SVHN).is_file():
+        elif (data_sets.folder / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(registry.verify(SVHN.as_posix(), resources / SVHN))
+            images, labels = readers.svhn(registry.verify(SVHN.as_posix(), data_sets.folder / SVHN))
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))

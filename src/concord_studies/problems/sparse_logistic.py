@@ -18,12 +18,11 @@ Needs: the data set that it reads.
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.libraries import sparse
 from concord.options import Options, Positive
@@ -66,10 +65,10 @@ def check(params: Params, agents: int) -> None:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> SparseLogistic:
     """Load the data set, and append an intercept column of ones unless the options leave it out."""
-    features, labels = readers.a9a(resources / params.dataset / params.dataset)
+    features, labels = readers.a9a(data_sets.folder / params.dataset / params.dataset)
     if params.intercept == "ones":
         features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import field
 
 from concord import options
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
@@ -58,7 +58,7 @@ def _kind(params: Params) -> Any:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Problem:
     """Read the table, and build the model with its rows split over the agents."""
     path = plugins.within(Path(params.data), "data")

@@ -5,16 +5,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from concord.contracts import PRICES
 from concord.networks.conditions import Conditions
 from concord.networks.topology import ChosenTopology
 from concord.options import Count, Index, Label, Options, Positive
 from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.partition import Way
+from concord_studies.contracts import PRICES
 from concord_studies.datasets.tables import Recorded
-
-MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 
 STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
 

@@ -9,128 +9,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import Extra, NeedsData, ProblemKind, TakesData, declared, offers
-from concord.errors import ConcordError, nearest, short
-from concord.minibatches import Batches
+from concord.contracts import ProblemKind, offers
+from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions, network_under
-from concord.networks.network import Network, Order, Ordered
+from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
 from concord.options import build, plain
 from concord.problem import Problem
-from concord.record import Record
-from concord.sampler import Sampler
+from concord.record import Record, check_record
 from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, Way
 from concord.sampling.schedules import Schedule
 from concord_studies import plugins
+from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
 from concord_studies.integrity import AGAIN
 from concord_studies.io import dump_yaml, load_yaml
 from concord_studies.plugins import Chosen, location, plugin
 from concord_studies.provenance import digest, sha256
-from concord_studies.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
+from concord_studies.runs.keys import STUDY, Arena, Keys, Resolved
 
 
 class ChosenProblem(Chosen):
     """A kind of problem with its options, as a study or a caller states it."""
 
     package = "problems"
-
-
-class ChosenSampler(Chosen):
-    """A kind of sampler with its options, its mini-batches and its order of updates.
-
-    params: the sampler. batches: of its gradients. order: as of ``Network``.
-    """
-
-    package = "samplers"
-    __slots__ = ("batches", "order")
-
-    @classmethod
-    def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
-        """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
-
-        arguments: what else may be given, for the sentence about a key that is unknown.
-        """
-        made = cls.__new__(cls)
-        if isinstance(sampler, Sampler):
-            made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
-            for key in options:
-                if key in sampler.__struct_fields__:
-                    raise ConcordError(
-                        f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
-                    )
-            made._choose_gradients(dict(options), "sampler", arguments)
-        elif isinstance(sampler, str) or (
-            isinstance(sampler, type) and issubclass(sampler, Sampler)
-        ):
-            made._choose(sampler, dict(options), "sampler", arguments)
-        else:
-            raise ConcordError(
-                f"sampler: {short(sampler)} is none; give its name, or a class of concord.Sampler"
-            )
-        return made
-
-    def _choose(
-        self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
-    ) -> None:
-        """Set class, kind and typed options of a sampler, and of its mini-batches."""
-        if isinstance(kind, type) and issubclass(kind, Sampler):
-            self.module, self.kind = kind, kind_of(kind)
-        else:
-            self.module, self.kind = plugin(self.package, kind, where or "sampler"), kind
-        fields = self.module.__struct_fields__
-        self.params = None
-        beside = {key: value for key, value in options.items() if key not in fields}
-        self._choose_gradients(beside, where, arguments)
-        own = {key: value for key, value in options.items() if key in fields}
-        self.params = build(self.module, own, where)
-
-    def _choose_gradients(
-        self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
-    ) -> None:
-        """Set mini-batches and update order from options; refuse unknown and unsuited ones."""
-        known = self.module.options().__struct_fields__
-        for key in options:
-            if key not in known:
-                raise ConcordError(
-                    f"{_key(where, key)}: unknown key; {nearest(key, [*known, *arguments])}"
-                )
-        self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
-        try:
-            self.batches.check()
-        except ConcordError as error:
-            raise ConcordError(_key(where, str(error))) from None
-        order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
-        self.order: Order = build(Ordered, order, where).update_order
-
-    def plain(self) -> dict[str, Any]:
-        """Return the mapping that ``parse`` reads, every option written out."""
-        stated = super().plain()
-        if self.params.takes_batches:
-            stated |= plain(self.batches)
-        return stated | {"update_order": self.order} if self.params.takes_order else stated
-
-
-def kind_of(sampler: type[Sampler]) -> str:
-    """Return the name of a class of samplers: its kind, or the class's own name."""
-    package, _, kind = sampler.__module__.rpartition(".")
-    return kind if package == "concord.samplers" else sampler.__name__
-
-
-def _key(where: str, key: str) -> str:
-    """Return the dotted place of a key below a place."""
-    return f"{where}.{key}" if where else key
-
-
-_BATCHES = Batches.__struct_fields__
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +189,7 @@ class Run:
 
         kind: ProblemKind = self.problem.module
         split = Partition(self.partition, f"{self.where}.partition")
-        return kind.build(self.problem.params, self.agents, split, stream, resources)
+        return kind.build(self.problem.params, self.agents, split, stream, DataFolder(resources))
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -367,29 +279,6 @@ def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
     """Return the typed keys of a run; errors name ``where`` and the key below it."""
     keys: Keys = build(Keys, {k: stated[k] for k in Keys.__struct_fields__ if k in stated}, where)
     return keys
-
-
-def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
-    """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
-    recorded = range(agents) if record.agents is None else record.agents
-    for number, agent in enumerate(record.agents or ()):
-        if agent >= agents:
-            raise ConcordError(
-                f"{where}.agents[{number}]: there is no agent {agent}; "
-                f"name agents 0 to {agents - 1}"
-            )
-    if not recorded:
-        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
-    draws = record.count(iterations)
-    if not draws:
-        raise ConcordError(
-            f"{where}.at: none of these is one of the {iterations} iterations; add one"
-        )
-    if chains * len(recorded) * draws > MOST_NUMBERS:
-        raise ConcordError(
-            f"{where}: {draws} iterations of {len(recorded)} agents and {chains} chains are "
-            f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
-        )
 
 
 def _at(where: str, function: Any, *arguments: Any) -> None:

@@ -14,6 +14,7 @@ from concord.options import build
 from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets.fetch import fetch
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import REGISTRY, find, verify
 from concord_studies.io import whole
 from concord_studies.runs.run import ChosenProblem
@@ -45,7 +46,7 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
         """Return the generator of random numbers with this label for the recipe."""
         return streams.generator(recipe.seed, what, "reference")
 
-    problem = chosen.module.build(chosen.params, 1, split, stream, Path("resources"))
+    problem = chosen.module.build(chosen.params, 1, split, stream, DataFolder(Path("resources")))
     draws = certified.sample(problem, recipe, stream("noise"))
     try:
         found = certified.certify(draws)

@@ -32,7 +32,7 @@ def checked(place: Place) -> Measured:
 def finder(study: Study, results: Path) -> Find:
     """Return a function from a study's run to its metrics, which raises ``Missing``."""
 
-    @cache
+    @cache  # there is one workflow in a process
     def find(run: Run) -> Measured:
         """Return the metrics of a run; ``Missing`` if it has not been made."""
         if not at_hand(run, results):

@@ -16,11 +16,11 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
 from concord.options import NamesLabel, Options
 from concord_studies import results, selection
+from concord_studies.contracts import Read
 from concord_studies.results import Measured, Series
 from concord_studies.tables import Table, marks_divergence
 

@@ -17,9 +17,9 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Read
 from concord.options import NamesLabel, Options
 from concord_studies import selection
+from concord_studies.contracts import Read
 from concord_studies.results import Measured
 from concord_studies.scores import paired
 from concord_studies.tables import Table, marks_divergence

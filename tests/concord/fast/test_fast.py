@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from concord import fast
+from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
 from concord.minibatches import Batches
@@ -24,7 +25,7 @@ from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.streams import generator
 from concord_studies.provenance import module_files
-from concord_studies.runs.run import ChosenSampler, Run
+from concord_studies.runs.run import Run
 from concord_studies.runs.sample import modules, sample
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None

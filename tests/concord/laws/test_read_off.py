@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
@@ -17,7 +18,6 @@ from concord.networks.moments import chances
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
-from concord_studies.runs.run import ChosenSampler
 from measurements import regression
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}

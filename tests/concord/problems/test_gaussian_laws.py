@@ -10,6 +10,7 @@ from concord.problems.kinds import gaussian_location
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets.fetch import fetch
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import gaussian_product
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -59,7 +60,7 @@ def resources(tmp_path_factory):
 
 def product(resources, **options):
     params = gaussian_product.Params(table="fald2023_toy", **options)
-    return gaussian_product.build(params, 5, EQUAL, None, resources)
+    return gaussian_product.build(params, 5, EQUAL, None, DataFolder(resources))
 
 
 def test_the_toy_example_has_the_target_of_its_code(resources):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.loop import run
 from concord.minibatches import MiniBatches
@@ -18,7 +19,6 @@ from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.trace import join_traces
 from concord_studies.problems import lenet
-from concord_studies.runs.run import ChosenSampler
 from processes import python
 
 VERIFY = lenet.registry.verify

@@ -2,12 +2,12 @@
 
 import pytest
 
+from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.network import Network
 from concord.networks.own import network
-from concord_studies.runs.run import ChosenSampler
 from steps import Bare, Quadratic, Regression
 
 NEEDED = {

@@ -491,7 +491,7 @@ def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):
 def test_a_reading_has_a_meaning_for_every_problem_that_follows_it(tmp_path):
     paper = load(tmp_path, readings={"draft": {"spam": "labels drawn"}}, one={"reading": "draft"})
     with pytest.raises(ConcordError, match="draft: it has no meaning for the problem 'linear'"):
-        paper.runs  # noqa: B018
+        paper.runs  # noqa: B018 (expands and so checks every run)
 
 
 def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):

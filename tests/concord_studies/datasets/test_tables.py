@@ -13,6 +13,7 @@ from concord.errors import ConcordError
 from concord.problems.kinds import gaussian_location, linear_regression, logistic_regression
 from concord.sampling.partition import Partition
 from concord_studies.datasets import fetch, tables
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import tabled
 from processes import python
@@ -89,7 +90,7 @@ def test_the_posterior_may_be_of_more_points_than_agents_hold(resources, of):
         table="extra2024_linear", prior_variance=10.0, posterior_of=of
     )
     linear_regression.check(params, 20)
-    problem = linear_regression.build(params, 20, EQUAL, None, resources)
+    problem = linear_regression.build(params, 20, EQUAL, None, DataFolder(resources))
     columns = tabled("extra2024_linear", resources)
     keep = np.isfinite(columns["agent"]) if of == "held" else np.full(5000, True)
     X, y = np.column_stack([columns["one"], columns["x"]])[keep], columns["y"][keep]
@@ -116,7 +117,7 @@ def test_rows_are_in_the_order_of_their_places(resources):
     params = logistic_regression.Params(
         dataset="breast_cancer", table="extra2024_cancer", intercept="zeros"
     )
-    problem = logistic_regression.build(params, 6, EQUAL, None, resources)
+    problem = logistic_regression.build(params, 6, EQUAL, None, DataFolder(resources))
     assert problem.counts.tolist() == [94, 95, 95, 95, 95, 95]
     assert (problem.data.features[:, :, -1] == 0).all()
 
@@ -129,22 +130,22 @@ def test_rows_that_nobody_holds_are_for_testing_and_standardize_nothing(resource
     X, y = load_breast_cancer(return_X_y=True)
     seen, test = train_test_split(np.arange(569), test_size=0.2, random_state=42, stratify=y)
     params = logistic_regression.Params(dataset="breast_cancer", table="depsgld2026_cancer")
-    problem = logistic_regression.build(params, 5, EQUAL, None, resources)
+    problem = logistic_regression.build(params, 5, EQUAL, None, DataFolder(resources))
     assert problem.counts.tolist() == [91] * 5
     features = (X - X[seen].mean(axis=0)) / X[seen].std(axis=0)
     np.testing.assert_allclose(problem.data.features[0, :, :-1], features[seen[:91]], atol=1e-12)
     np.testing.assert_array_equal(np.sort(problem.test[1]), np.sort(y[test]))
-    alone = logistic_regression.build(params, 1, EQUAL, None, resources)
+    alone = logistic_regression.build(params, 1, EQUAL, None, DataFolder(resources))
     assert alone.counts.tolist() == [455]
 
 
 def test_points_of_other_numbers_of_agents_and_partitions_are_refused(resources):
     params = linear_regression.Params(table="extra2024_linear")
     with pytest.raises(ConcordError, match="for 20 agents, not 10"):
-        linear_regression.build(params, 10, EQUAL, None, resources)
+        linear_regression.build(params, 10, EQUAL, None, DataFolder(resources))
     other = Partition.parse({"kind": "consecutive"}, "partition")
     with pytest.raises(ConcordError, match="says who holds what"):
-        linear_regression.build(params, 20, other, None, resources)
+        linear_regression.build(params, 20, other, None, DataFolder(resources))
     with pytest.raises(ConcordError, match="remove points"):
         linear_regression.check(linear_regression.Params(table="t", points=5), 2)
 
@@ -159,7 +160,7 @@ def test_the_notebooks_points_are_those_of_its_law_and_seed(resources):
     params = gaussian_location.Params(
         table="dglmc2021_gaussian", noise=((1.0, -0.5), (-0.5, 1.0)), prior=((1.0, 0.5), (0.5, 1.0))
     )
-    problem = gaussian_location.build(params, 10, EQUAL, None, resources)
+    problem = gaussian_location.build(params, 10, EQUAL, None, DataFolder(resources))
     np.testing.assert_allclose(problem.posterior.mean, [0.00572135, 0.00033353], atol=1e-8)
     cov = [[4.9942e-4, -2.4946e-4], [-2.4946e-4, 4.9942e-4]]
     np.testing.assert_allclose(problem.posterior.cov, cov, rtol=2e-5)

@@ -265,8 +265,10 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
     paper, file = CONFIG / "papers" / "bhar2023", CONFIG / "config.yaml"
     settings = {"scale": "smoke", "seed": 1}
     code = (
-        "import json; from pathlib import Path; from concord_studies.configuration.config import load_config; "
-        "from concord_studies.configuration.study import Study; from concord_studies.pages import captions; "
+        "import json; from pathlib import Path; "
+        "from concord_studies.configuration.config import load_config; "
+        "from concord_studies.configuration.study import Study; "
+        "from concord_studies.pages import captions; "
         f"p = Study(Path({str(paper)!r}), load_config(Path({str(file)!r}), {settings!r})); "
         "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
     )

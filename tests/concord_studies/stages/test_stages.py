@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 import concord
-from concord.errors import ConcordError
-from concord.record import FINITE_RANGE
+from concord.errors import FINITE_RANGE, ConcordError
 from concord.sampling import streams
 from concord.sampling.trace import read_trace
 from concord_cli.__main__ import main

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label, Named
+from concord.contracts import Named
 from concord.laws.intervals import quantile
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking
 from concord_studies.metrics._references import posterior
 from concord_studies.metrics.w2 import pooled

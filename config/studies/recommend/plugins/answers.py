@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
@@ -33,6 +32,7 @@ from concord.problems._fit import fit
 from concord.sampling.partition import Partition, Way
 from concord_arena import recommend
 from concord_arena.answer import Search, Wish
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
 from concord_studies.plugins import plugin
 

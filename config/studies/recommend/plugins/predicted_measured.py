@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from concord.contracts import Read
 from concord.options import Options
+from concord_studies.contracts import Read
 from concord_studies.results import Measured
 
 ROUNDING = 1e-12  # b2 of what has hardly a bias is not shown

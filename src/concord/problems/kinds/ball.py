@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from concord import options
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
@@ -74,11 +73,11 @@ def needs(params: Params) -> tuple[str, ...]:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> InBall:
     """Build the regression without its prior, restricted to the ball."""
     kind, own = _model(params)
-    plain = kind.build(own, agents, partition, stream, resources)
+    plain = kind.build(own, agents, partition, stream, data_sets)
     cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
     held: Any = object.__new__(cls)
     vars(held).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)

@@ -12,12 +12,11 @@ where s = 10 and b = 0.03 or 0.1. Gradients grow like x^3.
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.laws.known import Known
 from concord.options import NonNegative, Positive
 from concord.problems._heterogeneity import Dial, Dialed, check_dial
@@ -35,7 +34,7 @@ check = check_dial
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Banana:
     """Build the banana with randomly drawn tilts of the agents."""
     return Banana(params, agents, stream("heterogeneity"))

@@ -19,12 +19,11 @@ off as e^lambda on the left, where all schools have one effect.
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
@@ -49,7 +48,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Schools:
     """Return the problem on the published data of eight schools."""
     return Schools(np.array(EFFECTS), np.array(ERRORS))

@@ -12,13 +12,12 @@ it is. Source: R. M. Neal, Annals of Statistics 31 (2003) 705-767, section 8, wh
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.laws.known import Known
 from concord.options import Positive
 from concord.problems._heterogeneity import Dial, Dialed, check_dial
@@ -38,7 +37,7 @@ check = check_dial
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Funnel:
     """Build the funnel with randomly drawn tilts of the agents."""
     return Funnel(params, agents, stream("heterogeneity"))

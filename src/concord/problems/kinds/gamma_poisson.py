@@ -14,12 +14,11 @@ are exposures. Gradients grow exponentially to the right, and are bounded to the
 from __future__ import annotations
 
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.libraries import special
@@ -46,7 +45,7 @@ check = check_agents
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> GammaPoisson:
     """Draw rates from the prior and counts of exposure 1, and split the counts over agents."""
     rng = stream("data")

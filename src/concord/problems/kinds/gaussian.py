@@ -16,13 +16,12 @@ In Python: ``concord.problems.gaussian(agents=16, condition=100.0, heterogeneity
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
 from concord.problems._heterogeneity import Dial, check_dial, tilts
@@ -45,7 +44,7 @@ check = check_dial
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> DividedGaussian:
     """Draw the posterior's mean and rotation, then the tilts of the agents.
 

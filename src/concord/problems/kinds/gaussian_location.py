@@ -12,12 +12,11 @@ Affine samplers have exact laws on it, and mini-batches may be drawn.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
 from concord.problems._data import Table, check_agents, points_of, table_read
@@ -62,7 +61,7 @@ needs = table_read
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> GaussianLocation:
     """Read points from a table, which says who holds them, or draw them for each agent."""
     if params.table is None:
@@ -74,7 +73,7 @@ def build(
         for mean, part in zip(means, parts, strict=True):
             points[part] += mean
         return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
-    first, last, parts = points_of(params.table, resources, agents, partition)
+    first, last, parts = points_of(params.table, data_sets, agents, partition)
     points = np.column_stack([first, last])
     return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
 

@@ -14,12 +14,11 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
@@ -76,7 +75,7 @@ def total_points(params: Any, agents: int) -> int:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> LinearRegression:
     """Draw the parameter from the prior, then features and observations, and split the points.
 
@@ -85,7 +84,7 @@ def build(
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
     if params.table is not None:
-        features, targets, parts = points_of(params.table, resources, agents, partition)
+        features, targets, parts = points_of(params.table, data_sets, agents, partition)
         rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))
         beyond = (features[rest], targets[rest]) if params.posterior_of == "all" else None
         return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)

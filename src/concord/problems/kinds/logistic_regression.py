@@ -14,13 +14,12 @@ Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.laws.quadrature import Grid, from_log_density
@@ -40,7 +39,6 @@ from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, Parts, enough
-from concord_studies.datasets import readers
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -136,7 +134,7 @@ def _count_test_rows(params: Params, rows: int) -> int:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> LogisticRegression:
     """Draw or load the points, and split them over the agents.
 
@@ -146,7 +144,7 @@ def build(
     """
     truth = test = parts = points = None
     if params.table is not None:
-        *points, parts = points_of(params.table, resources, agents, partition)
+        *points, parts = points_of(params.table, data_sets, agents, partition)
     if points is not None and len(points[1]):
         features, labels = points
     elif params.dataset == "synthetic" and params.legacy_seed is not None:
@@ -162,7 +160,7 @@ def build(
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
-        features, labels, test = _load(params, stream, resources, parts)
+        features, labels, test = _load(params, stream, data_sets, parts)
     if parts is None:
         parts = partition.split(labels, agents, stream("partition"))
     data = AgentData.from_parts(features, labels.astype(float), parts)
@@ -173,16 +171,13 @@ Rows = tuple[np.ndarray, np.ndarray]  # features, labels
 
 
 def _load(
-    params: Params, stream: Stream, resources: Path, parts: Parts | None
+    params: Params, stream: Stream, data_sets: DataSets, parts: Parts | None
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Load training features and labels, and the test rows if there are any, of a data set.
 
     Where a table says who holds which row, the others are the test rows, and all rows are returned.
     """
-    if params.dataset == "magic":
-        features, labels = readers.magic(resources / "magic" / "magic04.data")
-    else:
-        features, labels = readers.breast_cancer()
+    features, labels = data_sets.points(params.dataset)
     if parts is None:
         training, testing = kept_apart(len(labels), _count_test_rows(params, len(labels)), stream)
     else:

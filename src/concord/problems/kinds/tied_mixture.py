@@ -16,13 +16,12 @@ exists; ``reference`` holds it on a dense grid.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
@@ -70,7 +69,7 @@ def shares(params: Params) -> bool:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> TiedMixture | TiedMixtures:
     """Draw points from the mixture at ``truth``, and split them over the agents.
 

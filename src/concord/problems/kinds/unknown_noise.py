@@ -20,12 +20,11 @@ proper prior. Moments need a + n/2 > 2.
 from __future__ import annotations
 
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.libraries import special
@@ -63,7 +62,7 @@ def _check_moments(params: Params, points: int) -> None:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> UnknownNoise:
     """Draw coefficients from N(0, v I), features and observations, and split the points."""
     rng = stream("data")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord.contracts import Read
 from concord.options import plain
 from concord_studies import integrity, words
 from concord_studies import results as read_results
 from concord_studies.configuration.study import Study
+from concord_studies.contracts import Read
 from concord_studies.metrics import prices as all_prices
 from concord_studies.runs.run import Run
 

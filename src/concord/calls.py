@@ -1,39 +1,46 @@
-"""``sample``, ``law`` and ``load_run``: runs from Python, with the pipeline's numbers."""
+"""``sample`` and ``law``: runs from Python, with the pipeline's numbers."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import concord
-from concord import contracts
+from concord import __version__
+from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
-from concord.distances import divergence, warn_of
-from concord.errors import ConcordError, short
-from concord.laws import exact, linearized
-from concord.laws.law import LARGEST, law_of_run
-from concord.networks.conditions import network_under
+from concord.contracts import Named
+from concord.errors import ConcordError, warn_of_divergence
+from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.networks.own import network as network_of
 from concord.options import plain
 from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
 from concord.sampling import streams
-from concord.sampling.trace import Trace, read_trace
-from concord_studies.metrics import Measurement, stable_step
-from concord_studies.runs.keys import Keys
-from concord_studies.runs.run import ChosenSampler, check_record, keys_of
-from concord_studies.runs.run import read as read_run
+from concord.sampling.initial import Law
+from concord.sampling.trace import Trace
+
+if TYPE_CHECKING:
+    from concord.laws import exact
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
+
+
+class _Run(NamedTuple):
+    """The parts of a run on which its law depends, ``concord.laws.law.OfRun``."""
+
+    sampler: Sampler
+    problem: Problem
+    network: Network
+    batches: Batches
+    initial: Law
+    iterations: int
+    trace: Trace
 
 
 def sample(
@@ -114,35 +121,35 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = _prepare(sampler, problem, network, iterations, chains, initial, record, options)
+    own = prepare(sampler, problem, network, iterations, chains, initial, record, options)
     seed = streams.seed_of(seed, rng)
     trace = sample_chains(
         own.sampler.params,
         problem,
         own.network,
         batches=own.sampler.batches,
-        law=own.keys.initial,
-        record=own.keys.record,
-        chains=own.keys.chains,
-        iterations=own.keys.iterations,
+        law=own.length.initial,
+        record=own.length.record,
+        chains=own.length.chains,
+        iterations=own.length.iterations,
         seed=seed,
         labels=Labels(run=own.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
     )
     trace.attributes = {
-        "concord": concord.__version__,
+        "concord": __version__,
         "sampler": own.sampler.kind,
         "options": json.dumps({k: v for k, v in own.sampler.plain().items() if k != "kind"}),
         "network": own.network.name,
-        "iterations": str(own.keys.iterations),
+        "iterations": str(own.length.iterations),
         "seed": str(seed),
-        "record": json.dumps(plain(own.keys.record)),
+        "record": json.dumps(plain(own.length.record)),
     }
-    if isinstance(problem, contracts.Named):
+    if isinstance(problem, Named):
         trace.named = problem.constrain
-    if message := divergence(trace):
-        warn_of(own.sampler.kind, message, _step_advice(_measurement(own, problem, trace)))
+    if message := trace.divergence():
+        warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
     return trace
 
 
@@ -202,168 +209,41 @@ def law(
     >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
     array([0.37, 0.01])
     """
-    own = _prepare(sampler, problem, network, iterations, 1, initial, record, options)
-    due = own.keys.record.iterations(iterations)
-    measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
-    own.sampler.params.check(problem, own.network)
+    from concord import linearized  # which whoever samples needs not
+    from concord.laws.law import LARGEST, law_of_run
+
+    own = prepare(sampler, problem, network, iterations, 1, initial, record, options)
+    run = _Run(
+        own.sampler.params,
+        problem,
+        own.network,
+        own.sampler.batches,
+        own.length.initial,
+        iterations,
+        Trace({}, own.length.record.iterations(iterations), np.arange(problem.agents)),
+    )
+    run.sampler.check(problem, run.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
         if approximate and not isinstance(problem, Quadratic):
-            found = linearized.law_of_run(measurement)
+            found = linearized.law_of_run(run)
         else:
-            found = law_of_run(measurement, LARGEST)
-    if message := divergence(found):
-        warn_of(own.sampler.kind, message, _step_advice(measurement))
+            found = law_of_run(run, LARGEST)
+    if message := found.divergence():
+        warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
     return found
 
 
-def _measurement(own: _RunArguments, problem: Problem, trace: Trace) -> Measurement:
-    """Return a run's trace, problem, network and options as metrics and laws take them."""
-    return Measurement(
-        trace=trace,
-        problem=problem,
-        network=own.network,
-        sampler=own.sampler.params,
-        batches=own.sampler.batches,
-        initial=own.keys.initial,
-        iterations=own.keys.iterations,
-        stream=lambda what: streams.generator(0, what),
-    )
-
-
-def _step_advice(m: Measurement) -> str:
+def step_advice(own: RunArguments, problem: Problem) -> str:
     """Return the advice after divergence, with the largest stable step if it is quick to find."""
-    if not hasattr(m.sampler, "step_size"):
+    sampler, limit = own.sampler.params, math.nan
+    if not hasattr(sampler, "step_size"):
         return "change its options"
-    limit = math.nan
-    if m.problem.agents * m.problem.dim <= SOON and m.network.is_lossless:
+    if problem.agents * problem.dim <= SOON and own.network.is_lossless:
+        from concord.stability import largest_stable_step  # of few runs
+
+        last = own.length.iterations - 1
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
-            limit = stable_step.largest(m)
+            limit = largest_stable_step(sampler, problem, own.network, own.sampler.batches, last)
     if not math.isfinite(limit):
         return "take a smaller step_size"
     return f"take a smaller step_size, below {limit:.3g} with these options"
-
-
-def load(path: str | Path) -> Trace:
-    """Load the trace of a run from its file.
-
-    Parameters
-    ----------
-    path
-        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
-
-    Raises
-    ------
-    ConcordError
-        If there is no such file, or it is no trace.
-
-    Examples
-    --------
-    >>> import concord
-    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
-    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
-    >>> trace.save("trace.nc")
-    >>> concord.load("trace.nc").chains
-    100
-    """
-    try:
-        return read_trace(Path(path))
-    except OSError as error:
-        raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); name the trace.nc of a run, or a file "
-            "that Trace.save wrote"
-        ) from None
-
-
-def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
-    """Return the arguments of ``concord.sample`` that repeat a run of a study.
-
-    Parameters
-    ----------
-    path
-        The run's run.yaml, from ``concord resolve`` or in results/<study>/<experiment>/<run>.
-    resources
-        Folder of downloaded data.
-
-    Returns
-    -------
-    dict
-        sampler, problem, network and all the rest: change any before you sample, as in
-        ``concord.sample(**concord.load_run(path) | {"step_size": 0.01})``.
-
-    Raises
-    ------
-    ConcordError
-        If the file is no whole run.
-
-    Examples
-    --------
-    >>> import concord
-    >>> arguments = concord.load_run("run.yaml")
-    >>> trace = concord.sample(**arguments | {"chains": 50})
-    >>> trace.chains
-    50
-    """
-    run = read_run(Path(path))
-    stated = run.document
-    return {
-        "sampler": run.sampler.kind,
-        "problem": run.build_problem(Path(resources)),
-        "network": run.network_of_agents,
-        **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
-        "labels": tuple(run.stream_labels),
-        **{key: value for key, value in stated["sampler"].items() if key != "kind"},
-    }
-
-
-class _RunArguments(NamedTuple):
-    """The sampler, network and other options of a run, checked."""
-
-    sampler: ChosenSampler
-    network: Network
-    keys: Keys
-
-
-def _prepare(
-    sampler: Any,
-    problem: Any,
-    network: Any,
-    iterations: Any,
-    chains: Any,
-    initial: Any,
-    record: Any,
-    options: Mapping[str, Any],
-) -> _RunArguments:
-    """Check all arguments as those of a study's files, with the same errors; return them parsed."""
-    if not isinstance(problem, Problem):
-        raise ConcordError(
-            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
-            "concord.problems"
-        )
-    if network is None:
-        if problem.agents > 1:
-            raise ConcordError(
-                f"network: it is missing, and there are {problem.agents} agents; give one, such "
-                "as 'ring'"
-            )
-        network = "no_edges"
-    chosen = ChosenSampler.of(sampler, options, [*inspect.signature(sample).parameters][:-1])
-    graph = network_of(network, problem.agents)
-    found = network_under(graph.graph, graph.conditions, "network", chosen.order)
-    if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
-        raise ConcordError(
-            f"sampler {chosen.kind} does not mix by weights, so those of the network would say "
-            "nothing; give the graph or its adjacency matrix"
-        )
-    run = {
-        "problem": "own",
-        "agents": problem.agents,
-        "topology": "no_edges",  # not looked at: the network is made
-        "sampler": {},
-        "chains": chains,
-        "iterations": iterations,
-        "initial": {"kind": "normal"} if initial is None else initial,
-        "record": {} if record is None else record,
-    }
-    keys = keys_of(run, "")
-    check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")
-    return _RunArguments(chosen, found, keys)

@@ -1,0 +1,179 @@
+"""The arguments of a run, checked and typed: sampler, network, starts and what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
+
+from msgspec import Meta, field
+
+from concord.errors import ConcordError, nearest, short
+from concord.minibatches import Batches
+from concord.networks.conditions import network_under
+from concord.networks.network import Network, Order, Ordered
+from concord.networks.own import network as network_of
+from concord.options import Options, build, plain
+from concord.problem import Problem
+from concord.record import Record, check_record
+from concord.sampler import Sampler
+from concord.sampling.initial import Law
+from concord_studies.plugins import Chosen, plugin
+
+# Of ``concord.sample`` beside a sampler's options.
+ARGUMENTS = (
+    *("sampler", "problem", "network", "iterations", "chains", "seed", "rng", "initial", "record"),
+    *("labels", "progress"),
+)
+
+
+class RunOptions(Options):
+    """How long a run is, where it starts and what it records.
+
+    The largest numbers are far beyond what can be run, but not beyond what checks can take.
+    """
+
+    chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
+    iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
+    initial: Annotated[Law, "law of x^(0)"] = field(default_factory=lambda: Law("normal"))
+    record: Annotated[Record, "what to record, and when"] = Record()
+
+
+class ChosenSampler(Chosen):
+    """A kind of sampler with its options, its mini-batches and its order of updates.
+
+    params: the sampler. batches: of its gradients. order: as of ``Network``.
+    """
+
+    package = "samplers"
+    __slots__ = ("batches", "order")
+
+    @classmethod
+    def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
+        """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
+
+        arguments: what else may be given, for the sentence about a key that is unknown.
+        """
+        made = cls.__new__(cls)
+        if isinstance(sampler, Sampler):
+            made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
+            for key in options:
+                if key in sampler.__struct_fields__:
+                    raise ConcordError(
+                        f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
+                    )
+            made._choose_gradients(dict(options), "sampler", arguments)
+        elif isinstance(sampler, str) or (
+            isinstance(sampler, type) and issubclass(sampler, Sampler)
+        ):
+            made._choose(sampler, dict(options), "sampler", arguments)
+        else:
+            raise ConcordError(
+                f"sampler: {short(sampler)} is none; give its name, or a class of concord.Sampler"
+            )
+        return made
+
+    def _choose(
+        self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
+    ) -> None:
+        """Set class, kind and typed options of a sampler, and of its mini-batches."""
+        if isinstance(kind, type) and issubclass(kind, Sampler):
+            self.module, self.kind = kind, kind_of(kind)
+        else:
+            self.module, self.kind = plugin(self.package, kind, where or "sampler"), kind
+        fields = self.module.__struct_fields__
+        self.params = None
+        beside = {key: value for key, value in options.items() if key not in fields}
+        self._choose_gradients(beside, where, arguments)
+        own = {key: value for key, value in options.items() if key in fields}
+        self.params = build(self.module, own, where)
+
+    def _choose_gradients(
+        self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
+    ) -> None:
+        """Set mini-batches and update order from options; refuse unknown and unsuited ones."""
+        known = self.module.options().__struct_fields__
+        for key in options:
+            if key not in known:
+                raise ConcordError(
+                    f"{_key(where, key)}: unknown key; {nearest(key, [*known, *arguments])}"
+                )
+        self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
+        try:
+            self.batches.check()
+        except ConcordError as error:
+            raise ConcordError(_key(where, str(error))) from None
+        order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
+        self.order: Order = build(Ordered, order, where).update_order
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that ``parse`` reads, every option written out."""
+        stated = super().plain()
+        if self.params.takes_batches:
+            stated |= plain(self.batches)
+        return stated | {"update_order": self.order} if self.params.takes_order else stated
+
+
+def kind_of(sampler: type[Sampler]) -> str:
+    """Return the name of a class of samplers: its kind, or the class's own name."""
+    package, _, kind = sampler.__module__.rpartition(".")
+    return kind if package == "concord.samplers" else sampler.__name__
+
+
+def _key(where: str, key: str) -> str:
+    """Return the dotted place of a key below a place."""
+    return f"{where}.{key}" if where else key
+
+
+_BATCHES = Batches.__struct_fields__
+
+
+class RunArguments(NamedTuple):
+    """The sampler, network and other options of a run, checked."""
+
+    sampler: ChosenSampler
+    network: Network
+    length: RunOptions
+
+
+def prepare(
+    sampler: Any,
+    problem: Any,
+    network: Any,
+    iterations: Any,
+    chains: Any,
+    initial: Any,
+    record: Any,
+    options: Mapping[str, Any],
+) -> RunArguments:
+    """Check all arguments as those of a study's files, with the same errors; return them parsed."""
+    if not isinstance(problem, Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
+    if network is None:
+        if problem.agents > 1:
+            raise ConcordError(
+                f"network: it is missing, and there are {problem.agents} agents; give one, such "
+                "as 'ring'"
+            )
+        network = "no_edges"
+    chosen = ChosenSampler.of(sampler, options, ARGUMENTS)
+    graph = network_of(network, problem.agents)
+    found = network_under(graph.graph, graph.conditions, "network", chosen.order)
+    if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
+        raise ConcordError(
+            f"sampler {chosen.kind} does not mix by weights, so those of the network would say "
+            "nothing; give the graph or its adjacency matrix"
+        )
+    length = build(
+        RunOptions,
+        {
+            "chains": chains,
+            "iterations": iterations,
+            "initial": {"kind": "normal"} if initial is None else initial,
+            "record": {} if record is None else record,
+        },
+    )
+    check_record(length.record, problem.agents, length.chains, length.iterations, "record")
+    return RunArguments(chosen, found, length)

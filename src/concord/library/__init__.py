@@ -1,1 +1,0 @@
-"""The Python API behind ``import concord``, which gives the same numbers as the pipeline."""

@@ -1,0 +1,56 @@
+"""The largest stable step of an affine sampler, beyond which its law diverges."""
+
+from typing import Any
+
+from msgspec import structs
+
+from concord.laws import exact
+from concord.laws.law import update_of
+from concord.laws.read_off import NoLaw
+from concord.minibatches import Batches
+from concord.networks.network import Network
+from concord.problem import Problem
+from concord.sampler import Sampler
+from concord.sampling.schedules import Schedule
+
+PRECISION = 1e-4
+STEPS = ("step_size", "fusion")  # the options of samplers that are steps
+
+
+def steps_at(sampler: Sampler, k: int) -> dict[str, Schedule]:
+    """Return the sampler's steps by option, each constant at its value in iteration k."""
+    steps = {name: getattr(sampler, name, None) for name in STEPS}
+    return {name: Schedule(step(k)) for name, step in steps.items() if isinstance(step, Schedule)}
+
+
+def with_step(sampler: Sampler, name: str, value: float, k: int) -> Sampler:
+    """Return the sampler with another constant step, its others at their values in iteration k."""
+    changes: dict[str, Any] = {**steps_at(sampler, k), name: Schedule(value)}
+    return structs.replace(sampler, **changes)
+
+
+def largest_stable_step(
+    sampler: Sampler,
+    problem: Problem,
+    network: Network,
+    batches: Batches | None = None,
+    k: int = 0,
+    name: str = "step_size",
+) -> float:
+    """Return the value of a step where the spectral radius of the update reaches 1.
+
+    Conserved quantities are left out of the update, and the other steps stay at their values in
+    iteration k. nan if they leave no stable value, inf if a million times the sampler's own value
+    is stable yet. With mini-batches it is where the mean settles: the covariance may need a smaller
+    step. Raises ``NoLaw`` if the sampler has no such step, or is not affine on the problem.
+    """
+    steps = steps_at(sampler, k)
+    if name not in steps:
+        raise NoLaw(f"the sampler has no {name}")
+
+    def affine_for(value: float) -> exact.Affine:
+        """Return the affine step in iteration k with a value of the step."""
+        update = update_of(with_step(sampler, name, value, k), problem, network, batches)
+        return exact.restrict(update.at(k))[0]
+
+    return exact.stable_limit(affine_for, steps[name].initial, PRECISION)
