@@ -222,6 +222,9 @@ def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
     assert {name: text for name, text in named.items() if text not in environments} == {}
 
 
+OURS = {"concord", "concord_studies", "concord_arena", "concord_cli"}
+
+
 def imported(path: Path) -> set[str]:
     """Return the top-level modules that a file imports, wherever in it, but not our own."""
     names = set()
@@ -230,7 +233,7 @@ def imported(path: Path) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(str(node.module))
-    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"concord"}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - OURS
 
 
 def test_what_the_package_never_imports_is_no_run_time_dependency() -> None:
@@ -257,7 +260,7 @@ MODELS = {"_jax.py", "_models.py", "_pymc.py", "_numpyro.py", "numpyro.py"}  # t
 
 def test_conda_environments_hold_what_jobs_import() -> None:
     distributions = importlib.metadata.packages_distributions()
-    sources = sorted((ROOT / "src/concord").rglob("*.py"))
+    sources = sorted((ROOT / "src").rglob("*.py"))
     assert len(sources) > 50
     for path in sources:
         if path.name in ("bench.py", "crate.py"):  # not a job, and of an extra
@@ -276,7 +279,7 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
-    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").rglob("*.py"))
+    text = "".join(path.read_text() for path in (ROOT / "src").rglob("problems/**/*.py"))
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 

@@ -337,7 +337,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _calls(target: str, names: str = "options") -> Command:
-    """Return the command that calls a function, ``module:name``, with these options in order.
+    """Return the command that calls a function, ``package.module:name``, with options in order.
 
     ``options`` are all of them together; ``study`` is read first, and the plug-ins of ``--study``
     are found.
@@ -351,7 +351,7 @@ def _calls(target: str, names: str = "options") -> Command:
             if "study" in names.split():
                 values["study"] = studies.study(options)
         module, _, name = target.partition(":")
-        function = getattr(import_module(f"concord.{module}"), name)
+        function = getattr(import_module(f"concord_{module}"), name)
         gc.enable()
         gc.freeze()
         function(*(values[name] for name in names.split()))
@@ -361,30 +361,30 @@ def _calls(target: str, names: str = "options") -> Command:
 
 # A command imports what it needs: none waits for what another takes.
 COMMANDS: dict[str, Command] = {
-    "init": _calls("commands.studies:init"),
-    "check": _calls("commands.studies:check"),
-    "orphans": _calls("commands.studies:orphans"),
-    "resolve": _calls("commands.runs:resolve"),
-    "schema": _calls("commands.studies:schema"),
-    "list": _calls("commands.kinds:list_kinds"),
-    "describe": _calls("commands.kinds:describe"),
-    "test": _calls("commands.test:test"),
-    "make": _calls("commands.runs:make"),
-    "sample": _calls("make:sample", "run output resources progress chains pieces"),
-    "measure": _calls("make:measure", "run trace output resources"),
-    "board": _calls("stages.compete:board", "study results output cards"),
-    "draw": _calls("stages.draw:draw", "study name results output"),
-    "tabulate": _calls("stages.draw:tabulate", "study name results output"),
-    "judge": _calls("stages.judge:judge", "study results output"),
-    "survey": _calls("stages.survey:survey", "study results output figures"),
-    "ledger": _calls("stages.judge:ledger", "tables output expected"),
-    "expect": _calls("claims.ledger:expect", "ledger expected page"),
-    "changes": _calls("commands.results:differing"),
-    "compare": _calls("commands.results:compare"),
-    "recommend": _calls("commands.recommend:recommend"),
-    "site": _calls("commands.results:site"),
-    "crate": _calls("commands.results:crate"),
-    "fetch": _calls("stages.certify:provide", "file output mirror"),
+    "init": _calls("cli.studies:init"),
+    "check": _calls("cli.studies:check"),
+    "orphans": _calls("cli.studies:orphans"),
+    "resolve": _calls("cli.runs:resolve"),
+    "schema": _calls("cli.studies:schema"),
+    "list": _calls("cli.kinds:list_kinds"),
+    "describe": _calls("cli.kinds:describe"),
+    "test": _calls("cli.test:test"),
+    "make": _calls("cli.runs:make"),
+    "sample": _calls("studies.make:sample", "run output resources progress chains pieces"),
+    "measure": _calls("studies.make:measure", "run trace output resources"),
+    "board": _calls("arena.compete:board", "study results output cards"),
+    "draw": _calls("studies.stages.draw:draw", "study name results output"),
+    "tabulate": _calls("studies.stages.draw:tabulate", "study name results output"),
+    "judge": _calls("studies.stages.judge:judge", "study results output"),
+    "survey": _calls("studies.stages.survey:survey", "study results output figures"),
+    "ledger": _calls("studies.stages.judge:ledger", "tables output expected"),
+    "expect": _calls("studies.claims.ledger:expect", "ledger expected page"),
+    "changes": _calls("cli.results:differing"),
+    "compare": _calls("cli.results:compare"),
+    "recommend": _calls("cli.recommend:recommend"),
+    "site": _calls("cli.results:site"),
+    "crate": _calls("cli.results:crate"),
+    "fetch": _calls("studies.stages.certify:provide", "file output mirror"),
     "help": _help,
 }
 

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint, EntryPoints
 
 SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/var/cache")
-OURS = {"concord", "snakemake_logger_plugin_concord", "__main__"}
+OURS = {
+    *("concord", "concord_studies", "concord_arena", "concord_cli"),
+    *("snakemake_logger_plugin_concord", "__main__"),
+}
 
 
 class Code(NamedTuple):

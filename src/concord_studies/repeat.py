@@ -22,7 +22,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     -------
     dict
         sampler, problem, network and all the rest: change any before you sample, as in
-        ``concord.sample(**concord.load_run(path) | {"step_size": 0.01})``.
+        ``concord.sample(**concord_studies.load_run(path) | {"step_size": 0.01})``.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     Examples
     --------
     >>> import concord
-    >>> arguments = concord.load_run("run.yaml")
+    >>> arguments = concord_studies.load_run("run.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains
     50

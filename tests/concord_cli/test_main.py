@@ -17,7 +17,7 @@ import pytest
 
 from concord_cli.__main__ import BACKENDS, KERNELS, THREADS, settle
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SAME = THREADS | BACKENDS  # on all machines
 INTEL = "processor\t: 0\nflags\t\t: fpu sse4_2 {}\nprocessor\t: 1\nflags\t\t: fpu sse4_2 {}\n"
 # Runs of all papers at smoke scale: paper, experiment, how many of its runs (all: None).

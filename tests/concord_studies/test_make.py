@@ -347,7 +347,7 @@ def test_a_job_scores_all_entries_of_a_task():
         assert len(tasks) == 1 or not batch.runs[0].arena.sampled
 
 
-PAPERS = Path(__file__).parents[1] / "config" / "papers"
+PAPERS = Path(__file__).parents[2] / "config" / "papers"
 
 
 def test_whatever_samples_a_run_counts_for_its_metrics_too():

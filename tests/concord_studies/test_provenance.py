@@ -15,7 +15,7 @@ SOURCE = Path(concord.__file__).parents[1]
 
 
 def modules(*names):
-    return {str(Path(f).relative_to(SOURCE / "concord")) for f in provenance.module_files(*names)}
+    return {str(Path(f).relative_to(SOURCE)) for f in provenance.module_files(*names)}
 
 
 def test_description_holds_versions_inputs_and_what_is_added(tmp_path, monkeypatch):

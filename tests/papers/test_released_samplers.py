@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.five_papers import Paper, study
+from five_papers import Paper, study
 
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError

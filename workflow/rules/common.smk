@@ -18,7 +18,7 @@ try:
     from concord_studies.workflow import PLANNED, Workflow
 except Exception as error:
     lacking = error.name if isinstance(error, ModuleNotFoundError) else None
-    if not f"{lacking}.".startswith("concord."):  # else there is nothing of ours to import
+    if not f"{lacking}".startswith("concord"):  # else there is nothing of ours to import
         from concord.errors import in_the_way
 
         if sentence := in_the_way(error):

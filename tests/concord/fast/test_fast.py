@@ -32,7 +32,7 @@ HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 if HAS_NUMBA:
     from concord.fast import kernels, steps
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
 STEP = {"step_size": FALLING}

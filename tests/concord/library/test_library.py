@@ -18,13 +18,15 @@ import pytest
 import xarray
 
 import concord
+import concord_arena
+import concord_studies
 from concord.errors import ConcordError
 from concord.laws import gaussian
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
 from concord_cli.__main__ import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOURCE = Path(concord.__file__).parent
 DOCUMENTED = [
     ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
@@ -360,7 +362,7 @@ def test_what_happens_on_a_network_is_sampled_and_has_its_law():
 
 def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
     run, path = resolved
-    whole, again = concord.load(path), concord.sample(**concord.load_run(run))
+    whole, again = concord.load(path), concord.sample(**concord_studies.load_run(run))
     assert whole.chains == 70
     assert list(again.variables) == list(whole.variables)
     for name, (dimensions, values) in whole.variables.items():
@@ -369,7 +371,7 @@ def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
     again.attributes = whole.attributes
     again.save(tmp_path / "trace.nc")
     assert (tmp_path / "trace.nc").read_bytes() == path.read_bytes()
-    other = concord.sample(**concord.load_run(run) | {"seed": 2})
+    other = concord.sample(**concord_studies.load_run(run) | {"seed": 2})
     assert not np.array_equal(other["x"], whole["x"])
 
 
@@ -875,7 +877,7 @@ def test_no_seed_draws_a_fresh_one_that_the_trace_records():
 
 def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
     how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
-    seeds = [concord.recommend(quadratic(), "ring", **how).best["seed"] for _ in range(2)]
+    seeds = [concord_arena.recommend(quadratic(), "ring", **how).best["seed"] for _ in range(2)]
     assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
 
 
@@ -903,7 +905,7 @@ def test_rng_takes_the_place_of_a_seed():
     np.testing.assert_array_equal(made[0].gram, made[1].gram)
     assert concord.problems.gaussian(agents=4, rng=rngs[0]).agents == 4
     how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
-    assert concord.recommend(quadratic(), "ring", **how).best["seed"] == 9
+    assert concord_arena.recommend(quadratic(), "ring", **how).best["seed"] == 9
 
 
 @pytest.mark.parametrize("seed", [1, 2, None])

@@ -12,6 +12,7 @@ from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import Params
 from concord.sampling import partition, streams
 from concord_studies.datasets import readers
+from concord_studies.datasets.folder import DataFolder
 
 
 def build(agents=3, divided=None, **options):
@@ -19,7 +20,7 @@ def build(agents=3, divided=None, **options):
     logistic_regression.check(params, agents)
     split = partition.Partition.parse(divided or {"kind": "equal"}, "tests")
     return logistic_regression.build(
-        params, agents, split, lambda what: streams.generator(1, what), Path("unused")
+        params, agents, split, lambda what: streams.generator(1, what), DataFolder(Path("unused"))
     )
 
 

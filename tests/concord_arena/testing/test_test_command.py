@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from studies.test_plugin_study import BOWL, COSINE, LADDER
+from test_plugin_study import BOWL, COSINE, LADDER
 
 from concord_cli.__main__ import main
 from concord_studies import plugins

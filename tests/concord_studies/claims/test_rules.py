@@ -18,7 +18,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.results import COLUMNS, Measured
 from concord_studies.selection import lookup
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LAST = 9
 
 

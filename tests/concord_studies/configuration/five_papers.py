@@ -17,7 +17,7 @@ from concord_studies.metrics import stationary
 from concord_studies.runs import measure, sample
 from once import alone
 
-CONFIG = Path(__file__).resolve().parents[2] / "config"
+CONFIG = Path(__file__).resolve().parents[3] / "config"
 
 
 @cache

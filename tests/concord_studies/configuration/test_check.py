@@ -10,7 +10,7 @@ import yaml
 from concord_cli.__main__ import main
 from concord_studies.plugins import built_in, plugin
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2021},
     "problems": {"linear": {"kind": "linear_regression", "points": 30}},

@@ -17,7 +17,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
 from concord_studies.plugins import kinds, options_of, plugin
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAPERS = sorted((ROOT / "config" / "papers").iterdir())
 CHECK = {
     "kind": "value",

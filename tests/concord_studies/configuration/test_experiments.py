@@ -12,7 +12,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.experiments import Experiments
 from concord_studies.configuration.study import Study
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAPERS = ROOT / "config" / "papers"
 OWN = """
 paper: { title: own, authors: A B, year: 2026 }

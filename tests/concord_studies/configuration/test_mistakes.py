@@ -11,7 +11,7 @@ from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 STUDY = """
 paper: { title: T, authors: A, year: 2021 }
 problems: { linear: { kind: linear_regression, points: 30 } }

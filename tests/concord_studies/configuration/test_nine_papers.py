@@ -14,7 +14,7 @@ from concord_studies.datasets.tables import tabled
 from concord_studies.metrics.coded_bits import bits
 from once import shared
 
-PAGE = Path(__file__).parents[2] / "docs" / "nine-papers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "nine-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())
 COMPLETE = "topology=complete"
 

@@ -17,7 +17,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.provenance import SOURCE, code
 from concord_studies.runs.sample import modules
 
-DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
+DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
 LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
 

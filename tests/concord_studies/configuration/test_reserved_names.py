@@ -10,7 +10,7 @@ from concord_studies.configuration.stated import RESERVED
 from concord_studies.configuration.study import Study
 from concord_studies.runs.keys import STUDY
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WORKFLOW = [
     ROOT / "Snakefile",
     ROOT / "workflow" / "Snakefile",

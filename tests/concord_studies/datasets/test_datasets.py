@@ -22,7 +22,7 @@ from concord_studies.datasets import fetch
 from concord_studies.datasets import registry as registries
 from concord_studies.datasets.registry import find, load_registry
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MIRROR = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
 
 BODY = bytes(range(256)) * 1200  # several reads long

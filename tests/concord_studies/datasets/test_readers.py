@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from concord.errors import ConcordError
 from concord_studies.datasets import readers
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
 
 

@@ -18,7 +18,7 @@ from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import tabled
 from processes import python
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
 

@@ -15,7 +15,7 @@ from concord_studies.markup import sentence
 from concord_studies.pages import captions
 from processes import python
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
 CONFIG = ROOT / "config"
 PAPERS = sorted((CONFIG / "papers").iterdir())

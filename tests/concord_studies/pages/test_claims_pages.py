@@ -13,7 +13,7 @@ from concord_studies.pages.claims import of_paper, where
 from concord_studies.pages.site.papers import summarized
 from concord_studies.pages.site.parts import render
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
 
 

@@ -15,7 +15,7 @@ from concord_studies.runs.measure import measurement
 from concord_studies.runs.run import Run, read
 from concord_studies.runs.sample import sample
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from concord_cli.__main__ import main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENT = "gurbuzbalaban2021/linear_step"
 RUNS = ("step_size=0.003", "step_size=0.006")
 

@@ -30,7 +30,7 @@ from concord_studies.runs.sample import sample
 from concord_studies.stages import judge
 from concord_studies.stages.measured import why_not
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
 DEFINITION: dict[str, Any] = {
     "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},

@@ -24,7 +24,7 @@ from concord_studies.plugins import built_in, plugin
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Which need a table, PyTorch, and draws of a certified run.
 DATA = {"numpyro", "pymc", "table", "ball", "gaussian_product", "lenet", "breast_cancer"}
 CHAINS = 2 * CHAINS_PER_BLOCK + 20

@@ -16,7 +16,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.results import Measured
 from concord_studies.tables import Layout, Table, final_values, printed_values
 
-CONFIG = Path(__file__).parents[2] / "config"
+CONFIG = Path(__file__).parents[3] / "config"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How good the answer of ``concord.recommend`` is; of a run only network and start are looked at.
+"""How good the answer of ``concord_arena.recommend`` is; of a run only network and start are looked at.
 
 An iteration is a case, with a problem that is drawn here. On random Gaussian problems, for each
 budget: ``score`` of the recommended setting, exact, and the least exact score of all entries with

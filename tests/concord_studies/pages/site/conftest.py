@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "workflow"))
+sys.path.append(str(Path(__file__).parents[3] / "workflow"))
 
 from hostile import HOSTILE, SECRET
 from smoke_project import PAPER, Project, of_all_runs

@@ -21,7 +21,7 @@ from concord_studies.provenance import SOURCE
 from concord_studies.results import Measured
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
-sys.path.append(str(Path(__file__).parents[2]))
+sys.path.append(str(Path(__file__).parents[3]))
 from test_distributions import install
 
 pytestmark = pytest.mark.thorough

@@ -18,7 +18,7 @@ from concord_studies.pages.site.papers import Files, _arena, _universes
 from concord_studies.pages.site.parts import render
 from concord_studies.plugins import PACKAGES, built_in
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_thinned_iterations_have_both_ends_and_no_more_than_are_shown():

@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning"),
 ]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KEY, OTHER = "gurbuzbalaban2021", "tzikas2024"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"></svg>'
 EXPECTED = "config/expected_verdicts.yaml"

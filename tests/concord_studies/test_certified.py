@@ -10,6 +10,7 @@ from concord.errors import ConcordError
 from concord.problems.kinds import logistic_regression
 from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import breast_cancer
 from concord_studies.stages.certify import certify
 
@@ -110,7 +111,11 @@ def test_breast_cancer_names_its_draws_and_misses_them(tmp_path):
     assert breast_cancer.needs(breast_cancer.Params()) == ("breast_cancer_posterior",)
     split = Partition.parse({"kind": "equal"}, "partition")
     made = breast_cancer.build(
-        breast_cancer.Params(), 7, split, lambda what: streams.generator(1, what), tmp_path
+        breast_cancer.Params(),
+        7,
+        split,
+        lambda what: streams.generator(1, what),
+        DataFolder(tmp_path),
     )
     assert made.dim == 31 and made.counts.sum() == 569
     with pytest.raises(ConcordError, match="are not made yet; make them with `concord fetch"):

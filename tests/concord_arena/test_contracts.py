@@ -22,33 +22,34 @@ from concord.record import Averaged, Probed, Record, Recorder
 from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
 from concord_arena.testing.variants import Bare
+from concord_studies import contracts as study_contracts
 from concord_studies.plugins import built_in, plugin
 
 OPTIONAL = {
     "problems": [
         contracts.TakesArrays,
-        contracts.NeedsData,
-        contracts.TakesData,
-        contracts.Extra,
-        contracts.Sharing,
+        study_contracts.NeedsData,
+        study_contracts.TakesData,
+        study_contracts.Extra,
+        study_contracts.Sharing,
     ],
     "topologies": [topology.AveragingKind, topology.WeightedKind],
 }
 OF_MODULES = {
     *PROTOCOLS.values(),
-    contracts.OutputKind,
+    study_contracts.OutputKind,
     *(one for protocols in OPTIONAL.values() for one in protocols),
 }
 # Whose other checks have tests of their own.
 APART = "samplers", "problems"
 OF_PROBLEMS = [
     one
-    for module in (problem, contracts)
+    for module in (problem, contracts, study_contracts)
     for one in vars(module).values()
     if getattr(one, "_is_protocol", False)
     and one.__module__ == module.__name__
     and one not in OF_MODULES
-    and one is not contracts.Reference
+    and one not in (contracts.Reference, contracts.DataSets, study_contracts.Read)
 ]
 ALL = [(package, kind) for package in PROTOCOLS for kind in built_in(package)]
 CLASSES = [

@@ -8,6 +8,7 @@ from concord.errors import ConcordError
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems.sparse_logistic import Params, SparseLogistic, build, check
 
 ROWS, DIM = 60, 9
@@ -125,7 +126,9 @@ def test_without_intercept_the_column_of_ones_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "a9a", lambda path: (dense, table()[1]))
     partition = Partition.parse({"kind": "equal"}, "partition")
     ones, none = (
-        build(Params(train_rows=44, intercept=text), 3, partition, streams_of, tmp_path).features
+        build(
+            Params(train_rows=44, intercept=text), 3, partition, streams_of, DataFolder(tmp_path)
+        ).features
         for text in ("ones", "none")
     )
     assert ones.shape == (ROWS, DIM + 1) and (ones.toarray()[:, -1] == 1).all()

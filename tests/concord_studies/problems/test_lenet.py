@@ -18,6 +18,7 @@ from concord.record import Record, Recorder
 from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.trace import join_traces
+from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import lenet
 from processes import python
 
@@ -432,7 +433,7 @@ def resources(tmp_path, monkeypatch):
 def built(resources: Path, **options) -> lenet.Classifier:
     params = build(lenet.Params, options, "problem")
     return lenet.build(
-        params, 3, EQUAL, lambda what: streams.generator(1, what, "mnist"), resources
+        params, 3, EQUAL, lambda what: streams.generator(1, what, "mnist"), DataFolder(resources)
     )
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import concord
+import concord_arena
 from concord.errors import ConcordError
 from concord.laws.gaussian import bias2
-from concord_arena.recommend import measured
+from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
 from concord_studies.plugins import kinds
 
@@ -66,7 +67,7 @@ def test_brute_force_by_the_equations_alone_finds_nothing_better():
     W = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3
     problem = concord.problems.quadratic(H=H[:, None, None], b=b[:, None])
     budget, vector = 4_000, 8
-    answer = concord.recommend(problem, "path", budget={"bytes": budget}, samplers=FEW)
+    answer = concord_arena.recommend(problem, "path", budget={"bytes": budget}, samplers=FEW)
     table, least = answer.table, np.inf
     for rounds in (0, 1, 4, 16, "average"):
         extra = 4 / 3 if rounds == "average" else 4 / 3 * rounds  # vectors of an agent: 4 of 3
@@ -94,7 +95,7 @@ def gaussian(agents=4, **options):
 def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
     problem = gaussian(72, curvature_heterogeneity=0.5)
     given = {"budget": {"gradients": 50}, "samplers": [*FEW, "d_admms", "gossip_ula"]}
-    answer = concord.recommend(problem, "ring", **given)
+    answer = concord_arena.recommend(problem, "ring", **given)
     assert set(answer.table["law"].dropna()) == {"exact", "screened"}
     row = answer.table.iloc[0]
     assert row["law"] == "exact"
@@ -118,7 +119,9 @@ def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
 def test_what_happens_on_the_network_is_in_the_answer(conditions, budget):
     """The law of the options that are recommended says so, and the price is paid in full."""
     problem, network = gaussian(), concord.network("ring", 4, **conditions)
-    answer = concord.recommend(problem, network, budget=budget, samplers=["diging_sgld", *FEW])
+    answer = concord_arena.recommend(
+        problem, network, budget=budget, samplers=["diging_sgld", *FEW]
+    )
     ((price, amount),) = budget.items()
     row = answer.table.iloc[0]
     assert set(answer.table["read"]) == {"agents"} and set(answer.table["law"]) == {"exact"}
@@ -132,7 +135,9 @@ def test_what_happens_on_the_network_is_in_the_answer(conditions, budget):
 def test_a_target_that_nobody_reaches_is_no_answer():
     network = concord.network("ring", 4, noise=0.5)
     with pytest.raises(ConcordError, match=r"no sampler stays below 1e-08 within 4,096 iterations"):
-        concord.recommend(gaussian(), network, target=1e-8, price="bytes", samplers=["de_sgld"])
+        concord_arena.recommend(
+            gaussian(), network, target=1e-8, price="bytes", samplers=["de_sgld"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -143,8 +148,8 @@ def test_where_no_law_is_known_the_reason_is_told_and_chains_answer(conditions):
     network = concord.network("ring", 4, **conditions)
     given = {"budget": {"gradients": 40}, "samplers": ["de_sgld"]}
     with pytest.raises(ConcordError, match=r"DE-SGLD: what arrives on this network.*chains=200"):
-        concord.recommend(gaussian(), network, **given)
-    answer = concord.recommend(gaussian(), network, **given, chains=100)
+        concord_arena.recommend(gaussian(), network, **given)
+    answer = concord_arena.recommend(gaussian(), network, **given, chains=100)
     assert answer.table.law[0] == "chains"
     assert "chains)" in str(answer)
     with pytest.raises(ConcordError, match="chains alone"):
@@ -155,7 +160,7 @@ def test_a_score_of_chains_is_not_that_of_those_it_was_chosen_by():
     """It is what so many chains by another seed measure, and not the least of all tried."""
     network = concord.network("ring", 4, delay={"kind": "fixed", "iterations": 1})
     given = {"budget": {"gradients": 40}, "samplers": ["de_sgld"], "chains": 20}
-    answer = concord.recommend(gaussian(), network, **given, seed=1)
+    answer = concord_arena.recommend(gaussian(), network, **given, seed=1)
     trace = concord.sample(**answer.best | {"seed": 3}, chains=20, record={"at": [40]})
     x = trace["x"][:, -1]
     to, of = (float(np.ravel(part)[0]) for part in gaussian().posterior.moments())
@@ -176,7 +181,7 @@ def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
     """As by the exact law, where errors follow agents: on Gaussian problems they hardly differ."""
     problem = regression()
     given = {"budget": {"gradients": 800}, "samplers": [*FEW, "d_admms"]}
-    answer = concord.recommend(problem, "ring", **given, batch_size=2)
+    answer = concord_arena.recommend(problem, "ring", **given, batch_size=2)
     assert (answer.table["law"].dropna() == "approximate").all()
     assert "full" in answer.table.set_index("sampler")["why"]["D-ADMMS"]
     assert answer.best["batch_size"] == 2
@@ -194,28 +199,28 @@ def test_mini_batches_of_any_gradient_are_predicted_and_refused_where_there_are_
     own = regression(make=concord.problems.logistic_regression)
     given = {"budget": {"gradients": 60}, "samplers": ["de_sgld"], "verify": True}
     start = {"kind": "normal", "sd": 0.3}
-    verified = concord.recommend(own, "ring", **given, batch_size=1, initial=start).verified
+    verified = concord_arena.recommend(own, "ring", **given, batch_size=1, initial=start).verified
     assert ((verified["lo"] / 2 <= verified["predicted"])
             & (verified["predicted"] <= 2 * verified["hi"])).all()  # fmt: skip
     with pytest.raises(ConcordError, match="takes no mini-batches"):
-        concord.recommend(problem, "ring", budget={"bytes": 900}, batch_size=2)
+        concord_arena.recommend(problem, "ring", budget={"bytes": 900}, batch_size=2)
 
 
 def test_every_sampler_has_a_score_or_a_reason(problem):
     """Those that the arena has no entry of, too; of one agent C-ULA has a law."""
-    table = concord.recommend(problem, "ring", budget={"bytes": 900}).table
+    table = concord_arena.recommend(problem, "ring", budget={"bytes": 900}).table
     assert {"C-ULA", "Consensus Monte Carlo", "DE-PSGLD", "QLSD"} < set(table["sampler"])
     assert table["sampler"].nunique() >= len(kinds("samplers"))
     assert (table["why"].fillna("") != "").eq(table["b2"].isna()).all()
     alone = concord.problems.quadratic(H=[[[2.0]]], b=[[1.0]])
     given = {"budget": {"gradients": 200}, "samplers": ["c_ula"]}
-    answer = concord.recommend(alone, "complete", **given)
+    answer = concord_arena.recommend(alone, "complete", **given)
     step = answer.best["step_size"]
     b2 = b2_of("c_ula", alone, "complete", 200, step_size=step)
     assert answer.table["law"][0] == "exact"
     assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
     given["samplers"] = ["c_ula", "graph_gibbs"]  # of one agent the latter has no bias at all
-    assert concord.recommend(alone, "complete", **given).table["b2"][0] < 1e-28  # rounding
+    assert concord_arena.recommend(alone, "complete", **given).table["b2"][0] < 1e-28  # rounding
 
 
 def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
@@ -224,14 +229,18 @@ def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
         "ring", 30, loss={"kind": "bernoulli", "rate": 0.2, "direction": "link"}
     )
     problem = gaussian(30, dim=10)
-    answer = concord.recommend(problem, network, budget={"gradients": 4}, samplers=["de_sgld"])
+    answer = concord_arena.recommend(
+        problem, network, budget={"gradients": 4}, samplers=["de_sgld"]
+    )
     assert answer.table["law"][0] == "screened"
     assert any("too large" in reason for reason in answer.trust)
 
 
 def test_what_is_recommended_has_the_law_that_is_predicted(problem):
     """Read by agents: the score is that of ``concord.law`` with these very options."""
-    answer = concord.recommend(problem, "path", budget={"bytes": 900}, level="worst", samplers=FEW)
+    answer = concord_arena.recommend(
+        problem, "path", budget={"bytes": 900}, level="worst", samplers=FEW
+    )
     best = dict(answer.best)
     for name in ("chains", "seed"):
         best.pop(name, None)
@@ -255,7 +264,7 @@ def test_local_steps_are_not_followed_on_large_problems_of_any_gradient_either()
     large = concord.Problem(lambda x: np.exp(x) * 2 - 4, agents=21, dim=2)
     given = {"budget": {"bytes": 5_000}, "samplers": ["local_sgld", "de_sgld"]}
     start = {"kind": "normal", "sd": 0.5}
-    table = concord.recommend(large, "ring", **given, initial=start).table
+    table = concord_arena.recommend(large, "ring", **given, initial=start).table
     assert table["law"][0] == "approximate"
     assert "several steps" in table.set_index("sampler")["why"]["Local SGLD"]
 
@@ -263,7 +272,7 @@ def test_local_steps_are_not_followed_on_large_problems_of_any_gradient_either()
 def test_a_sampler_that_reaches_no_target_is_not_said_to_pay_for_it():
     network = concord.network("ring", 4, noise=0.05)
     given = {"target": 0.05, "price": "bytes", "samplers": FEW}
-    answer = concord.recommend(gaussian(), network, **given)
+    answer = concord_arena.recommend(gaussian(), network, **given)
     b2 = answer.table.groupby("sampler")["b2"].min()
     reach = set(b2[b2 <= 0.05].index)
     for name in ("DE-SGLD", "EXTRA-SGLD"):
@@ -271,7 +280,7 @@ def test_a_sampler_that_reaches_no_target_is_not_said_to_pay_for_it():
 
 
 def test_a_target_is_reached_at_the_price_that_is_said(problem):
-    answer = concord.recommend(
+    answer = concord_arena.recommend(
         problem, "ring", target={"b2": 0.01}, price="gradients", samplers=["de_sgld"]
     )
     row = answer.table[answer.table["read"] == "average"].iloc[0]
@@ -285,7 +294,7 @@ def test_any_gradient_is_enough_and_chains_agree():
     """e^x - a x: skewed, so that no fixed linearization knows agents' means."""
     counts = np.array([3.0, 5.0, 4.0])[:, None]
     blind = concord.Problem(lambda x: np.exp(x) * 2 - counts, agents=3, dim=1)
-    answer = concord.recommend(
+    answer = concord_arena.recommend(
         blind, "path", budget={"gradients": 80}, initial={"kind": "normal", "sd": 0.5},
         samplers=["de_sgld"], verify=True,
     )  # fmt: skip
@@ -358,16 +367,16 @@ def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
 def test_what_allows_no_answer_is_refused_in_one_sentence(problem, options, says):
     given = {"samplers": FEW, **options}
     with pytest.raises(ConcordError, match=says) as error:
-        concord.recommend(problem, "ring", **given)
+        concord_arena.recommend(problem, "ring", **given)
     assert "\n" not in str(error.value)
 
 
 def test_a_problem_without_a_posterior_is_refused():
     flat = concord.Problem(lambda x: np.ones_like(x), agents=4, dim=1)
     with pytest.raises(ConcordError, match="no mode was found"):
-        concord.recommend(flat, "ring", budget={"bytes": 900})
+        concord_arena.recommend(flat, "ring", budget={"bytes": 900})
     with pytest.raises(ConcordError, match="no problem"):
-        concord.recommend("gaussian", "ring", budget={"bytes": 900})
+        concord_arena.recommend("gaussian", "ring", budget={"bytes": 900})
 
 
 def test_the_page_is_right():
@@ -419,7 +428,7 @@ def test_by_chains_only_what_is_ranked_is_stated():
     """Gossip has a law up to 20 numbers; chains measure one level, and the other is no number."""
     problem = concord.problems.quadratic(H=[[[1.0]]] * 42, b=[[1.0]] * 42)
     given = {"budget": {"gradients": 20}, "samplers": ["gossip_ula"], "chains": 30}
-    table = concord.recommend(problem, "ring", **given).table
+    table = concord_arena.recommend(problem, "ring", **given).table
     assert table.law[0] == "chains"
     assert table.b2[0] >= 0 and np.isnan(table.b2_average[0])
 
@@ -429,7 +438,7 @@ def test_a_large_bias_is_shown_as_it_is(level):
     """Of agents that start 300 posterior standard deviations away, after two gradients."""
     problem = concord.problems.quadratic(H=[[[1.0]], [[9.0]], [[4.0]]], b=[[9.0], [-30.0], [20.0]])
     start = {"kind": "normal", "sd": 300.0}
-    answer = concord.recommend(
+    answer = concord_arena.recommend(
         problem, "ring", budget={"gradients": 2}, level=level, initial=start, samplers=["de_sgld"]
     )
     row = answer.table[answer.table.read == "agents"].iloc[0]
@@ -448,7 +457,9 @@ def test_an_answer_says_how_many_independent_draws_a_chain_is_worth():
     """Of one agent DE-SGLD is an autoregression, x' = a x + noise: (1 - a) / (1 + a) a draw."""
     X = np.random.default_rng(0).standard_normal((50, 1))
     alone = concord.problems.linear_regression(X, X[:, 0], agents=1)
-    answer = concord.recommend(alone, "no_edges", budget={"gradients": 500}, samplers=["de_sgld"])
+    answer = concord_arena.recommend(
+        alone, "no_edges", budget={"gradients": 500}, samplers=["de_sgld"]
+    )
     a = 1 - answer.best["step_size"] * ((X**2).sum() + 1)
     expected = answer.best["iterations"] * (1 - a) / (1 + a)
     assert answer._search.worth(answer._rows[0]) == pytest.approx(expected, rel=1e-9)
@@ -458,7 +469,7 @@ def test_an_answer_says_how_many_independent_draws_a_chain_is_worth():
 def test_chains_are_worth_what_their_autocorrelation_says():
     X = np.random.default_rng(1).standard_normal((200, 2))
     problem = concord.problems.linear_regression(X, X @ [1, -2], agents=4)
-    answer = concord.recommend(
+    answer = concord_arena.recommend(
         problem, "ring", budget={"gradients": 2000}, samplers=["extra_sgld", "admm"]
     )
     for row in answer._rows:

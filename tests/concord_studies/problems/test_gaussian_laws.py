@@ -87,5 +87,5 @@ def test_agents_may_be_farther_apart_with_the_same_product(resources):
     np.testing.assert_allclose(far, 10 * near, rtol=1e-6, atol=1e-6)
     with pytest.raises(ConcordError, match="for 5 agents, not 4"):
         gaussian_product.build(
-            gaussian_product.Params(table="fald2023_toy"), 4, EQUAL, None, resources
+            gaussian_product.Params(table="fald2023_toy"), 4, EQUAL, None, DataFolder(resources)
         )

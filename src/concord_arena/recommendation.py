@@ -57,7 +57,7 @@ class Target(Options):
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """The result of ``concord.recommend``; ``print`` shows it as sentences.
+    """The result of ``concord_arena.recommend``; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def recommend(
     --------
     >>> import concord
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
-    >>> answer = concord.recommend(problem, "ring", budget={"gradients": 200})
+    >>> answer = concord_arena.recommend(problem, "ring", budget={"gradients": 200})
     >>> bool(answer.table.b2[0] < 0.01)
     True
     >>> trace = concord.sample(**answer.best)
