@@ -9,6 +9,8 @@ them at work.
 from importlib import import_module
 from typing import Any
 
+from concord.rooms import ROOMS, Room
+
 __version__ = "0.3.0"
 
 # Where each name lives. As text, imported when asked for: importing the package stays fast, and
@@ -34,6 +36,13 @@ _PUBLIC = {
     "w2": "library.distances",
 }
 __all__ = ["__version__", *_PUBLIC]
+
+# The rooms of packages above the library.
+ROOMS.update(
+    metrics=Room("metric", "concord_studies.metrics", "METRICS rows"),
+    figures=Room("figure", "concord_studies.figures", "Params reads draw"),
+    tables=Room("table", "concord_studies.tables", "Params reads tabulate"),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import pandas
 
 from concord.errors import ConcordError, nearest
 from concord_arena.board import task_of
-from concord_arena.recommend import recommend as answer_of
+from concord_arena.recommendation import recommend as answer_of
 from concord_cli import studies
 from concord_studies.io import whole, write_whole
 from concord_studies.runs.run import Run, read

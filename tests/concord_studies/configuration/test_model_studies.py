@@ -8,9 +8,9 @@ import pandas
 import pytest
 
 import concord
+from concord import kinds
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
-from concord_studies import plugins
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -47,7 +47,7 @@ def folder(tmp_path: Path):
     )
     (tmp_path / "own/model.py").write_text(MODEL)
     yield tmp_path / "own"
-    plugins.use()
+    kinds.use()
 
 
 def run_of(folder: Path, problem: str):
