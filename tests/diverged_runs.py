@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import ot  # noqa: F401  before warnings are errors
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.minibatches import Batches
@@ -38,7 +39,6 @@ from concord_studies import metrics
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.tables import Recorded
 from concord_studies.metrics import Measurement, Row
-from concord_studies.plugins import built_in
 
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20
@@ -48,7 +48,7 @@ HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5
 NETWORKS = network_under(RING, None), network_under(RING, HIDDEN)
 # Those that read no chain are tested with the theorems they are about.
 FAMILIES = sorted(
-    {*built_in("metrics")} - {"coded_bits", "recorded", "theorem3_bound", "two_modes"}
+    {*kinds.built_in("metrics")} - {"coded_bits", "recorded", "theorem3_bound", "two_modes"}
 )
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),

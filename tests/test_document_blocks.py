@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import concord
+from concord import kinds
 from concord_cli.__main__ import _parser, main
-from concord_studies import plugins
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -94,7 +94,7 @@ def tutorial(tmp_path, monkeypatch):
     assert main(["init", "my-study"]) == 0
     folder = tmp_path / "my-study" / "config" / "papers" / "mystudy"
     (code,), (study,) = fenced(path, "python"), fenced(path, "yaml")
-    (folder / "plugins" / "lazy_de_sgld.py").write_text(code)
+    (folder / "plugins" / "samplers" / "lazy_de_sgld.py").write_text(code)
     (folder / "study.yaml").write_text(study)
     monkeypatch.chdir(tmp_path / "my-study")
     return folder
@@ -121,8 +121,8 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
         X, X @ [1, -2] + rng.standard_normal(200), agents=6
     )
     network = concord.network("ring", 6, **rate)
-    plugins.use()
-    _, plug = plugins.add(tutorial / "plugins" / "lazy_de_sgld.py")
+    kinds.use()
+    _, plug = kinds.add(tutorial / "plugins" / "samplers" / "lazy_de_sgld.py")
     far = {}
     for step in (0.02, 0.002):
         for kind in ("de_sgld", plug):

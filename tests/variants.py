@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 
 import concord
+from concord import kinds
 from concord_arena.testing.variants import CONSTANT, DECAYING, GRAPHS, problem, variants
-from concord_studies import plugins
 
 __all__ = ["CONSTANT", "DECAYING", "GRAPHS", "SAMPLERS", "problem", "variants"]
 
-SAMPLERS = {
-    kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")
-}
+SAMPLERS = {kind: kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")}
 
 
 def tilted(agents: int, dim: int, equal: bool = False) -> Any:

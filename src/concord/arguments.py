@@ -8,16 +8,16 @@ from typing import Annotated, Any, NamedTuple, Self
 from msgspec import Meta, field
 
 from concord.errors import ConcordError, nearest, short
+from concord.kinds import find
 from concord.minibatches import Batches
 from concord.networks.conditions import network_under
 from concord.networks.network import Network, Order, Ordered
 from concord.networks.own import network as network_of
-from concord.options import Options, build, plain
+from concord.options import Chosen, Options, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampler import Sampler
 from concord.sampling.initial import Law
-from concord_studies.plugins import Chosen, plugin
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -44,7 +44,7 @@ class ChosenSampler(Chosen):
     params: the sampler. batches: of its gradients. order: as of ``Network``.
     """
 
-    package = "samplers"
+    room = "samplers"
     __slots__ = ("batches", "order")
 
     @classmethod
@@ -79,7 +79,7 @@ class ChosenSampler(Chosen):
         if isinstance(kind, type) and issubclass(kind, Sampler):
             self.module, self.kind = kind, kind_of(kind)
         else:
-            self.module, self.kind = plugin(self.package, kind, where or "sampler"), kind
+            self.module, self.kind = find(self.room, kind, where or "sampler"), kind
         fields = self.module.__struct_fields__
         self.params = None
         beside = {key: value for key, value in options.items() if key not in fields}

@@ -23,8 +23,10 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Literal,
     Protocol,
+    Self,
     TypeVar,
     Union,
     dataclass_transform,
@@ -38,6 +40,8 @@ import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest, short
+from concord.kinds import find, names
+from concord.rooms import ROOMS, options_of
 
 T = TypeVar("T")
 
@@ -102,7 +106,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     """Return the object of type ``kind`` that a plain value stands for, strictly checked.
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
-    class with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
+    class with ``parse(value, where)`` and ``plain()`` (schedules, ``Chosen``) reads itself.
     value: what YAML holds; None is an empty mapping.
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
@@ -409,3 +413,56 @@ def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
             f"{short(value)} is too {size} to compute with; give 0, or a number from {TINIEST:g} "
             f"to {HUGEST:g}",
         )
+
+
+class Chosen:
+    """A kind of a room with its options, parsed from ``{kind: ring, ...}``."""
+
+    room: ClassVar[str]
+    __slots__ = ("kind", "module", "params")
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        """Choose a kind of the class's room with options given by name."""
+        self._choose(kind, options, "")
+
+    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        """Set module, kind and typed options; ``where`` is the place for messages."""
+        self.module = find(self.room, kind, where or ROOMS[self.room].one)
+        self.kind: str = kind
+        self.params = build(options_of(self.module), options, where)
+
+    @classmethod
+    def parse(cls, value: Any, where: str) -> Self:
+        """Return the kind and options that a file's mapping chooses.
+
+        A ConcordError if the kind or an option is unknown, missing or out of bounds.
+        """
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, dict) or "kind" not in value:
+            known = ", ".join(names(cls.room))
+            raise ConcordError(
+                f"{where}: the key 'kind' is missing; add one of {known}"
+                if isinstance(value, dict)
+                else f"{where}: {short(value)} is not a mapping with a kind: {known}"
+            )
+        made = cls.__new__(cls)
+        made._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
+        return made
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that ``parse`` reads, every option written out."""
+        return {"kind": self.kind, **plain(self.params)}
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another choice has the same kind and the same options."""
+        return isinstance(other, type(self)) and self.plain() == other.plain()
+
+    def __hash__(self) -> int:
+        """Return a hash of the kind and its options, the same for equal choices."""
+        return hash((self.kind, self.params))
+
+    def __repr__(self) -> str:
+        """Return the Python call that makes the choice."""
+        options = "".join(f", {key}={value!r}" for key, value in plain(self.params).items())
+        return f"{type(self).__name__}({self.kind!r}{options})"

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec import field
 
-from concord import linearized
+from concord import kinds, linearized
 from concord.errors import ConcordError
 from concord.laws.exact import Moments, Seen, stationary
 from concord.laws.gaussian import bias2
@@ -37,7 +37,6 @@ from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
 from concord_arena.tuning import changed, stable, value_of
 from concord_studies.contracts import PRICES
-from concord_studies.plugins import built_in
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
@@ -165,7 +164,7 @@ class Search:
     def entry(self, entry: Entry) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.network)
-        if entry.kind not in built_in("samplers"):
+        if entry.kind not in kinds.built_in("samplers"):
             prices.try_step(entry.sampler, self.problem, self.network, self._masks())
         if self.wish.batch_size is not None and not entry.sampler.takes_batches:
             raise ConcordError("its gradients are full; leave batch_size out")

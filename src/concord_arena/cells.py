@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
@@ -60,7 +61,6 @@ from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, sett
 from concord_studies.contracts import HeldOut
 from concord_studies.integrity import Made
 from concord_studies.metrics import Row
-from concord_studies.plugins import location
 from concord_studies.provenance import code
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
@@ -101,7 +101,7 @@ _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 def made(run: Run, resources: Path) -> Made:
     """Return the digests of run, code and data from which a cell's scores are made."""
-    families = [location("metrics", name) for name in run.metrics]
+    families = [kinds.location("metrics", name) for name in run.metrics]
     files = code(__name__, *run.modules, *families)
     return {"run": run.digest, "code": files, "data": run.data_digest(resources)}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.options import plain
@@ -24,7 +25,6 @@ from concord_studies import integrity, markup, metrics, results, words
 from concord_studies.catalog import described
 from concord_studies.integrity import Made
 from concord_studies.make import at
-from concord_studies.plugins import kinds, plugin
 from concord_studies.provenance import code
 from concord_studies.runs.run import Run
 from concord_studies.scores import missing
@@ -50,7 +50,7 @@ def compare(
     names: entries of the experiment, or kinds of samplers (``entry_of``).
     parts: parts of tasks' keys, of which a task must have one; none: all tasks.
     """
-    known = {*kinds("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
+    known = {*kinds.names("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
@@ -148,8 +148,8 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     labels = {**run.labels, "entry": name}
     if name in entries:
         return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
-    if name not in kinds("samplers"):
-        known = {*entries, *kinds("samplers")}
+    if name not in kinds.names("samplers"):
+        known = {*entries, *kinds.names("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
     own, tuned = entry_of(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
@@ -184,7 +184,7 @@ def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
     data sets and the rest are the same for all. A ConcordError if it says more.
     """
-    stated = getattr(plugin("samplers", name, "sampler"), "ENTRY", {})
+    stated = getattr(kinds.find("samplers", name, "sampler"), "ENTRY", {})
     own = {"sampler": {"step_size": 0.01}, "arena": {"tune": "step_size"}} | stated
     if more := sorted(own["arena"].keys() - OF_ENTRIES):
         raise ConcordError(

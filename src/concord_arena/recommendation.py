@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
+from concord import kinds
 from concord.calls import sample
 from concord.contracts import reference_of
 from concord.distances import squared
@@ -36,7 +37,6 @@ from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
 from concord_studies.home import HOME
 from concord_studies.io import load_yaml
-from concord_studies.plugins import kinds, plugin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -306,7 +306,7 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
         if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
     }
     own = {entry["sampler"]["kind"] for entry in stated.values()}
-    for kind in kinds("samplers"):
+    for kind in kinds.names("samplers"):
         if kind not in own:
             step = {"kind": kind, "step_size": STEP}
             stated[kind] = {"sampler": step, "arena": {"tune": "step_size"}}
@@ -326,7 +326,7 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
         kind = options.pop("kind")
         if names is not None and name not in names and kind not in names:
             continue
-        sampler = plugin("samplers", kind, "samplers")
+        sampler = kinds.find("samplers", kind, "samplers")
         scale = {option: unit**power for option, power in sampler.units.items()}
         params = {k: v * scale[k] if k in scale else v for k, v in options.items()}
         second = {

@@ -50,10 +50,10 @@ def _end(error: BaseException) -> int:
         return 128 + signal.SIGPIPE
     if isinstance(error, ConcordError):
         return tell(str(error), 2)
-    if isinstance(error, SystemExit) and "concord_studies.plugins" not in sys.modules:
+    if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
     try:
-        from concord_studies.provenance import excuse  # which a command that goes well does without
+        from concord.errors import excuse  # which a command that goes well does without
     except Exception:  # it needs what is missing
         excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):

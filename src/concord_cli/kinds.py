@@ -6,31 +6,38 @@ from argparse import Namespace
 from itertools import groupby
 from pathlib import Path
 
+from concord import kinds
 from concord.errors import ConcordError, tell
+from concord.rooms import ROOMS
 from concord_cli.studies import at_work
-from concord_studies import plugins
 from concord_studies.catalog import as_text, described, find, listed
 
 
 def find_plugins(options: Namespace) -> None:
-    """Find the plug-ins of studies; report one that is broken, and keep the others."""
+    """Use the plug-ins of studies; report a study with one that is broken, and keep the others."""
     if options.plugins:
         at_work(options)
         return
-    for path in (p for study in sorted(Path("config").glob("*/*/")) for p in plugins.files(study)):
+    sound: list[Path] = []
+    for study in sorted(Path("config").glob("*/*/")):
         try:
-            plugins.add(path)
+            kinds.use(*sound, study)
+            sound.append(study)
         except ConcordError as error:
             tell(str(error), 0)
+    kinds.use(*sound)
 
 
 def named(word: str) -> list[tuple[str, str]]:
-    """Return package and kind of a word, which may be a plug-in's file."""
+    """Return room and kind of a word, which may be a plug-in's file."""
     if not word.endswith(".py"):
         return find(word)
-    real = os.path.realpath(word)
-    known = [key for key, file in plugins.own().items() if os.path.realpath(file) == real]
-    return known or [plugins.add(Path(word))]
+    path = Path(word)
+    room = path.absolute().parent.name
+    in_use = kinds.exists(room, path.stem) if room in ROOMS else False
+    if in_use and os.path.realpath(kinds.location(room, path.stem)) == os.path.realpath(path):
+        return [(room, path.stem)]
+    return [kinds.add(path)]
 
 
 def list_kinds(options: Namespace) -> None:

@@ -5,9 +5,9 @@ import shlex
 from argparse import Namespace
 from importlib.util import find_spec
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord_cli.runs import changes, study_of
-from concord_studies import plugins
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.editor import study_schema
@@ -28,7 +28,7 @@ def at_work(options: Namespace) -> None:
     if folder:
         if not folder.is_dir():
             raise ConcordError(f"{folder}: there is no such folder; name that of a study")
-        plugins.use(folder)
+        kinds.use(folder)
 
 
 def init(options: Namespace) -> None:

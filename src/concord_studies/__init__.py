@@ -3,6 +3,18 @@
 from importlib import import_module
 from typing import Any
 
+from concord import kinds
+from concord.rooms import Room
+
+kinds.add_rooms(
+    {
+        "problems": Room("problem", ("concord_studies.problems",), "Params check build"),
+        "metrics": Room("metric", ("concord_studies.metrics",), "METRICS rows"),
+        "figures": Room("figure", ("concord_studies.figures",), "Params reads draw"),
+        "tables": Room("table", ("concord_studies.tables",), "Params reads tabulate"),
+    }
+)
+
 _PUBLIC = {"load_run": "concord_studies.repeat"}
 __all__ = [*_PUBLIC]
 

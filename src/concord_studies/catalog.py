@@ -9,23 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.options import Kind, Options, members, plain
+from concord.options import Chosen, Kind, Options, members, plain
+from concord.rooms import ROOMS, display_name, docstring_of, options_of
 from concord_studies.contracts import Extra, declared
-from concord_studies.plugins import (
-    PACKAGES,
-    Chosen,
-    display_name,
-    docstring_of,
-    executed,
-    kinds,
-    location,
-    options_of,
-    origin,
-    parsed,
-    plugin,
-)
-from concord_studies.provenance import file_of
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
@@ -35,20 +23,20 @@ def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
 
     A ConcordError if there is no such package.
     """
-    for package in packages or PACKAGES:
-        if package not in PACKAGES:
+    for package in packages or ROOMS:
+        if package not in ROOMS:
             raise ConcordError(
-                f"there is no package of kinds {short(package)}; {nearest(package, PACKAGES)}"
+                f"there is no package of kinds {short(package)}; {nearest(package, ROOMS)}"
             )
-        for kind in kinds(package):
-            about = summary(_docstring(package, kind))
-            yield {"package": package, "kind": kind, "is": about, "from": origin(package, kind)}
+        for kind in kinds.names(package):
+            about, origin = summary(_docstring(package, kind)), kinds.origin(package, kind)
+            yield {"package": package, "kind": kind, "is": about, "from": origin}
 
 
 def _docstring(package: str, kind: str) -> str:
     """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
-        return ast.get_docstring(parsed(file_of(location(package, kind)))) or ""
+        return ast.get_docstring(ast.parse(kinds.location(package, kind).read_bytes())) or ""
     except Exception as error:  # an entry point whose package is missing or broken
         return f"cannot be read: {' '.join(str(error).split())}"
 
@@ -64,10 +52,10 @@ def find(word: str) -> list[tuple[str, str]]:
     A ConcordError with the nearest kind, if there is none.
     """
     within, slash, kind = word.rpartition("/")
-    packages = [package for package in PACKAGES if not slash or package == within]
-    found = [(package, kind) for package in packages if kind in kinds(package)]
+    packages = [package for package in ROOMS if not slash or package == within]
+    found = [(package, kind) for package in packages if kind in kinds.names(package)]
     if not found:
-        known = {k for package in packages or PACKAGES for k in kinds(package)}
+        known = {k for package in packages or ROOMS for k in kinds.names(package)}
         raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, known)}")
     return found
 
@@ -83,10 +71,11 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     the docstring states them, options (name, type, ``default`` unless it must be given, meaning),
     and the metrics of a family, with what readers see of them (``labels``).
     """
-    module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
+    loaded = execute or kinds.is_loaded(package, kind)
+    module: Any = kinds.find(package, kind, package) if loaded else None
     text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
     found: dict[str, Any] = {
-        **{"package": package, "kind": kind, "from": origin(package, kind)},
+        **{"package": package, "kind": kind, "from": kinds.origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
         "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
@@ -157,7 +146,7 @@ def _type(hint: Any) -> str:
             if issubclass(shape, Kind):
                 word = word.replace("of ", f"of kind: {shape.__struct_config__.tag}, ", 1)
         elif isinstance(shape, type) and issubclass(shape, Chosen):
-            word = f"a kind of {shape.package}"
+            word = f"a kind of {shape.room}"
         else:
             word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
         for bound, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
@@ -170,7 +159,7 @@ def as_text(about: dict[str, Any]) -> str:
     """Return the description of a kind, as ``described`` gives it, as plain text."""
     whence = f", {about['from']}" if about["from"] else ""
     called = f" ({about['name']})" if about["name"] else ""
-    lines = [f"{PACKAGES[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
+    lines = [f"{ROOMS[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
     for field in ("price", "needs"):
         if about["package"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]

@@ -21,7 +21,6 @@ from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 from concord_studies import integrity, metrics
 from concord_studies.integrity import Made
 from concord_studies.io import dump_yaml, whole, write_whole
-from concord_studies.plugins import provided
 from concord_studies.provenance import describe
 from concord_studies.runs import measure as measuring
 from concord_studies.runs import sample as sampling
@@ -372,9 +371,7 @@ def _write_trace(
     """Write the trace of a run, or of some chains, and seal it with its sources."""
     # Looked at in the end: code that was imported meanwhile must not have changed before.
     source = sampling.made(run, resources, chains)
-    about = describe(
-        [run_path], run=run.document, chains=chains or (0, run.chains), made=source
-    ) | _plugins(run.kinds)
+    about = describe([run_path], run=run.document, chains=chains or (0, run.chains), made=source)
     trace.attributes = {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
     }
@@ -388,11 +385,4 @@ def _write_table(
 ) -> None:
     """Write a run's table of metrics, and seal it and other files with what made it."""
     write_whole(output, text)
-    used = _plugins([*run.kinds, *(("metrics", name) for name in run.metrics)])
-    integrity.seal([output, *others], source, **more, **used)
-
-
-def _plugins(kinds: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return ``{"plugins": ...}`` for the plug-ins among kinds; an empty mapping if none."""
-    used = provided(kinds)
-    return {"plugins": used} if used else {}
+    integrity.seal([output, *others], source, **more)

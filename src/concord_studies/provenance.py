@@ -6,18 +6,14 @@ import os
 import re
 import subprocess
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import concord
-from concord.errors import ConcordError, in_the_way
-from concord_studies.distributions import Code, code_of, usual, version
+from concord.errors import ConcordError
 from concord_studies.io import regular, signature
 
 SOURCE = Path(__file__).parents[1]
@@ -113,18 +109,19 @@ def digest(mapping: Mapping[str, Any]) -> str:
 def code(*names: str | Path) -> str:
     """Return a digest of the source of modules and of all package modules that they import.
 
-    Modules of this package are named; others (plug-ins) are files, with which all counts that
-    ``distributions.code_of`` returns. A ConcordError if a file is no longer as it was when this
-    process started: what was imported and what would be read now need not be the same.
+    Modules of this package are named, or are files as plug-ins are, with those beside them that
+    they import. A ConcordError if a file of the package is no longer as it was when this process
+    started: what was imported and what would be read now need not be the same.
     """
     files = module_files(*names)
     for path in files:
-        if signature(path) != _AT_START.get(path):
+        if path.startswith(_PLACE) and signature(path) != _AT_START.get(path):
             raise ConcordError(
                 f"{path}: it changed while this command was running; run the command again"
             )
-    others = {o for name in names if isinstance(name, Path) for o in libraries(name).items()}
-    return _digest_of(files, *sorted(others))
+    return _digest_of(
+        files, tuple(signature(path) for path in files if not path.startswith(_PLACE))
+    )
 
 
 def _modules_in(folder: Path | str) -> Iterator[str]:
@@ -144,126 +141,25 @@ def _modules_in(folder: Path | str) -> Iterator[str]:
 _AT_START = {path: signature(path) for p in _PACKAGES for path in _modules_in(SOURCE / p)}
 
 
-def watch(path: Path) -> None:
-    """Record the state of a plug-in's files, before they are executed.
-
-    A file of a study is executed again when it has changed, modules of a distribution are not.
-    """
-    if _AT_START.get(str(path), now := signature(path)) != now:
-        for remembered in (_digest_of, _content, _bytes, module_files, _imports, _code_of):
-            remembered.cache_clear()
-        _READ.pop(str(path), None)
-    _AT_START[str(path)] = now
-    for file in _code_of(path).files:
-        _PLUGGED.setdefault(str(file), str(path))
-        _AT_START.setdefault(str(file), signature(str(file)))
-
-
-_PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins
-
-
-@cache
-def _code_of(path: Path) -> Code:
-    """Return the code of a plug-in's file, with the libraries that count as part of it."""
-    return code_of(path, LIBRARIES)
-
-
-# What plug-ins' code has opened to read, and does not count as it: by plug-in.
-_READ: dict[str, dict[str, None]] = {}
-_KEPT: set[str] = set()  # folders in which a library keeps what it has compiled
-
-
-def keeps(folder: Path) -> None:
-    """Allow plug-ins' code to read a folder whose files a library names by their content."""
-    _KEPT.add(os.path.join(os.path.abspath(folder), ""))
-
-
-def unwatched(path: Path) -> list[str]:
-    """Return the files that a plug-in has read unrecorded in this process."""
-    return sorted(_READ.get(str(path), ()))
-
-
-@cache
-def listen() -> None:
-    """Install the audit hook that records the files read by plug-ins' code."""
-    sys.addaudithook(_hear)
-
-
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    """Record, as an audit hook, the files that the code of plug-ins opens for reading."""
-    if event != "open" or isinstance(arguments[0], int) or _writes(*arguments[1:]):
-        return
-    frame: FrameType | None = sys._getframe(1)
-    plug_in = None
-    while frame is not None and (plug_in := _PLUGGED.get(frame.f_code.co_filename)) is None:
-        # What Concord reads for itself counts; io.py reads what others ask for.
-        if frame.f_code.co_filename.startswith(_PLACE) and frame.f_code.co_filename != _IO:
-            return
-        frame = frame.f_back
-    if plug_in is None:
-        return
-    name = os.path.abspath(os.fsdecode(arguments[0]))
-    folder, file = os.path.split(name)
-    if os.path.basename(folder) == "__pycache__":  # of a module, or of a compiler
-        name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
-    seen = _READ.setdefault(plug_in, {})
-    known = name in _PLUGGED or os.path.relpath(name) in _PLUGGED
-    known |= name.startswith((*_PLACE, *_KEPT))
-    if not (known or name in seen or not os.path.isfile(name) or usual(Path(name))):
-        seen[name] = None
-        print(
-            f"concord: {plug_in}: it reads {name}, whose changes nobody notices: results made "
-            "with it are not made again",
-            file=sys.stderr,
-        )
-
-
-def _writes(mode: str | None, flags: int) -> bool:
-    """Return whether a mode, or flags of ``os.open``, open a file for writing."""
-    return bool(set(mode or "") & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR))
-
-
 _PLACE = tuple(f"{SOURCE / package}{os.sep}" for package in _PACKAGES)
-_IO = str(Path(__file__).with_name("io.py"))
-
-
-def libraries(path: Path) -> dict[str, str]:
-    """Return the distributions that count as a plug-in's code, with their versions."""
-    return _code_of(path).versions
-
-
-def blamed(error: BaseException) -> str | None:
-    """Return the file and line of a plug-in where an error arose, None if it did in none."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename in _PLUGGED:
-            return f"{frame.filename}, line {frame.lineno}"
-    return None
-
-
-_ENDINGS = {
-    MemoryError: "there is not enough memory for it; lower chains or record less often",
-    KeyboardInterrupt: "it was interrupted",
-    SystemExit: "it ends Python; have it raise a ConcordError in the place of that",
-}
-
-
-def excuse(error: BaseException) -> str | None:
-    """Return a sentence that replaces an error's traceback; None if the cause is unknown."""
-    if isinstance(error, ConcordError):
-        return str(error)
-    place = blamed(error)
-    for kind, text in _ENDINGS.items():
-        if place and isinstance(error, kind):
-            return f"{place}: {text}"
-    ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
-    return in_the_way(error) if ours else None
 
 
 @cache
-def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
-    """Return a digest of the labels and contents of files, and of further pairs of texts."""
-    plugged = Counter(_label(path) for path in files if not path.startswith(_PLACE))
-    return digest({_label(path): _content(path) for path in files} | plugged | dict(others))
+def version(name: str) -> str:
+    """Return the version of a distribution, or that it is absent."""
+    from importlib import metadata  # a tenth of a command's start
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+@cache
+def _digest_of(files: tuple[str, ...], plugged: tuple[Any, ...]) -> str:
+    """Return a digest of the labels and contents of files; ``plugged`` says of which versions."""
+    others = Counter(_label(path) for path in files if not path.startswith(_PLACE))
+    return digest({_label(path): _content(path) for path in files} | others)
 
 
 def _label(path: str) -> str:
@@ -273,20 +169,17 @@ def _label(path: str) -> str:
     return f"{Path(path).parent.name}/{Path(path).name} {_content(path)}"
 
 
-@cache
 def _content(path: str) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    return hashlib.sha256(_bytes(path)).hexdigest()
+    """Return the SHA-256 of a file, in hexadecimal; that of a package's file is remembered."""
+    return _sha256_of(path) if path.startswith(_PLACE) else sha256(Path(path))
 
 
 @cache
-def _bytes(path: str) -> bytes:
-    """Return the bytes of a regular file."""
-    with open(path, "rb", opener=regular) as file:
-        return file.read()
+def _sha256_of(path: str) -> str:
+    """Return the SHA-256 of a file of the package, read once."""
+    return sha256(Path(path))
 
 
-@cache
 def module_files(*names: str | Path) -> tuple[str, ...]:
     """Return the files of modules and plug-ins, and of all package modules they import.
 
@@ -294,15 +187,21 @@ def module_files(*names: str | Path) -> tuple[str, ...]:
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
     problems, figure kinds) are not found through the modules that choose them: name them.
     """
-    found: set[str | Path] = set()
-    files = (_code_of(name).files for name in names if isinstance(name, Path))
-    pending: list[str | Path] = [*names, *chain(*files)]
+    files = tuple(str(file_of(name)) for name in names)
+    return _closure(files, tuple(signature(path) for path in files if not path.startswith(_PLACE)))
+
+
+@cache
+def _closure(files: tuple[str, ...], plugged: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return files and all those they import; ``plugged`` says of which versions."""
+    found: set[str] = set()
+    pending = [*files]
     while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += _imports(name)
-    return tuple(sorted(str(file_of(name)) for name in found))
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            pending += _imports(path) if path.startswith(_PLACE) else _imported(path)
+    return tuple(sorted(found))
 
 
 def file_of(name: str | Path) -> Path:
@@ -315,29 +214,38 @@ def file_of(name: str | Path) -> Path:
 
 # After a line's end: three times as fast as "^", which is tried at every character.
 _IMPORT = re.compile(
-    r"\n *(?:from +(concord[\w.]*) +import +(\([^)]*\)|.*)|import +(concord[\w.]*))"
+    r"\n *(?:from +(\.+[\w.]*|concord[\w.]*) +import +(\([^)]*\)|.*)|import +(concord[\w.]*))"
 )
 
 
 @cache
-def _imports(name: str | Path) -> tuple[str, ...]:
-    """Return the package modules that a module imports, at the top or inside functions."""
-    modules: set[str] = set()
-    path = file_of(name)
-    if path.suffix != ".py":
+def _imports(path: str) -> tuple[str, ...]:
+    """Return the files of the modules that a file of the package imports, read once."""
+    return _imported(path)
+
+
+def _imported(path: str) -> tuple[str, ...]:
+    """Return the files of the package's modules, and of those beside it, that a file imports."""
+    if not path.endswith(".py"):
         return ()
     try:
-        text = _bytes(str(path)).decode(errors="replace")
+        with open(path, "rb", opener=regular) as file:
+            text = file.read().decode(errors="replace")
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
-    for package, names, module in _IMPORT.findall(f"\n{text}"):
-        found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
-        modules |= {name for name in [package, module, *found] if name and _is_module(name)}
-    return tuple(sorted(modules))
+    found: set[str | None] = set()
+    for package, words, module in _IMPORT.findall(f"\n{text}"):
+        name = package or module
+        dots = len(name) - len(name.lstrip("."))
+        base = str(Path(path).parents[dots - 1]) if dots else str(SOURCE)
+        found.add(_file_in(base, name[dots:]))
+        found |= {_file_in(base, f"{name[dots:]}.{word}") for word in re.findall(r"\w+", words)}
+    return tuple(sorted(file for file in found if file))
 
 
 @cache
-def _is_module(name: str) -> bool:
-    """Return whether a dotted name is that of a module below the source folder."""
-    place = os.path.join(SOURCE, *name.split("."))
-    return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))
+def _file_in(base: str, name: str) -> str | None:
+    """Return the file of a dotted module below a folder; None if there is none."""
+    place = os.path.join(base, *filter(None, name.split(".")))
+    files = (f"{place}.py", os.path.join(place, "__init__.py"))
+    return next((file for file in files if os.path.isfile(file)), None)

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from concord import kinds
+from concord.rooms import ROOMS, display_name
 from concord_studies import metrics
 from concord_studies.contracts import PRICES
-from concord_studies.plugins import PACKAGES, display_name, executed, exists, plugin
 
 # Words of figures and tables that a stranger does not know: their meaning, and the metrics, or
 # patterns of them, that show what they are about.
@@ -176,9 +177,9 @@ def called(kind: str, names: Mapping[str, str] | None = None) -> str:
     """Return the name of a kind for readers, or a study's text; "" if neither says one."""
     if names and kind in names:
         return str(names[kind])
-    for package in PACKAGES:
-        known = exists(package, kind) and executed(package, kind)
-        if known and (name := display_name(plugin(package, kind, package))):
+    for package in ROOMS:
+        known = kinds.exists(package, kind) and kinds.is_loaded(package, kind)
+        if known and (name := display_name(kinds.find(package, kind, package))):
             return name
     return ""
 

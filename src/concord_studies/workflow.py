@@ -30,7 +30,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import concord
 from concord.contracts import offers
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, excuse, nearest
 from concord_arena import compete
 from concord_studies import integrity
 from concord_studies.configuration import batches
@@ -44,8 +44,7 @@ from concord_studies.integrity import Made
 from concord_studies.io import check_folder, check_regular, check_writable, hold, temporary
 from concord_studies.make import Batch, Chains, listed
 from concord_studies.pages import captions
-from concord_studies.plugins import plugin_folders
-from concord_studies.provenance import excuse, sha256
+from concord_studies.provenance import sha256
 from concord_studies.runs.run import Run
 from concord_studies.stages import draw, judge, measured, survey
 
@@ -137,20 +136,19 @@ class Workflow:
     def prefix(self) -> str:
         """Return the shell commands that each job begins with: they find Python and the package.
 
-        Into an environment that was made for a job go the folders of plug-ins alone; elsewhere jobs
-        use the Python that runs Snakemake, whatever the shell's path says.
+        In an environment that was made for a job nothing else is found; elsewhere jobs use the
+        Python that runs Snakemake, whatever the shell's path says.
         """
         source = str(Path(concord.__file__).parents[1])
         given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         folders = [os.path.abspath(folder) for folder in given if folder]
-        plugged = plugin_folders()
 
         def path(chosen: Iterable[str]) -> str:
             """Return the package's source and some folders as a quoted Python path."""
             unique = dict.fromkeys([source, *chosen])
             return shlex.quote(os.pathsep.join(unique))
 
-        text = f"export PYTHONSAFEPATH=1 PYTHONPATH={path(f for f in folders if f in plugged)}; "
+        text = f"export PYTHONSAFEPATH=1 PYTHONPATH={path(())}; "
         if self.mirror:
             text += f"export CONCORD_DATA_MIRROR={shlex.quote(self.mirror)}; "
         here = shlex.quote(os.environ.get("CONDA_PREFIX", ""))

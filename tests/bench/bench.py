@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
+from concord import kinds
 from concord.errors import ConcordError, nearest
 from concord.loop import run
 from concord.networks.compressions import Compression
@@ -40,7 +41,6 @@ from concord.record import Record, Recorder
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
 from concord_studies.io import whole
-from concord_studies.plugins import kinds, plugin
 
 Work = Callable[[], object]
 
@@ -365,7 +365,7 @@ USUAL = {Schedule: 1e-9, float: 1.0, int: 1, Compression: {"kind": "qsgd", "bits
 
 def parameters(kind: str, options: Any = None) -> Any:
     """Return a sampler with its defaults, and ``USUAL`` values where it has none."""
-    sampler = plugin("samplers", kind, "bench")
+    sampler = kinds.find("samplers", kind, "bench")
     return build(sampler, {**_usual(sampler), **(options or {})}, f"bench: {kind}")
 
 
@@ -411,7 +411,7 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
     normal numbers, as C-ULA; with a server all agents may have the noise of one.
     """
     chains = 20 if tiny else 1000
-    for kind in kinds("samplers"):
+    for kind in kinds.names("samplers"):
         name = f"{kind} step / its normal numbers"
         try:
             parameters(kind)
@@ -508,7 +508,7 @@ def growth(tiny: bool) -> Iterator[Case]:
     A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
     """
     for name, axis in AXES.items():
-        for kind in kinds("samplers"):
+        for kind in kinds.names("samplers"):
             try:
                 graph = network(kind, 6)
             except ConcordError:

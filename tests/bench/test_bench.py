@@ -10,8 +10,8 @@ import pytest
 import bench
 import rivals
 import scaling
+from concord import kinds
 from concord.networks.own import network as network_of
-from concord_studies.plugins import kinds
 
 
 @pytest.fixture
@@ -56,10 +56,12 @@ def test_a_table_of_another_kind_is_refused_before_anything_is_timed(tiny, tmp_p
 def test_every_sampler_is_timed_on_every_axis_that_it_has():
     places = [case.place for case in bench.growth(True)]
     found = {(place.sampler, place.axis) for place in places}
-    others = {kind for kind in kinds("samplers") if bench.network(kind, 6).name != "ring"}
+    others = {kind for kind in kinds.names("samplers") if bench.network(kind, 6).name != "ring"}
     assert others == {"c_ula", "sgd", "consensus_mc", "dg_lmc", "fsgld", "qlsd"}
     apart = {(kind, "agents") for kind in others}
-    assert found == {(kind, axis) for kind in kinds("samplers") for axis in bench.AXES} - apart
+    assert (
+        found == {(kind, axis) for kind in kinds.names("samplers") for axis in bench.AXES} - apart
+    )
 
 
 def test_a_sampler_whose_options_are_unknown_is_skipped_and_says_so(monkeypatch):

@@ -7,8 +7,8 @@ import msgspec
 
 from calibration import laws, ranks, settings
 from calibration.models import MODELS
+from concord import kinds
 from concord.options import choices
-from concord_studies import plugins
 from reliability import table
 from variants import SAMPLERS
 
@@ -91,8 +91,8 @@ def without_law(kind: str) -> list[str]:
 
 
 def page(
-    samplers: Iterable[str] = plugins.built_in("samplers"),
-    problems: Iterable[str] = plugins.built_in("problems"),
+    samplers: Iterable[str] = kinds.built_in("samplers"),
+    problems: Iterable[str] = kinds.built_in("problems"),
 ) -> str:
     """Return the list of what is covered, as Markdown."""
     problems = tuple(problems)

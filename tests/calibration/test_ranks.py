@@ -10,7 +10,7 @@ from calibration import covered, models
 from calibration.board import Board
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE, distance, least, p_value, width
-from concord_studies import plugins
+from concord import kinds
 from variants import SAMPLERS
 
 
@@ -99,7 +99,7 @@ def test_many_data_sets_have_each_their_own_gradient(name):
 
 def test_the_table_lists_every_plugin_and_marks_what_is_new():
     page = covered.page()
-    for kind in plugins.built_in("samplers"):
+    for kind in kinds.built_in("samplers"):
         assert f"| {kind} |" in page
     new = covered.page(samplers=["de_sgld", "new"], problems=["linear_regression", "other"])
     assert f"| new | {covered.NOT_COVERED} | {covered.NOT_COVERED} |" in new

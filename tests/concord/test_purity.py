@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+from concord import kinds
 from concord.minibatches import Batches, MiniBatches
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
@@ -30,7 +31,6 @@ from concord.samplers.local_sgld import LocalSGLD
 from concord.samplers.push_sum_sgld import PushSumSGLD
 from concord.samplers.qlsd import QLSD
 from concord.samplers.sgd import SGD
-from concord_studies import plugins
 from steps import DECAYING, Regression, start
 
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -128,7 +128,7 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
 
 
 def test_every_sampler_is_looked_at():
-    assert {plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")} == {
+    assert {kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")} == {
         type(sampler) for sampler, _ in CASES
     }
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
 from concord.options import build
 from concord_arena import cells, compete, tuning
 from concord_cli import __main__
-from concord_studies import integrity, plugins, results
+from concord_studies import integrity, results
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
@@ -44,11 +45,11 @@ experiments:
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "config" / "studies" / "arena"
-    (folder / "plugins").mkdir(parents=True)
+    (folder / "plugins" / "samplers").mkdir(parents=True)
     (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
-    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
+    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "samplers" / "mine.py"
     text = mine.read_text(encoding="utf-8").replace("NAME", "it")
-    (folder / "plugins" / "mine.py").write_text(text, encoding="utf-8")
+    (folder / "plugins" / "samplers" / "mine.py").write_text(text, encoding="utf-8")
     return Study(folder, load_config())
 
 
@@ -229,10 +230,10 @@ def test_a_comparison_calls_a_plug_in_by_its_name(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     assert __main__.main(["init", "my-study"]) == 0
     monkeypatch.chdir(tmp_path / "my-study")
-    plugins.use()
+    kinds.use()
     assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
     assert "DE-SGLD, average last against DE-SGLD" in capsys.readouterr().out
-    plugins.use()
+    kinds.use()
 
 
 def test_every_cell_has_its_state_and_its_cost(study):
@@ -269,7 +270,7 @@ def test_every_cell_has_its_state_and_its_cost(study):
 def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
     for entry in ("de_sgld", "paper"):
         made(study, entry)
-    path = study.path / "plugins" / "mine.py"
+    path = study.path / "plugins" / "samplers" / "mine.py"
     text = path.read_text(encoding="utf-8").replace("mine", "other")
     path.with_name("other.py").write_text(text, encoding="utf-8")
     line = (

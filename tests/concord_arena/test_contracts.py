@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from concord import contracts, problem
+from concord import contracts, kinds, problem
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws, Known
@@ -23,7 +23,6 @@ from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
 from concord_arena.testing.variants import Bare
 from concord_studies import contracts as study_contracts
-from concord_studies.plugins import built_in, plugin
 
 OPTIONAL = {
     "problems": [
@@ -51,13 +50,13 @@ OF_PROBLEMS = [
     and one not in OF_MODULES
     and one not in (contracts.Reference, contracts.DataSets, study_contracts.Read)
 ]
-ALL = [(package, kind) for package in PROTOCOLS for kind in built_in(package)]
+ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.built_in(package)]
 CLASSES = [
     Compiled,  # of models, which kinds import where the library is there
     *(
         one
-        for kind in built_in("problems")
-        for one in vars(plugin("problems", kind, "tests")).values()
+        for kind in kinds.built_in("problems")
+        for one in vars(kinds.find("problems", kind, "tests")).values()
         if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
     ),
 ]
@@ -74,7 +73,7 @@ def members(protocol):
 @pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 def test_every_kind_keeps_its_contract(package, kind):
     """It is documented, its options are described, its functions take what the protocols say."""
-    module = plugin(package, kind, "tests")
+    module = kinds.find(package, kind, "tests")
     for check in CHECKS[package][: 4 if package in APART else None]:
         with suppress(Inapplicable):
             check(module)

@@ -6,17 +6,17 @@ Problems that read downloaded data are tested beside this file.
 import numpy as np
 import pytest
 
+from concord import kinds
 from concord.minibatches import Batches, MiniBatches
 from concord.problem import Batched, ChosenAgents
 from concord.sampling import streams
 from concord_arena.testing import CHECKS, Inapplicable, problems
 from concord_arena.testing.problems import AGENTS, CHAINS, somewhere
-from concord_studies import plugins
 
 
 def built(kind):
     """Return the problems of all variants of a kind, 11 points or a data set over three agents."""
-    return [one for _, one in problems.built(plugins.plugin("problems", kind, "tests"))]
+    return [one for _, one in problems.built(kinds.find("problems", kind, "tests"))]
 
 
 def offering(kind, protocol):
@@ -28,14 +28,14 @@ def offering(kind, protocol):
     return found or pytest.skip(f"it is not {protocol.__name__}")
 
 
-every_kind = pytest.mark.parametrize("kind", plugins.built_in("problems"))
+every_kind = pytest.mark.parametrize("kind", kinds.built_in("problems"))
 
 
 @pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)
 @every_kind
 def test_contract(kind, check):
     try:
-        check(plugins.plugin("problems", kind, "tests"))
+        check(kinds.find("problems", kind, "tests"))
     except Inapplicable as reason:
         pytest.skip(str(reason))
 

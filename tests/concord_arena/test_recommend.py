@@ -8,11 +8,11 @@ import pytest
 
 import concord
 import concord_arena
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.gaussian import bias2
 from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
-from concord_studies.plugins import kinds
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -210,7 +210,7 @@ def test_every_sampler_has_a_score_or_a_reason(problem):
     """Those that the arena has no entry of, too; of one agent C-ULA has a law."""
     table = concord_arena.recommend(problem, "ring", budget={"bytes": 900}).table
     assert {"C-ULA", "Consensus Monte Carlo", "DE-PSGLD", "QLSD"} < set(table["sampler"])
-    assert table["sampler"].nunique() >= len(kinds("samplers"))
+    assert table["sampler"].nunique() >= len(kinds.names("samplers"))
     assert (table["why"].fillna("") != "").eq(table["b2"].isna()).all()
     alone = concord.problems.quadratic(H=[[[2.0]]], b=[[1.0]])
     given = {"budget": {"gradients": 200}, "samplers": ["c_ula"]}

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from concord import kinds
+from concord.rooms import ROOMS
 from concord_cli.__main__ import main
 from concord_studies.catalog import as_text, described, listed
-from concord_studies.plugins import PACKAGES, built_in
 
-ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
+ALL = [(package, kind) for package in ROOMS for kind in kinds.built_in(package)]
 
 
 def test_every_kind_is_listed_in_one_line():

@@ -112,10 +112,10 @@ def test_imports_inside_functions_count(tmp_path, monkeypatch):
         (package / f"{name}.py").write_text(text)
     monkeypatch.setattr(provenance, "SOURCE", tmp_path)
     provenance._imports.cache_clear()
-    provenance.module_files.cache_clear()
+    provenance._closure.cache_clear()
     try:
         found = {Path(file).name for file in provenance.module_files("concord.a")}
     finally:
         provenance._imports.cache_clear()
-        provenance.module_files.cache_clear()
+        provenance._closure.cache_clear()
     assert found == {"__init__.py", "a.py", "b.py", "c.py"}

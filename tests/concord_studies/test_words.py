@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from concord import kinds
+from concord.rooms import display_name
 from concord_arena.testing import CHECKS, Broken, name_is_a_text
 from concord_arena.testing.parts import what_is_declared_is_of_its_metrics
-from concord_studies import metrics, plugins, words
+from concord_studies import metrics, words
 from concord_studies.contracts import Label
 from concord_studies.metrics import Row
-from concord_studies.plugins import built_in, display_name, plugin
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_what_a_kind_is_called(key, value, text):
 
 
 def test_every_sampler_has_a_name_of_its_own():
-    modules = [plugin("samplers", kind, "tests") for kind in built_in("samplers")]
+    modules = [kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")]
     assert all(display_name(module) for module in modules)
     assert max(Counter(display_name(module) for module in modules).values()) == 1
 
@@ -98,17 +99,17 @@ def rows(m):
 
 
 def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "power.py").write_text(PRICED)
+    (tmp_path / "plugins" / "metrics").mkdir(parents=True)
+    (tmp_path / "plugins" / "metrics" / "power.py").write_text(PRICED)
     try:
-        plugins.use(tmp_path)
+        kinds.use(tmp_path)
         assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
-        plugin("metrics", "power", "tests")  # a run uses it
+        kinds.find("metrics", "power", "tests")  # a run uses it
         assert words.metric("watts_peak") == "largest power"
         assert words.quantity("watts_peak") == "peak"
         assert metrics.prices()["watts"].unit == "W"
     finally:
-        plugins.use()
+        kinds.use()
     assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
 
 
@@ -154,7 +155,7 @@ def test_a_name_is_one_line():
     name_is_a_text(SimpleNamespace())  # readers see its key
 
 
-@pytest.mark.parametrize("kind", built_in("metrics"))
+@pytest.mark.parametrize("kind", kinds.built_in("metrics"))
 def test_families_declare_what_is_theirs(kind):
     assert what_is_declared_is_of_its_metrics in CHECKS["metrics"]
-    what_is_declared_is_of_its_metrics(plugin("metrics", kind, "tests"))
+    what_is_declared_is_of_its_metrics(kinds.find("metrics", kind, "tests"))

@@ -9,11 +9,11 @@ import msgspec
 from hypothesis import strategies as st
 from pieces import tokens
 
+from concord import kinds
 from concord.options import Options, choices, members
 from concord.record import Record
+from concord.rooms import options_of as options_class
 from concord.sampling.schedules import Schedule
-from concord_studies.plugins import kinds, plugin
-from concord_studies.plugins import options_of as options_class
 
 FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-99, 1e-9, 1e9, 1e99)
 INTS = (0, 1, 2, 3, 4, 5, 7, 30, 200, -1, 2**40)
@@ -68,8 +68,8 @@ def options_of(draw: Any, cls: Any) -> dict[str, Any]:
 
 def part(draw: Any, package: str) -> dict[str, Any]:
     """Return a kind of a package of plug-ins, with options."""
-    kind = draw(st.sampled_from(kinds(package)))
-    return {"kind": kind, **options_of(draw, options_class(plugin(package, kind, "test")))}
+    kind = draw(st.sampled_from(kinds.names(package)))
+    return {"kind": kind, **options_of(draw, options_class(kinds.find(package, kind, "test")))}
 
 
 @st.composite
@@ -102,7 +102,7 @@ def configured(draw: Any, source: Callable[[], dict[str, Any]]) -> Any:
             experiment["record"] = options_of(draw, Record)
         elif what == "metrics":
             experiment["metrics"] = draw(
-                st.lists(st.sampled_from(kinds("metrics")), max_size=4, unique=True)
+                st.lists(st.sampled_from(kinds.names("metrics")), max_size=4, unique=True)
             )
         else:
             new = part(draw, what)

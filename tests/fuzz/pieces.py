@@ -43,7 +43,7 @@ def small_papers() -> dict[str, dict[str, Any]]:
     """
     found = {}
     for key, paper in papers().items():
-        own = {path.stem for path in (CONFIG / "papers" / key / "plugins").glob("*.py")}
+        own = {path.stem for path in (CONFIG / "papers" / key / "plugins").glob("*/*.py")}
         for name, experiment in paper["experiments"].items():
             if _runs(experiment) <= LARGEST and own.isdisjoint(_words(experiment)):
                 found[f"{key}.{name}"] = _cut(paper, name)

@@ -62,16 +62,11 @@ def _call(node: ast.Call) -> list[str]:
     return bad
 
 
-# Files in the folder of plug-ins of the study at work.
-EXECUTES = {"plugins.py": ["compile", "exec"]}
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_nothing_executes_data(path):
     source = path.read_text()
     if path.suffix == ".py":
-        found = sorted(offence.rpartition(" ")[2] for offence in offences(source, path.name))
-        assert found == EXECUTES.get(path.name, [])
+        assert not offences(source, path.name)
     else:  # Snakemake's rules are not Python
         words = [*FORBIDDEN_MODULES, *FORBIDDEN_NAMES, "eval", "exec", "__import__"]
         assert re.findall(rf"\b(?:{'|'.join(words)})\b\s*\(", source) == []

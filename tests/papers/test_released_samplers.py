@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from five_papers import Paper, study
 
+from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.own import network
 from concord.networks.topology import build_graph
 from concord.samplers.de_sgld import DESGLD
-from concord_studies import plugins, words
+from concord_studies import words
 from concord_studies.figures import style
 from concord_studies.metrics import theorem3_bound
 from concord_studies.pages import captions
@@ -28,7 +29,7 @@ every_network = pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
 
 
 def sampler(paper, kind, **options):
-    plugins.use(PAPERS / paper)
+    kinds.use(PAPERS / paper)
     return ChosenSampler.parse({"kind": kind, **options}, "sampler").params
 
 
@@ -169,7 +170,7 @@ def test_agents_move_in_turn_by_themselves():
 
 
 def next_two(agents):
-    plugins.use(PAPERS / "gurbuzbalaban2021")
+    kinds.use(PAPERS / "gurbuzbalaban2021")
     return build_graph("ring_next_two", agents)
 
 
@@ -232,7 +233,7 @@ REST = "points=50+agents=5+topology=ring+sampler=d_admms"
 
 def test_a_caption_names_the_plug_in_that_has_the_name_of_another_sampler():
     made = study("tzikas2024")
-    plugins.use(made.path)
+    kinds.use(made.path)
     rows = dict(captions.of(made, "figures", "fig3")["experiments"][0]["samplers"])
     assert rows.keys() == {"D-ADMMS, published", "D-ADMMS, released"}
     assert "plug-in admm_in_place" in rows["D-ADMMS, released"]

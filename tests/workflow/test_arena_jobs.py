@@ -23,9 +23,9 @@ def test_one_file_and_one_line_compute_the_cells_of_that_sampler_alone(arena):
     here = [CELL.format("links", "link=lan", entry) for entry in ("de_sgld", "local_sgld")]
     arena.make(*here)
     stamps = {cell: (arena.folder / cell).stat().st_mtime_ns for cell in here}
-    plugins = arena.folder / ARENA / "plugins"
-    plugins.mkdir()
-    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
+    plugins = arena.folder / ARENA / "plugins" / "samplers"
+    plugins.mkdir(parents=True)
+    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "samplers" / "mine.py"
     (plugins / "mine.py").write_text(mine.read_text().replace("NAME", "it"))
     line = "mine: { sampler: { kind: mine, step_size: 0.01 }, arena: { tune: step_size } }"
     first = "          de_sgld: &de_sgld"

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 from smoke_project import RESULTS, Project
-from test_distributions import LADDER, install
+
+from installed import LADDER, install
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -49,11 +50,6 @@ def test_jobs_find_what_planning_has_found(project, tmp_path):
     assert (project.folder / MADE).exists(), said
     said = made(project, tmp_path / "mine", tmp_path / "of words")
     assert "Nothing to be done" in said
-    (tmp_path / "of words" / "words_of_rungs-1.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: words-of-rungs\nVersion: 2.0\n"
-    )
-    said = made(project, tmp_path / "mine", tmp_path / "of words")
-    assert "Nothing to be done" not in said
 
 
 def test_a_file_in_the_way_is_named(project):

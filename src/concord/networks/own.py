@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.graph import Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build, check_masks
-from concord_studies.plugins import kinds, plugin
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10
@@ -106,9 +106,9 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
 
 def _check_keys(given: Mapping[str, Any]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
-    if given["kind"] not in kinds("topologies"):
+    if given["kind"] not in kinds.names("topologies"):
         return  # which is refused for itself
-    own = plugin("topologies", given["kind"], "network").Params.__struct_fields__
+    own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
     for key in given:
         if key not in ("kind", *own):
             known = [*own, *Conditions.__struct_fields__]

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.graph import Graph, graph_of_pairs
-from concord_studies.plugins import Chosen
+from concord.options import Chosen
 
 # The most agents of a network, and edges, and agents of one whose cost grows with their pairs.
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.
@@ -88,7 +88,7 @@ class DirectedOrNot(Protocol):
 class ChosenTopology(Chosen):
     """A kind of topology and its options: ``ring``, or ``{kind: grid, rows: 2}``."""
 
-    package = "topologies"
+    room = "topologies"
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:

@@ -14,16 +14,16 @@ from importlib import import_module
 from typing import Any
 
 from concord.contracts import TakesArrays, offers
-from concord_studies import plugins
+from concord.kinds import exists, find, names
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
         return import_module("concord.problems._quadratic").quadratic
-    if name.startswith("_") or not plugins.exists("problems", name):
+    if name.startswith("_") or not exists("problems", name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    kind = plugins.plugin("problems", name, "problem")
+    kind = find("problems", name, "problem")
     if offers(kind, TakesArrays):
         return kind.from_arrays
     return import_module("concord.problems._own").from_options(kind)
@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     """Return the names of all kinds of problems, and ``quadratic``."""
-    return [*plugins.kinds("problems"), "quadratic"]
+    return [*names("problems"), "quadratic"]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.options import build
-from concord_studies.plugins import Chosen
+from concord.options import Chosen, build
 
 Parts = list[np.ndarray]
 
@@ -37,7 +36,7 @@ def enough(rows: int, agents: int, minimum: int = 1) -> None:
 class Way(Chosen):
     """A kind of partition with its options: ``{kind: dirichlet, concentration: 0.3}``."""
 
-    package = "partitions"
+    room = "partitions"
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from concord import contracts
+from concord import contracts, kinds
 from concord.errors import ConcordError
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options, members
+from concord.rooms import ROOMS, docstring_of, options_of
 from concord.sampler import Sampler
 from concord_arena.testing import parts, problems, samplers
 from concord_arena.testing._outcome import Broken, Inapplicable, Prototype, expect
 from concord_arena.testing.variants import SEED
 from concord_studies import contracts as studies
 from concord_studies.markup import line
-from concord_studies.plugins import PACKAGES, docstring_of, options_of, plugin
 
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
 
@@ -99,7 +99,7 @@ CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
         *(is_documented, name_is_a_text, options_are_typed_and_described),
         takes_what_the_contract_says(package),
     )
-    for package in PACKAGES
+    for package in ROOMS
 }
 CHECKS["samplers"] += samplers.CHECKS
 CHECKS["problems"] += problems.CHECKS
@@ -121,7 +121,7 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
     package, kind: such as "samplers" and the name of a plug-in. seed: of all random numbers. A
     ConcordError if the kind cannot be imported.
     """
-    module = plugin(package, kind, package)
+    module = kinds.find(package, kind, package)
     if seed < 0:
         raise ConcordError(f"--seed: {seed} is negative; give 0 or more")
     SEED.set(seed)

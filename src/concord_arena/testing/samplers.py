@@ -14,6 +14,7 @@ from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
 from concord.problems._quadratic import QuadraticProblem
+from concord.rooms import docstring_of
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import Inapplicable, Prototype, expect
 from concord_arena.testing.noise import LEVEL, least_p
@@ -29,7 +30,6 @@ from concord_arena.testing.variants import (
     walk,
     with_schedules,
 )
-from concord_studies.plugins import docstring_of
 
 # Steps from one state whose noise is compared, and chains of a block.
 STEPS, BLOCK = 100, 50

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord_studies import metrics, plugins, selection
+from concord_studies import metrics, selection
 from concord_studies.configuration import named
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Assumption
@@ -47,10 +48,10 @@ def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[An
     if entry.shown is not None:
         named.check_selection(entry.shown, runs, f"{where}.shown")
     for number, beginning in enumerate(entry.of or ()):
-        if not any(metrics.computes(f, f"{beginning}*") for f in plugins.kinds("metrics")):
+        if not any(metrics.computes(f, f"{beginning}*") for f in kinds.names("metrics")):
             raise ConcordError(
                 f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
-                f"{nearest(beginning, plugins.kinds('metrics'))}"
+                f"{nearest(beginning, kinds.names('metrics'))}"
             )
 
 

@@ -9,13 +9,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from concord.options import Options, kinds, members
+from concord import kinds
+from concord.options import Chosen, Options, members
+from concord.options import kinds as kinds_of
+from concord.rooms import options_of
 from concord_studies.claims.checks import Check
 from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.rules import rules
 from concord_studies.configuration.shown import AllSections
-from concord_studies.plugins import Chosen, executed, options_of, plugin
-from concord_studies.plugins import kinds as kinds_in
 from concord_studies.runs.keys import Keys
 
 REF = "#/$defs/"
@@ -90,7 +91,7 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     for package in OUTPUTS:
         references = {kind: REF + names[cls] for kind, cls in params[package].items()}
         definitions[package] = _by_kind(references, "options")
-    checks = {kind: REF + names[cls] for kind, cls in kinds(Check).items()}
+    checks = {kind: REF + names[cls] for kind, cls in kinds_of(Check).items()}
     by_rule = {name: rule.check["kind"] for name, rule in rules().items() if "kind" in rule.check}
     definitions["claims"] = {
         "properties": {"check": _by_kind(checks)},
@@ -104,13 +105,13 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
 
 def _params(package: str, execute: bool) -> dict[str, Any]:
     """Return the classes of options of a package's kinds, by kind."""
-    found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
-    return {kind: options_of(plugin(package, kind, package)) for kind in found}
+    found = [kind for kind in kinds.names(package) if execute or kinds.is_loaded(package, kind)]
+    return {kind: options_of(kinds.find(package, kind, package)) for kind in found}
 
 
 def _part(own: type) -> str:
     """Return the name of the schema definition of a type that parses itself."""
-    return PARTS[own.package] if issubclass(own, Chosen) else "schedule"
+    return PARTS[own.room] if issubclass(own, Chosen) else "schedule"
 
 
 def study_schema(execute: bool = True) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies import metrics
@@ -27,7 +28,6 @@ from concord_studies.configuration.sweep import (
     relocate,
 )
 from concord_studies.contracts import declared
-from concord_studies.plugins import exists, plugin
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import matches
@@ -195,8 +195,8 @@ def _resolve(
         if named is not None:
             mapping["problem"] = merge({"name": base, **named}, problem)
     mapping["problem"] = {"name": experiment, **mapping["problem"]}
-    if exists("problems", kind := mapping["problem"].get("kind")):
-        for key in declared(plugin("problems", kind, f"{where}.problem"), "FILES"):
+    if kinds.exists("problems", kind := mapping["problem"].get("kind")):
+        for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
             if isinstance(file := mapping["problem"].get(key), str):
                 mapping["problem"][key] = str(study.path / file)
     if isinstance(mapping["topology"], str):

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord_studies import plugins
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import FOLDERS, load_config
 from concord_studies.configuration.stated import RESERVED
@@ -55,7 +55,7 @@ def _load_studies(
         if not checked:
             study.runs  # noqa: B018 (expands and so checks every run)
             check_outputs(study)
-    plugins.use(*(study.path for study in studies.values()))  # each was checked with its own
+    kinds.use(*(study.path for study in studies.values()))  # each was checked with its own
     if not studies:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
     known = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.networks.network import Network
 from concord.options import build_file
-from concord_studies import plugins
 from concord_studies.configuration.sections import About, Assumption, Sections
 from concord_studies.io import load_yaml, read_text
 from concord_studies.runs.keys import STUDY
@@ -70,7 +70,7 @@ class Stated:
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
-        plugins.use(path)
+        kinds.use(path)
         self._read()
 
     def _read(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies import metrics, selection
@@ -18,7 +19,6 @@ from concord_studies.configuration import named
 from concord_studies.configuration.cases import Member, members
 from concord_studies.configuration.experiments import Experiments
 from concord_studies.configuration.shown import AllSections, Output
-from concord_studies.plugins import plugin
 from concord_studies.runs.run import Run
 
 
@@ -101,7 +101,7 @@ class Study(Experiments):
         """Return the module of a figure's or table's kind, and its typed options."""
         if (section, name) not in self._kinds:
             entry, where = self.output(section, name), self.at(f"{section}.{name}")
-            module = plugin(section, entry.kind, where)
+            module = kinds.find(section, entry.kind, where)
             stated, names = dict(entry.options), self.sections.names
             if names and "names" in module.Params.__struct_fields__:
                 stated["names"] = {**names, **(stated.get("names") or {})}

@@ -11,6 +11,7 @@ from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord_studies import metrics
 from concord_studies.configuration.batches import long
@@ -19,7 +20,6 @@ from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
 from concord_studies.contracts import declared
 from concord_studies.make import Batch
-from concord_studies.plugins import plugin
 from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
@@ -147,7 +147,7 @@ def lean(study: Study, run: Run) -> Run:
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:
         return run
-    apart = all(declared(plugin("metrics", f, "metrics"), "APART") for f in families)
+    apart = all(declared(kinds.find("metrics", f, "metrics"), "APART") for f in families)
     if all(any(metrics.exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord import kinds
 from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
@@ -40,7 +41,6 @@ from concord.sampling import initial
 from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label, declared
 from concord_studies.datasets.tables import Recorded
-from concord_studies.plugins import built_in, executed, exists, kinds, plugin
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
@@ -173,12 +173,12 @@ def check(
     neither is checked.
     """
     for number, family in enumerate(families):
-        if not exists("metrics", family):
+        if not kinds.exists("metrics", family):
             raise ConcordError(
                 f"{where}[{number}]: there is no metric {short(family)}; "
-                f"{nearest(family, kinds('metrics'))}"
+                f"{nearest(family, kinds.names('metrics'))}"
             )
-        module = plugin("metrics", family, where)
+        module = kinds.find("metrics", family, where)
         if record is None:
             continue
         check_network(module, network, f"{where}[{number}]: ")
@@ -215,12 +215,12 @@ def computes(family: str, metric: str) -> bool:
 
     Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
-    return any(alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
+    return any(alike(metric, name) for name in kinds.find("metrics", family, "metrics").METRICS)
 
 
 def exact(family: str, metric: str) -> bool:
     """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
-    module = plugin("metrics", family, "metrics")
+    module = kinds.find("metrics", family, "metrics")
     return any(alike(metric, name) for name in declared(module, "EXACT"))
 
 
@@ -264,13 +264,13 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
-    modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
+    modules = (kinds.find("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
     """Return whether the sampler of a resolved run has an affine step."""
-    kind = plugin("samplers", run["sampler"]["kind"], "sampler")
+    kind = kinds.find("samplers", run["sampler"]["kind"], "sampler")
     stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
     return states_law(build(kind, stated), run["agents"])
 
@@ -298,13 +298,14 @@ def states_law(sampler: Sampler, agents: int = 5) -> bool:
 
 def families(metric: str) -> list[str]:
     """Return the names of the families that yield a metric."""
-    return [family for family in kinds("metrics") if computes(family, metric)]
+    return [family for family in kinds.names("metrics") if computes(family, metric)]
 
 
 def remedy(metric: str) -> str:
     """Return the advice by which a run gets a metric, for the end of an error."""
     found = families(metric)
-    names = [name for kind in kinds("metrics") for name in plugin("metrics", kind, "").METRICS]
+    every = [kinds.find("metrics", kind) for kind in kinds.names("metrics")]
+    names = [name for family in every for name in family.METRICS]
     if not found:
         return nearest(metric, {*names, *ALWAYS})
     return f"add {' or '.join(found)} to the metrics of the experiment"
@@ -336,14 +337,15 @@ def is_condition(metric: str) -> bool:
 
 def _families() -> tuple[Any, ...]:
     """Return the modules of the families that are loaded, without executing a plug-in."""
-    own = sorted({*kinds("metrics")} - {*built_in("metrics")})
-    return _built_in() + tuple(plugin("metrics", f, "") for f in own if executed("metrics", f))
+    own = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
+    loaded = [kinds.find("metrics", f) for f in own if kinds.is_loaded("metrics", f)]
+    return (*_built_in(), *loaded)
 
 
 @cache
 def _built_in() -> tuple[Any, ...]:
     """Return the modules of all metric families that are built in."""
-    return tuple(plugin("metrics", family, "") for family in built_in("metrics"))
+    return tuple(kinds.find("metrics", family, "") for family in kinds.built_in("metrics"))
 
 
 @cache
@@ -382,7 +384,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in each(families, "metrics"):
-        module = plugin("metrics", family, "metrics")
+        module = kinds.find("metrics", family, "metrics")
         check_network(module, marked.network.conditions)
         rows += module.rows(marked)
     numbers = ((row.value, row.lo, row.hi) for row in rows)

@@ -12,12 +12,13 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from concord import kinds
+from concord.rooms import options_of
 from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.shown import Output
 from concord_studies.configuration.study import Study
 from concord_studies.metrics import absent
-from concord_studies.plugins import options_of, origin, plugin
 
 Pairs = list[tuple[str, str]]
 Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
@@ -232,7 +233,7 @@ def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
         rows.setdefault(one["kind"], []).append(_options(package, one))
     texts = []
     for kind, options in rows.items():
-        told = _joined(options, _usual(plugin(package, kind, package).Params))
+        told = _joined(options, _usual(kinds.find(package, kind, package).Params))
         texts.append(f"{words.kind(what, kind)} ({told})" if told else words.kind(what, kind))
     return words.either(texts)
 
@@ -242,11 +243,11 @@ def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
 
     First the kind, if it is a plug-in: it may have the name of what it is a reading of.
     """
-    usual = _usual(options_of(plugin(package, chosen["kind"], package)))
+    usual = _usual(options_of(kinds.find(package, chosen["kind"], package)))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }
-    plugged = {"plug-in": str(chosen["kind"])} if origin(package, chosen["kind"]) else {}
+    plugged = {"plug-in": str(chosen["kind"])} if kinds.origin(package, chosen["kind"]) else {}
     return plugged | {key: text for key, text in texts.items() if usual.get(key) != text}
 
 

@@ -1,16 +1,18 @@
 """PyMC and NumPyro models of a study: a Python file and a table of data in its folder."""
 
 import inspect
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal
 
+from concord import kinds
 from concord.contracts import DataSets, Stream
-from concord.errors import ConcordError
+from concord.errors import ConcordError, explain
 from concord.models.model import Model, of_studies
 from concord.options import Options
 from concord.problems._own import split
 from concord.sampling.partition import Partition
-from concord_studies import plugins
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")
@@ -42,7 +44,24 @@ def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for files that do not exist, or lie outside of the study's folder."""
     for name in FILES:
         if (path := getattr(params, name)) is not None:
-            plugins.within(Path(path), name)
+            within(Path(path), name)
+
+
+def within(path: Path, key: str) -> Path:
+    """Return the path of a file that a study names; it must lie in the folder of a study in use."""
+    if not path.is_file():
+        raise ConcordError(f"{key}: there is no file {path}; put it into the study's folder")
+    if not any(path.resolve().is_relative_to(study.resolve()) for study in kinds.studies):
+        raise ConcordError(f"{key}: {path} is not in the study's folder; copy it there")
+    return path
+
+
+def _execute(path: Path) -> ModuleType:
+    """Execute a study's Python file as a module of the package of its folder, and return it."""
+    try:
+        return import_module(kinds.module_of(path))
+    except (Exception, SystemExit) as error:
+        raise ConcordError(explain(error, str(path))) from error
 
 
 def problem(
@@ -58,11 +77,11 @@ def problem(
     library: PyMC or NumPyro. data_sets: in the folder of data, where compiled code is cached.
     """
     of_studies(library, data_sets.folder)
-    path = plugins.within(Path(params.file), "file")
-    function = getattr(plugins.execute(path), params.function, None)
+    path = within(Path(params.file), "file")
+    function = getattr(_execute(path), params.function, None)
     if not callable(function):
         raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
-    columns = readers.table(plugins.within(Path(params.data), "data")) if params.data else {}
+    columns = readers.table(within(Path(params.data), "data")) if params.data else {}
     try:
         inspect.signature(function).bind(**columns)
     except TypeError as error:
@@ -72,7 +91,7 @@ def problem(
         ) from None
     options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
     if params.reference is not None:
-        columns_of = readers.table(plugins.within(Path(params.reference), "reference"))
+        columns_of = readers.table(within(Path(params.reference), "reference"))
         options["reference"] = readers.parameters(columns_of)
     if library == "PyMC":
         from concord.models.pymc import from_pymc

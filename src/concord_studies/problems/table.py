@@ -12,15 +12,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import field
 
-from concord import options
+from concord import kinds, options
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
 from concord.problems._own import split
 from concord.sampling.partition import Partition
-from concord_studies import plugins
 from concord_studies.datasets import readers
+from concord_studies.problems._model_files import within
 
 FILES = ("data",)
 
@@ -41,7 +41,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for a missing file, or options that the model does not have."""
-    plugins.within(Path(params.data), "data")
+    within(Path(params.data), "data")
     kind, taken = _kind(params), {"agents", "partition", "seed"}
     known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
     for name in params.options:
@@ -54,14 +54,14 @@ def check(params: Params, agents: int) -> None:
 
 def _kind(params: Params) -> Any:
     """Return the module of the chosen model."""
-    return plugins.plugin("problems", params.model, "problem.model")
+    return kinds.find("problems", params.model, "problem.model")
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Problem:
     """Read the table, and build the model with its rows split over the agents."""
-    path = plugins.within(Path(params.data), "data")
+    path = within(Path(params.data), "data")
     columns = readers.table(path)
     if params.target not in columns:
         raise ConcordError(

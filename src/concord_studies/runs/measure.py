@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
+from concord import kinds
 from concord.problem import Problem
 from concord.sampling import streams
 from concord.sampling.trace import Trace
 from concord_studies import integrity, metrics
 from concord_studies.datasets.tables import Recorded
 from concord_studies.integrity import Made
-from concord_studies.plugins import location
 from concord_studies.provenance import code
 from concord_studies.runs import sample
 from concord_studies.runs.run import Run
@@ -23,7 +23,8 @@ def modules(run: Run) -> tuple[str | Path, ...]:
 
     Sampling modules count, since metrics alone say whether a short run stands.
     """
-    return __name__, *sample.modules(run), *(location("metrics", name) for name in run.metrics)
+    families = (kinds.location("metrics", name) for name in run.metrics)
+    return __name__, *sample.modules(run), *families
 
 
 def made(run: Run, resources: Path, trace: Path | None = None) -> Made:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind, offers
@@ -20,21 +21,19 @@ from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
-from concord.options import build, plain
+from concord.options import Chosen, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, Way
 from concord.sampling.schedules import Schedule
-from concord_studies import plugins
 from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
 from concord_studies.integrity import AGAIN
 from concord_studies.io import dump_yaml, load_yaml
-from concord_studies.plugins import Chosen, location, plugin
 from concord_studies.provenance import digest, sha256
 from concord_studies.runs.keys import STUDY, Arena, Keys, Resolved
 
@@ -42,7 +41,7 @@ from concord_studies.runs.keys import STUDY, Arena, Keys, Resolved
 class ChosenProblem(Chosen):
     """A kind of problem with its options, as a study or a caller states it."""
 
-    package = "problems"
+    room = "problems"
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +262,7 @@ class Run:
     @property
     def modules(self) -> tuple[str | Path, ...]:
         """Return the modules of the run's kinds, which are chosen by name and not imported."""
-        return tuple(location(package, kind) for package, kind in self.kinds)
+        return tuple(kinds.location(package, kind) for package, kind in self.kinds)
 
 
 _STATED = (
@@ -302,7 +301,7 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     The problem amplifies rounding errors (training LeNet), or the sampler with its options.
     """
     kind = document.get("problem", {}).get("kind")
-    if kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"):
+    if kind and declared(kinds.find("problems", kind, "problem"), "AMPLIFIES"):
         return True
     if not document.get("sampler"):
         return False
@@ -319,8 +318,8 @@ def read(path: Path) -> Run:
     option is not stated: a default is part of a run's identity.
     """
     stated = _whole(path)
-    if not plugins.at_work() and STUDY.fullmatch(str(stated["paper"])):
-        plugins.use(*(Path("config", folder, stated["paper"]) for folder in ("papers", "studies")))
+    if not kinds.studies and STUDY.fullmatch(str(stated["paper"])):
+        kinds.use(*(Path("config", folder, stated["paper"]) for folder in ("papers", "studies")))
     where = str(path)
     try:
         own = {key: stated[key] for key in Resolved.__struct_fields__ if key in stated}

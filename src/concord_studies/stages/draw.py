@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from concord import kinds
 from concord.options import plain
 from concord_studies import integrity
 from concord_studies.configuration.study import Study
@@ -15,7 +16,6 @@ from concord_studies.integrity import Made
 from concord_studies.io import write_whole
 from concord_studies.make import at
 from concord_studies.pages import captions
-from concord_studies.plugins import location, provided
 from concord_studies.provenance import code, describe, digest
 from concord_studies.results import Measured, is_smoke
 from concord_studies.stages.measured import checked, metrics_digest
@@ -27,7 +27,7 @@ def made(study: Study, section: str, name: str, results: Path) -> Made:
     named = {"names": study.sections.names} if study.sections.names else {}
     return {
         "entry": digest({**plain(entry), **named, "caption": captions.of(study, section, name)}),
-        "code": code(__name__, location(section, entry.kind)),
+        "code": code(__name__, kinds.location(section, entry.kind)),
         "metrics": metrics_digest(study.output_runs(section, name), results),
     }
 
@@ -71,9 +71,7 @@ def _finish(
     write_whole(text, captions.markdown(caption))
     runs = study.output_runs(section, name)
     inputs = [results / run.folder / "metrics.csv" for run in runs]
-    shown = provided([(section, study.output(section, name).kind)])
-    about: dict[str, Any] = {"plugins": shown} if shown else {}
-    about |= {"paper": study.key, "section": section, "name": name, "seed": study.config["seed"]}
+    about = {"paper": study.key, "section": section, "name": name, "seed": study.config["seed"]}
     integrity.seal(
         [*outputs, text],
         made(study, section, name, results),

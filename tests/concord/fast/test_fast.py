@@ -33,7 +33,7 @@ numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 if HAS_NUMBA:
     from concord.fast import kernels, steps
 ROOT = Path(__file__).parents[3]
-IN_TURN = ROOT / "config/papers/parayil2020/plugins/d_ula_in_turn.py"
+IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
 STEP = {"step_size": FALLING}
 FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord import kinds
 from concord.contracts import Reference, WithReference, reference_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -15,11 +16,10 @@ from concord.laws.quadrature import from_log_density
 from concord.options import build as parse
 from concord.sampling import streams
 from concord.sampling.partition import Partition
-from concord_studies.plugins import plugin
 
 
 def made(kind, agents=3, seed=1, **options):
-    module = plugin("problems", kind, "tests")
+    module = kinds.find("problems", kind, "tests")
     params = parse(module.Params, options, "problem")
     module.check(params, agents)
     split = Partition.parse({"kind": "equal"}, "partition")

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
+from concord import kinds
 from concord_arena.testing import CHECKS, Inapplicable, Prototype
 from concord_arena.testing.noise import LEVEL, least_p
-from concord_studies import plugins
 from testing import wrong
 
-SAMPLERS = {
-    kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.built_in("samplers")
-}
+SAMPLERS = {kind: kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")}
 # Alone, or with a server, which sends what nobody hears otherwise.
 ALONE = {"c_ula", "sgd", "dg_lmc", "consensus_mc", "fsgld", "qlsd"}
 # No law is read off their steps.

@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from test_plugin_study import BOWL, COSINE, LADDER
+from studies.test_plugin_study import BOWL, COSINE
+from studies.test_plugin_study import SAMPLER as MINE
 
+from concord import kinds
 from concord_cli.__main__ import main
-from concord_studies import plugins
 from concord_studies.provenance import SOURCE
 
 LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) not applicable")
@@ -22,12 +23,12 @@ LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) n
 def tested(tmp_path, monkeypatch, capsys):
     """A function that tests a plug-in, and returns the exit code, the counts, and what was said."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "plugins").mkdir()
+    (tmp_path / "schedules").mkdir()
 
     def test(text: str, *options: str):
-        path = Path("plugins", "mine.py")
+        path = Path("schedules", "mine.py")
         path.write_text(text)
-        plugins.use()
+        kinds.use()
         code = main(["test", str(path), *options])
         said = capsys.readouterr()
         last = (said.err if options else said.out).splitlines()
@@ -35,7 +36,7 @@ def tested(tmp_path, monkeypatch, capsys):
         return code, [int(number) for number in counts.groups()], said.err
 
     yield test
-    plugins.use()
+    kinds.use()
 
 
 def test_the_last_line_counts_the_checks(tested):
@@ -60,7 +61,7 @@ STEP = "return lambda k: "
             True,
             "(exit code -9)",
         ),
-        ("import sys\nsys.exit(0)\n" + COSINE, False, "plugins/mine.py, line 2: SystemExit: 0"),
+        ("import sys\nsys.exit(0)\n" + COSINE, False, "schedules/mine.py, line 2: SystemExit: 0"),
         (COSINE.replace(STEP, f"{STEP}exit(0) or "), True, "mine.py, line 16: it ends Python;"),
         ("raise KeyboardInterrupt\n" + COSINE, False, "mine.py, line 1: it was interrupted"),
         ("raise MemoryError\n" + COSINE, False, "mine.py, line 1: MemoryError"),
@@ -93,17 +94,19 @@ def test_a_plug_in_that_never_ends_fails(tested, monkeypatch, text, some, senten
 @pytest.mark.parametrize("names", [["mine.py"], ["mine.py", "other.py"]])
 def test_a_plug_in_that_links_to_itself_is_refused(tmp_path, monkeypatch, capsys, names):
     monkeypatch.chdir(tmp_path)
-    folder = Path("config", "papers", "x", "plugins")
+    folder = Path("config", "papers", "x", "plugins", "samplers")
     folder.mkdir(parents=True)
     for name, other in zip(names, names[1:] + names[:1], strict=True):
         (folder / name).symlink_to(other)
     for command in (["test", str(folder / "mine.py")], ["check", "config/papers/x"]):
-        plugins.use()
+        kinds.use()
         assert main(command) == 2
         said = capsys.readouterr().err
-        assert said.splitlines()[-1].startswith(f"concord: {folder}/mine.py: cannot be read (")
+        assert said.splitlines()[-1].startswith(
+            f"concord: {folder}/mine.py: there is no such file;"
+        )
         assert "Traceback" not in said
-    plugins.use()
+    kinds.use()
 
 
 def test_what_a_plug_in_prints_is_no_outcome(tested):
@@ -112,13 +115,13 @@ def test_what_a_plug_in_prints_is_no_outcome(tested):
 
 def test_a_file_can_be_named_from_its_own_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("ladder_of_mine.py").write_text(LADDER)
-    assert main(["test", "ladder_of_mine.py"]) == 0
-    plugins.use()
+    Path("lazy_of_mine.py").write_text(MINE)
+    assert main(["describe", "lazy_of_mine.py"]) == 0
+    kinds.use()
 
 
 def test_it_can_be_interrupted(tmp_path):
-    path = tmp_path / "plugins" / "mine.py"
+    path = tmp_path / "schedules" / "mine.py"
     path.parent.mkdir()
     path.write_text(
         COSINE.replace(
@@ -155,23 +158,24 @@ class First(Sampler):
 def said_of(tmp_path, monkeypatch, capsys):
     """A function that tests a plug-in with a mistake, and returns all that is said."""
     monkeypatch.chdir(tmp_path)
-    Path("plugins").mkdir()
 
-    def test(text: str) -> str:
-        Path("plugins", "mine.py").write_text(text)
-        plugins.use()
-        assert main(["test", "plugins/mine.py"]) != 0
+    def test(text: str, room: str = "samplers") -> str:
+        path = Path("plugins", room, "mine.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        kinds.use()
+        assert main(["test", str(path)]) != 0
         return "".join(capsys.readouterr())
 
     yield test
-    plugins.use()
+    kinds.use()
 
 
 def test_a_file_is_one_sampler(said_of):
     two = SAMPLER + SAMPLER.replace("First", "Second")
     none = SAMPLER.replace("(Sampler)", "")
     for text, what in ((two, "First and Second"), (none, "no class of concord.Sampler")):
-        sentence = f"plugins/mine.py: it defines {what}; make it one sampler a file\n"
+        sentence = f"plugins/samplers/mine.py: it defines {what}; make it one sampler a file\n"
         assert said_of(text).endswith(sentence)
 
 
@@ -181,5 +185,5 @@ def test_a_step_that_returns_no_state_is_named(said_of):
 
 
 def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
-    said = said_of(BOWL.replace("from_chain", "other"))
+    said = said_of(BOWL.replace("from_chain", "other"), "problems")
     assert "it has no from_chain(first); return itself" in said

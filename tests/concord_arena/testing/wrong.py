@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from concord_studies.plugins import _kind_of
+from concord.rooms import object_of
 
 HEAD = r'''r"""A sampler.
 
@@ -164,7 +164,7 @@ def sampler(text: str, name: str) -> Any:
     module.__file__ = f"{name}.py"
     sys.modules[module.__name__] = module  # options look up their annotations there
     exec(compile(text, f"{name}.py", "exec"), module.__dict__)
-    return _kind_of("samplers", module)
+    return object_of("samplers", module)
 
 
 def wrong(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 import pytest
 
-from concord_studies import plugins
+from concord import kinds
 from concord_studies.claims import checks
 from concord_studies.claims.claim import Case
 from concord_studies.claims.quantities import Quantity
@@ -30,7 +30,7 @@ def papers() -> dict[str, Study]:
 @pytest.fixture(autouse=True)
 def at_work():
     """Use the plug-ins of all studies, whatever other tests have used."""
-    plugins.use(*(paper.path for paper in papers().values()))
+    kinds.use(*(paper.path for paper in papers().values()))
 
 
 CASES = [(key, *case) for key, paper in papers().items() for case in paper.cases]

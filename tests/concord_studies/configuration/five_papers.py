@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from concord import kinds
 from concord.laws import exact
 from concord.laws.law import start_of, update_of
-from concord_studies import metrics, plugins
+from concord_studies import metrics
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.datasets import fetch
@@ -33,7 +34,7 @@ class Paper:
         resources.mkdir(exist_ok=True)
 
     def run(self, experiment, name):
-        plugins.use(self.study.path)
+        kinds.use(self.study.path)
         run = self.study.run(experiment, name)
         for name in run.data_sets:
             path = self.resources / name / f"{name}.csv.gz"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from concord import kinds
 from concord_cli.__main__ import main
-from concord_studies.plugins import built_in, plugin
 
 ROOT = Path(__file__).parents[3]
 PAPER = {
@@ -164,10 +164,10 @@ def test_a_metric_about_what_the_network_has_not_is_refused(
 READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
 
 
-@pytest.mark.parametrize("family", built_in("metrics"))
+@pytest.mark.parametrize("family", kinds.built_in("metrics"))
 def test_families_say_what_they_read(family):
     """Some take what there is of draws and average; counts are always recorded."""
-    module = plugin("metrics", family, "")
+    module = kinds.find("metrics", family, "")
     text = Path(module.__file__).read_text()
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
     read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()

@@ -7,15 +7,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from concord import kinds
 from concord.errors import ConcordError
+from concord.rooms import options_of
 from concord_cli.__main__ import main
-from concord_studies import plugins
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.editor import study_schema
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
-from concord_studies.plugins import kinds, options_of, plugin
 
 ROOT = Path(__file__).parents[3]
 PAPERS = sorted((ROOT / "config" / "papers").iterdir())
@@ -55,9 +55,9 @@ ONE, SAMPLER = ("experiments", "one"), ("experiments", "one", "sampler")
 
 @pytest.fixture(scope="module")
 def validator():
-    plugins.use(*PAPERS)
+    kinds.use(*PAPERS)
     schema = study_schema()
-    plugins.use()
+    kinds.use()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -149,8 +149,8 @@ def test_it_describes_every_option_of_every_kind():
     """Each kind is there, and an editor can say what each of its options means."""
     definitions = study_schema()["$defs"]
     for package in ("samplers", "problems", "figures", "tables"):
-        for kind in kinds(package):
-            own = options_of(plugin(package, kind, "tests"))
+        for kind in kinds.names(package):
+            own = options_of(kinds.find(package, kind, "tests"))
             name = own.__name__ if own.__name__ in definitions else f"{own.__module__}.Params"
             found = definitions[name]["properties"]
             options = {n: p for n, p in found.items() if n not in ("kind", "name")}

@@ -9,9 +9,9 @@ import pytest
 
 import concord
 import concord_arena
+from concord import kinds
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
-from concord_studies import plugins
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -48,7 +48,7 @@ def folder(tmp_path: Path):
     )
     (tmp_path / "own/model.py").write_text(MODEL)
     yield tmp_path / "own"
-    plugins.use()
+    kinds.use()
 
 
 def run_of(folder: Path, problem: str):

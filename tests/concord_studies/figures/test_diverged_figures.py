@@ -10,16 +10,16 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.text import Text
 
+from concord import kinds
 from concord.options import build
 from concord_studies import results
 from concord_studies.figures import style
-from concord_studies.plugins import built_in, plugin
 from concord_studies.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/concord_arena/test_displays.py).
 ARENA = {"best_maps", "metric_pairs", "ratio_maps", "solved_curves"}
-KINDS = [kind for kind in built_in("figures") if kind not in ARENA]
+KINDS = [kind for kind in kinds.built_in("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ def texts(figure: Any) -> list[str]:
 
 def draw(kind: str, runs: list[Measured], folder: Path | None = None) -> Any:
     """Draw the panels whose run is there, into a file if there is a folder, without a warning."""
-    module, options = plugin("figures", kind, "figure"), dict(OPTIONS[kind])
+    module, options = kinds.find("figures", kind, "figure"), dict(OPTIONS[kind])
     if "panels" in options:
         options["panels"] = options["panels"][: len(runs)]
     with warnings.catch_warnings():
@@ -105,7 +105,7 @@ def test_a_figure_of_one_chain_has_no_band(kind, tmp_path):
 
 def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
     options = OPTIONS["stationary_covariance"]
-    params = build(plugin("figures", "stationary_covariance", "").Params, options, "x")
+    params = build(kinds.find("figures", "stationary_covariance", "").Params, options, "x")
     said = results.diverged(params, list(RUNS.values()))
     assert said == (
         f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "

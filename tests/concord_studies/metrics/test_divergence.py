@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from concord import kinds
 from concord.laws.quadrature import from_log_density
 from concord.networks.own import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies import metrics
-from concord_studies.plugins import plugin
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
 from measurements import measurement
 from steps import recorded
@@ -95,7 +95,7 @@ def test_a_family_names_all_that_it_yields_and_no_more(family):
     """`concord check` goes by it."""
     yielded = {row.metric for row in measured(family)}
     assert all(metrics.computes(family, metric) for metric in yielded)
-    for name in plugin("metrics", family, "").METRICS:
+    for name in kinds.find("metrics", family, "").METRICS:
         if re.fullmatch(ELSEWHERE.get(family, ""), name):
             continue
         assert any(fnmatchcase(metric, name) for metric in yielded), name
@@ -162,7 +162,7 @@ def test_distances_in_three_dimensions():
     problem = SimpleNamespace(reference=normal)
     m = measurement(trace, problem=problem, iterations=0, stream=lambda label: rng)
     for family, name in (("posterior_distance", "posterior_w1"), ("sinkhorn", "w1_pooled")):
-        rows = list(plugin("metrics", family, "").rows(m))
+        rows = list(kinds.find("metrics", family, "").rows(m))
         (floor,) = (row for row in rows if row.metric == f"{name}_floor")
         for row in rows:
             if row.metric == name:

@@ -5,13 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.networks.network import Ordered
 from concord.options import choices
+from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
 from concord_studies.io import dump_yaml
-from concord_studies.plugins import options_of, plugin
 from concord_studies.provenance import digest
 from concord_studies.runs import run as runs
 from concord_studies.runs.run import Run, read
@@ -48,8 +49,8 @@ def change_default(patch, module, field, other):
     own = {"__annotations__": {field.name: field.type}, field.name: other}
     changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})
     if owner is module:
-        found = runs.plugin
-        patch.setattr(runs, "plugin", lambda *a: changed if found(*a) is module else found(*a))
+        found = kinds.find
+        patch.setattr(kinds, "find", lambda *a: changed if found(*a) is module else found(*a))
     else:
         patch.setattr(*(runs, owner.__name__) if owner is beside else (module, "Params"), changed)
 
@@ -59,7 +60,7 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
     users, seen = {}, 0
     for run in stated:
         for part in ("sampler", "problem"):
-            module = plugin(f"{part}s", run[part]["kind"], "test")
+            module = kinds.find(f"{part}s", run[part]["kind"], "test")
             users.setdefault((part, module), []).append(run)
     for (part, module), using in users.items():
         before = [digest(document(run)) for run in using]

@@ -9,8 +9,8 @@ from typing import Any
 import pandas
 import pytest
 
+from concord import kinds
 from concord.options import build
-from concord_studies.plugins import built_in, plugin
 from concord_studies.results import Measured
 from concord_studies.tables import Table
 from diverged_runs import CHAINS, DIVERGED, LAST, measured
@@ -51,7 +51,7 @@ def measured_run(case: str, chains: int = CHAINS, lost: int | None = None) -> Me
 
 def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
     """Make the table without a warning."""
-    module = plugin("tables", kind, "table")
+    module = kinds.find("tables", kind, "table")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return module.tabulate(build(module.Params, OPTIONS[kind], "options"), list(runs))
@@ -61,7 +61,7 @@ def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
 ARENA = {"head_to_head", "leaderboard"}
 
 
-@pytest.mark.parametrize("kind", sorted({*built_in("tables")} - ARENA))
+@pytest.mark.parametrize("kind", sorted({*kinds.built_in("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
     made = tabulated(kind, map(measured_run, CASES))
     said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"

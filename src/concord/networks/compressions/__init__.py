@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord_studies.plugins import Chosen
+from concord.options import Chosen
 
 
 @runtime_checkable
@@ -27,7 +27,7 @@ class CompressionKind(Protocol):
 class Compression(Chosen):
     """A kind of compression and its options: ``{kind: qsgd, bits: 4}``."""
 
-    package = "compressions"
+    room = "compressions"
 
     def compress(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the vectors (..., dim) that receivers decode from the compressed x."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
+from concord.options import Chosen
 from concord.problem import Problem
-from concord_studies.plugins import Chosen
 
 Moments = tuple[np.ndarray, np.ndarray]
 Shape = tuple[int, int, int]
@@ -19,7 +19,7 @@ Shape = tuple[int, int, int]
 class Law(Chosen):
     """A kind of initial law and its options: ``{kind: normal, sd: 2.0}``."""
 
-    package = "initial"
+    room = "initial"
 
     def moments(self, dim: int) -> Moments | None:
         """Return mean (dim,) and covariance (dim, dim) of one agent; None if not known.

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError, short
-from concord.options import HUGEST, TINIEST, Positive, build
-from concord_studies.plugins import Chosen, kinds
+from concord.options import HUGEST, TINIEST, Chosen, Positive, build
 
 LAST = 10**9  # no run has more iterations
 
@@ -57,7 +57,7 @@ class Schedule:
             made = form.module.schedule(form.params)
             schedule = made if isinstance(made, Schedule) else Other(form, made)
         else:
-            known = ", ".join(kinds(_Form.package))
+            known = ", ".join(kinds.names(_Form.room))
             raise ConcordError(
                 f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
             )
@@ -118,7 +118,7 @@ class Schedule:
 class _Form(Chosen):
     """A kind of schedule with its options, as a file states it."""
 
-    package = "schedules"
+    room = "schedules"
 
 
 class Other(Schedule):

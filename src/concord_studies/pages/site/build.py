@@ -14,6 +14,7 @@ from typing import Any
 from concord import __version__
 from concord.errors import ConcordError
 from concord.progress import each
+from concord.rooms import ROOMS
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.config import load_config, results_folder
@@ -27,7 +28,6 @@ from concord_studies.pages.site import papers as pages
 from concord_studies.pages.site import reference
 from concord_studies.pages.site.papers import Files
 from concord_studies.pages.site.parts import raw, title
-from concord_studies.plugins import PACKAGES
 from concord_studies.provenance import describe
 
 STATIC = Path(__file__).parent / "static"
@@ -181,7 +181,7 @@ def _write(
     kinds: list[str] = []
     functions = ["config/README"] if (source / "config/README.md").exists() else []
     for name, text in reference.pages(_pictures(studies, extra)):
-        (kinds if name in PACKAGES else functions).append(f"reference/{name}")
+        (kinds if name in ROOMS else functions).append(f"reference/{name}")
         write(f"reference/{name}", text)
     front = raw(
         "front",

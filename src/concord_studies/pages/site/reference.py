@@ -5,11 +5,12 @@ from html import escape
 from typing import Any
 
 import concord
-from concord_studies import markup, plugins
+from concord import kinds
+from concord.rooms import ROOMS
+from concord_studies import markup
 from concord_studies.catalog import described
 from concord_studies.configuration.editor import study_schema
 from concord_studies.pages.site.parts import title
-from concord_studies.plugins import PACKAGES
 
 
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -17,14 +18,14 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
     pictures: kind of figure: path of a picture of one, from the reference's folder.
     """
-    for package, about in PACKAGES.items():
-        kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
+    for package, about in ROOMS.items():
+        found = [described(package, kind, execute=False) for kind in kinds.names(package)]
         parts = [
             title(package.replace("_", " ").capitalize(), "#"),
             f"A {about.one} is chosen by its kind, which is what you type.",
         ]
-        for kind in kinds:
-            if plugins.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
+        for kind in found:
+            if kinds.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
                 parts.append(f".. _{package}-{kind['kind']}:")
             named = f"{kind['name']} ({kind['kind']})" if kind["name"] else kind["kind"]
             parts.append(title(named, "*"))

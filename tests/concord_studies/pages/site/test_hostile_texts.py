@@ -22,7 +22,7 @@ from concord_studies.results import Measured
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 sys.path.append(str(Path(__file__).parents[3]))
-from test_distributions import install
+from installed import install
 
 pytestmark = pytest.mark.thorough
 
@@ -111,7 +111,8 @@ class Page(HTMLParser):
 def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = Path("config", "papers", "mine")
-    (study / "plugins").mkdir(parents=True)
+    schedules = study / "plugins" / "schedules"
+    schedules.mkdir(parents=True)
     for folder in ("figures", "cards"):
         Path("results", "mine", folder).mkdir(parents=True)
     Path("config/config.yaml").write_text("{}")
@@ -119,8 +120,8 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
     (study / "study.yaml").write_text(yaml.safe_dump(STUDY))
     trap = f"open({str(tmp_path / 'executed')!r}, 'a').write(__name__)"
     hostile = HOSTILE.replace('"""', "")
-    (study / "plugins" / "used.py").write_text(DOC.format(hostile=hostile, more=""))
-    (study / "plugins" / "unused.py").write_text(DOC.format(hostile=hostile, more=trap))
+    (schedules / "used.py").write_text(DOC.format(hostile=hostile, more=""))
+    (schedules / "unused.py").write_text(DOC.format(hostile=hostile, more=trap))
     files = {"of_mine/__init__.py": trap, "of_mine/odd.py": DOC.format(hostile=hostile, more=trap)}
     site = tmp_path / "site-packages"
     install(site, "of-mine", files)

@@ -8,7 +8,9 @@ import numpy as np
 import pandas
 import pytest
 
+from concord import kinds
 from concord.errors import ConcordError
+from concord.rooms import ROOMS
 from concord_studies import integrity
 from concord_studies.catalog import described
 from concord_studies.io import load_yaml
@@ -16,7 +18,6 @@ from concord_studies.pages.site import extension, papers, reference
 from concord_studies.pages.site.curves import MOST, _curve, _run, _thinned, agent_name
 from concord_studies.pages.site.papers import Files, _arena, _universes
 from concord_studies.pages.site.parts import render
-from concord_studies.plugins import PACKAGES, built_in
 
 ROOT = Path(__file__).parents[4]
 
@@ -104,10 +105,10 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
         assert files_linked and all((tmp_path / "site" / link).exists() for link in files_linked)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", ROOMS)
 def test_the_reference_has_every_kind_and_option(package):
     text = dict(reference.pages({}))[package]
-    for kind in built_in(package):
+    for kind in kinds.built_in(package):
         assert f".. _{package}-{kind}:" in text
         for option in described(package, kind).get("options", []):
             assert f"``{option['name']}``" in text
@@ -129,7 +130,7 @@ def test_equations_are_mathml():
 
 
 def test_every_equation_of_the_samplers_can_be_written():
-    for kind in built_in("samplers"):
+    for kind in kinds.built_in("samplers"):
         for latex in re.split(r"\n\s*\n", described("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
@@ -149,7 +150,7 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
     for path in (ROOT / "config" / "papers").glob("*/figures.yaml"):
         drawn |= {entry["kind"] for entry in load_yaml(path)["figures"].values()}
     kept = {path.stem for path in (ROOT / "docs" / "figures").glob("*.png")}
-    assert drawn | kept == set(built_in("figures"))
+    assert drawn | kept == set(kinds.built_in("figures"))
 
 
 def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):

@@ -1,15 +1,13 @@
 """What every plug-in promises, found by its file name: there is no second list."""
 
-import shutil
 import sys
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
-import concord
+from concord import kinds
 from concord.errors import ConcordError
-from concord_studies import plugins
-from concord_studies.plugins import built_in, kinds, plugin
+from concord.rooms import ROOMS
 from processes import python
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
@@ -20,28 +18,28 @@ KNOWN = {
     "figures": "curves",
     "tables": "final_values",
 }
-SOURCE = Path(concord.__file__).parent
-ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
+ALL = [(package, kind) for package in PACKAGES for kind in kinds.built_in(package)]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_file_is_a_kind_as_soon_as_it_is_there(package, tmp_path, monkeypatch):
     """But for files of helpers, whose names start with an underscore."""
-    folder = Path(*plugins.PACKAGES[package].module.split(".")[1:])
-    shutil.copytree(SOURCE / folder, tmp_path / folder)
     for name in ("of_mine.py", "_of_mine.py", "notes.txt"):
-        (tmp_path / folder / name).touch()
-    monkeypatch.setattr(plugins, "__file__", str(tmp_path / "plugins.py"))
-    found = plugins.built_in.__wrapped__(package)  # not the ones it remembers
-    assert found == tuple(sorted([*built_in(package), "of_mine"]))
-    assert KNOWN[package] in kinds(package)
+        (tmp_path / name).touch()
+    room = import_module(ROOMS[package].packages[0])
+    monkeypatch.setattr(
+        room.__spec__, "submodule_search_locations", [*room.__path__, str(tmp_path)]
+    )
+    found = kinds.built_in.__wrapped__(package)  # not the ones it remembers
+    assert found == tuple(sorted([*kinds.built_in(package), "of_mine"]))
+    assert KNOWN[package] in kinds.names(package)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_misspelled_kind_suggests_the_nearest(package):
     kind = next(k for p, k in ALL if p == package)
     with pytest.raises(ConcordError) as caught:
-        plugin(package, kind + "x", "config/papers/x.yaml: here")
+        kinds.find(package, kind + "x", "config/papers/x.yaml: here")
     assert str(caught.value) == (
         f"config/papers/x.yaml: here.kind: there is no {package.rstrip('s')} "
         f"'{kind}x'; did you mean '{kind}'?"
@@ -51,12 +49,12 @@ def test_a_misspelled_kind_suggests_the_nearest(package):
 @pytest.mark.parametrize("kind", ["", "__init__", "_common", "style", None, 3, "../samplers/c_ula"])
 def test_what_is_not_a_kind_cannot_be_chosen(kind):
     with pytest.raises(ConcordError, match=r"there is no figure"):
-        plugin("figures", kind, "x")
+        kinds.find("figures", kind, "x")
 
 
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
-    names = [f"{plugins.PACKAGES[p].module}.{k}" for p, k in ALL if p in ("samplers", "problems")]
+    names = [f"{ROOMS[p].packages[0]}.{k}" for p, k in ALL if p in ("samplers", "problems")]
     code = (
         f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
     )
@@ -73,4 +71,4 @@ def test_a_file_that_cannot_be_read_is_told(monkeypatch):
     monkeypatch.delitem(sys.modules, "concord.samplers.de_sgld", raising=False)
     monkeypatch.setattr("importlib.import_module", refused)
     with pytest.raises(ConcordError, match=r"^samplers/de_sgld\.py: cannot be read \(Permission"):
-        plugin("samplers", "de_sgld", "x.yaml: sampler")
+        kinds.find("samplers", "de_sgld", "x.yaml: sampler")

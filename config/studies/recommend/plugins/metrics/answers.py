@@ -1,4 +1,4 @@
-"""How good the answer of ``concord_arena.recommend`` is; of a run only network and start are looked at.
+"""How good the answer of ``recommend`` is; of a run only network and start are looked at.
 
 An iteration is a case, with a problem that is drawn here. On random Gaussian problems, for each
 budget: ``score`` of the recommended setting, exact, and the least exact score of all entries with
@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems._fit import fit
 from concord.sampling.partition import Partition, Way
-from concord_arena import recommend
+from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
-from concord_studies.plugins import plugin
 
 BUDGETS = ({"gradients": 100}, {"bytes": 6400}, {"gradients": 1000}, {"bytes": 64000})
 TIMES = ({"seconds": 1.0}, {"seconds": 10.0})  # where the network has a clock
@@ -180,7 +180,7 @@ def _by_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> flo
 
 
 def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
-    module = plugin("problems", kind, "problem")
+    module = kinds.find("problems", kind, "problem")
     params = build(module.Params, options, "problem")
 
     def stream(what: str) -> np.random.Generator:
