@@ -13,9 +13,9 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import wrong
 from concord_arena.testing import Inapplicable, samplers
 from concord_arena.testing.variants import SEED
-from testing import wrong
 from variants import SAMPLERS
 
 PLUGINS = {

@@ -81,14 +81,26 @@ def test_digest_depends_on_content_not_on_order():
 
 def test_modules_are_followed_through_their_imports():
     found = modules("concord.samplers.de_sghmc")
-    assert {"samplers/de_sghmc.py", "samplers/checks.py"} <= found
-    assert {"networks/weights.py", "networks/network.py", "networks/graph.py"} <= found
-    assert {"minibatches.py", "sampler.py", "sampling/schedules/__init__.py"} <= found
+    assert {"concord/samplers/de_sghmc.py", "concord/samplers/checks.py"} <= found
+    assert {
+        "concord/networks/weights.py",
+        "concord/networks/network.py",
+        "concord/networks/graph.py",
+    } <= found
+    assert {
+        "concord/minibatches.py",
+        "concord/sampler.py",
+        "concord/sampling/schedules/__init__.py",
+    } <= found
     assert (
-        not {"samplers/de_sgld.py", "problems/kinds/linear_regression.py", "studies/study.py"}
+        not {
+            "concord/samplers/de_sgld.py",
+            "concord/problems/kinds/linear_regression.py",
+            "concord_studies/configuration/study.py",
+        }
         & found
     )
-    assert "figures/style.py" in modules("concord_studies.figures.curves")
+    assert "concord_studies/figures/style.py" in modules("concord_studies.figures.curves")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +108,11 @@ def test_modules_are_followed_through_their_imports():
     ["concord.chains", "concord.record", "concord.samplers.de_sgld", "concord_studies.metrics"],
 )
 def test_sampling_does_not_depend_on_how_things_are_drawn(name):
-    assert not [file for file in modules(name) if file.startswith(("figures/", "tables/"))]
+    assert not [
+        file
+        for file in modules(name)
+        if file.startswith(("concord_studies/figures/", "concord_studies/tables/"))
+    ]
 
 
 def test_imports_inside_functions_count(tmp_path, monkeypatch):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+import wrong
 from concord import kinds
 from concord_arena.testing import CHECKS, Inapplicable, Prototype
 from concord_arena.testing.noise import LEVEL, least_p
-from testing import wrong
 
 SAMPLERS = {kind: kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")}
 # Alone, or with a server, which sends what nobody hears otherwise.

@@ -19,6 +19,7 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
+from concord.stability import PRECISION
 from concord_arena.testing.variants import problem
 from concord_studies.metrics import (
     Measurement,
@@ -73,7 +74,7 @@ def test_the_stable_step_of_an_update_that_conserves_something():
         return np.abs(values[np.argsort(np.abs(values - 1))[m.problem.dim :]]).max()
 
     assert radius(1e-4) < 1
-    assert radius(found) < 1 < radius(found * (1 + 2 * stable_step.PRECISION))
+    assert radius(found) < 1 < radius(found * (1 + 2 * PRECISION))
 
 
 @pytest.mark.parametrize("mean", [0.0, 3.0])
