@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from msgspec import Meta, field
 
+from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.kinds import find
 from concord.minibatches import Batches
 from concord.networks.conditions import network_under
 from concord.networks.network import Network, Order, Ordered
@@ -79,7 +79,7 @@ class ChosenSampler(Chosen):
         if isinstance(kind, type) and issubclass(kind, Sampler):
             self.module, self.kind = kind, kind_of(kind)
         else:
-            self.module, self.kind = find(self.room, kind, where or "sampler"), kind
+            self.module, self.kind = kinds.find(self.room, kind, where or "sampler"), kind
         fields = self.module.__struct_fields__
         self.params = None
         beside = {key: value for key, value in options.items() if key not in fields}

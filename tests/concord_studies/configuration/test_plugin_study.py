@@ -75,7 +75,7 @@ def check(params, agents):
     """Any number of agents."""
 
 
-def build(params, agents, partition, stream, resources):
+def build(params, agents, partition, stream, data_sets):
     return Bowl(agents, params.dim)
 '''
 COSINE = '''"""A value that swings."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concord import kinds
+from concord import arguments, kinds
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.networks.network import Ordered
@@ -14,7 +14,6 @@ from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
 from concord_studies.io import dump_yaml
 from concord_studies.provenance import digest
-from concord_studies.runs import run as runs
 from concord_studies.runs.run import Run, read
 
 PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
@@ -52,7 +51,9 @@ def change_default(patch, module, field, other):
         found = kinds.find
         patch.setattr(kinds, "find", lambda *a: changed if found(*a) is module else found(*a))
     else:
-        patch.setattr(*(runs, owner.__name__) if owner is beside else (module, "Params"), changed)
+        patch.setattr(
+            *(arguments, owner.__name__) if owner is beside else (module, "Params"), changed
+        )
 
 
 def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):

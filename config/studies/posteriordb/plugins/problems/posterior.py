@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.models.model import lacking, of_studies
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
@@ -288,10 +288,10 @@ _BUILT: dict[tuple[Any, ...], Any] = {}
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Any:
     """Return the problem, which runs of a process share: it takes seconds to compile."""
-    of_rows = _own.split(partition, stream)
+    of_rows, resources = _own.split(partition, stream), data_sets.folder
     key = params.posterior, agents, repr(partition.options.plain()), of_rows["seed"], str(resources)
     if key not in _BUILT:
         _BUILT.clear()

@@ -8,11 +8,9 @@ with h = (0.10, 0.20, 0.10, 0.25, 0.15, 0.20) and b = (1, -0.5, 0.3, -0.8, 0.6, 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from concord.contracts import Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problem import Problem
@@ -34,7 +32,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+    params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Problem:
     """Return the problem: nothing is drawn."""
     return quadratic(CURVATURES[:, None, None], SHIFTS[:, None])
