@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import everything
+from concord import kinds
 from concord_cli.__main__ import settle
 from reliability import Record, Reliability
 
@@ -14,6 +16,18 @@ settle()
 # The same examples on every machine; no deadline, since machines differ in speed and load.
 settings.register_profile("concord", deadline=None, derandomize=True)
 settings.load_profile("concord")
+
+
+everything.use()
+IN_USE = dict(kinds._files)
+
+
+@pytest.fixture(autouse=True)
+def _all_kinds() -> None:
+    """Use the plug-ins of all studies, whatever the test before has used."""
+    kinds.studies[:] = everything.STUDIES
+    kinds._files.clear()
+    kinds._files.update(IN_USE)
 
 
 RECORD = Record()

@@ -48,7 +48,7 @@ HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5
 NETWORKS = network_under(RING, None), network_under(RING, HIDDEN)
 # Those that read no chain are tested with the theorems they are about.
 FAMILIES = sorted(
-    {*kinds.built_in("metrics")} - {"coded_bits", "recorded", "theorem3_bound", "two_modes"}
+    {*kinds.names("metrics")} - {"answers", "coded_bits", "recorded", "theorem3_bound", "two_modes"}
 )
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),
@@ -103,6 +103,7 @@ def problem(dim: int) -> Any:
     made.tests = {"digits": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
     made.accuracy = lambda x: (x > 0).mean(axis=-1)
     made.test = np.eye(dim), np.ones(dim)
+    made.constrain = lambda x: {"theta": x}
     made.examples = {"digits": {"0": 0}}
     return made
 

@@ -157,7 +157,8 @@ def module_of(path: Path) -> str:
     if folder.name in ROOMS:
         folder, below = folder.parent, f"{folder.name}.{below}"
     key = folder.parent.name if folder.name == "plugins" else f"{folder.parent.name}_{folder.name}"
-    name = f"concord_plugins.{re.sub('[^A-Za-z0-9]', '_', key)}"
+    root = sys.modules.setdefault("concord_plugins", ModuleType("concord_plugins"))
+    name = f"{root.__name__}.{re.sub('[^A-Za-z0-9]', '_', key)}"
     if getattr(sys.modules.get(name), "__path__", None) != [str(folder)]:  # or another study's
         for module in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:
             del sys.modules[module]

@@ -50,12 +50,17 @@ OF_PROBLEMS = [
     and one not in OF_MODULES
     and one not in (contracts.Reference, contracts.DataSets, study_contracts.Read)
 ]
-ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.built_in(package)]
+SLOW = (
+    "metrics",
+    "answers",
+)  # takes minutes: tests/concord_studies/configuration/test_recommend_study.py
+ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.names(package)]
+ALL.remove(SLOW)
 CLASSES = [
     Compiled,  # of models, which kinds import where the library is there
     *(
         one
-        for kind in kinds.built_in("problems")
+        for kind in kinds.names("problems")
         for one in vars(kinds.find("problems", kind, "tests")).values()
         if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
     ),

@@ -20,7 +20,6 @@ PROBLEMS = {
     "tied_mixture": lambda: concord.problems.tied_mixture(X[:, 0], 4),
     "banana": lambda: concord.problems.banana(agents=4),
     "funnel": lambda: concord.problems.funnel(agents=4),
-    "polynomial": lambda: concord.problems.polynomial(agents=4),
     "gaussian": lambda: concord.problems.gaussian(agents=4),
     "own": lambda: concord.Problem(
         np.sinh, agents=4, dim=2, potential=height, hessian_product=bend, prox=shrink, reference=X

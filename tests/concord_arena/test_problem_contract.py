@@ -28,7 +28,7 @@ def offering(kind, protocol):
     return found or pytest.skip(f"it is not {protocol.__name__}")
 
 
-every_kind = pytest.mark.parametrize("kind", kinds.built_in("problems"))
+every_kind = pytest.mark.parametrize("kind", kinds.names("problems"))
 
 
 @pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)

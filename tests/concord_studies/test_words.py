@@ -155,7 +155,7 @@ def test_a_name_is_one_line():
     name_is_a_text(SimpleNamespace())  # readers see its key
 
 
-@pytest.mark.parametrize("kind", kinds.built_in("metrics"))
+@pytest.mark.parametrize("kind", kinds.names("metrics"))
 def test_families_declare_what_is_theirs(kind):
     assert what_is_declared_is_of_its_metrics in CHECKS["metrics"]
     what_is_declared_is_of_its_metrics(kinds.find("metrics", kind, "tests"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from five_papers import Paper, study
 
+import everything
 from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
@@ -17,11 +18,11 @@ from concord.networks.topology import build_graph
 from concord.samplers.de_sgld import DESGLD
 from concord_studies import words
 from concord_studies.figures import style
-from concord_studies.metrics import theorem3_bound
 from concord_studies.pages import captions
 from concord_studies.runs import measure, sample
 from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, logistic, steps_of
 
+theorem3_bound = everything.kind("metrics", "theorem3_bound")
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 ETA, H, RHO = 0.013, 0.3, 2.0
 POWER = {"kind": "power", "a": 0.2, "b": 3.0, "exponent": 0.5}

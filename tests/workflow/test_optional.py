@@ -3,10 +3,10 @@
 import pytest
 from smoke_project import Project
 
-from concord_studies.problems import lenet
+import everything
 
+lenet = everything.kind("problems", "lenet")
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
-
 PAPER = """
 paper: { title: Tiny, authors: A, year: 2020 }
 problems: { mnist: { kind: lenet, training_images: 100 } }

@@ -26,7 +26,6 @@ from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.theory import Condition
 from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
@@ -364,18 +363,6 @@ def _conditions(families: tuple[Any, ...]) -> list[str]:
 def lacking(family: str, what: str) -> ConcordError:
     """Return the error with which a family refuses an unsuited run; ``what`` is needed."""
     return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
-
-
-def with_values(*names: str) -> tuple[str, ...]:
-    """Return the names of metrics that ``conditions`` yields for named conditions."""
-    return tuple(metric for name in names for metric in (name, f"{name}.value"))
-
-
-def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
-    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
-    for condition in found:
-        name = f"{theorem}.{condition.name}"
-        yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

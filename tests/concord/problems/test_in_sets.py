@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.problems.kinds import ball, polynomial
+from concord.problems.kinds import ball
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 
@@ -15,59 +15,10 @@ def stream(what):
     return streams.generator(3, what)
 
 
-def on_interval(agents=30, **options):
-    return polynomial.build(polynomial.Params(**options), agents, EQUAL, stream, None)
-
-
 def in_ball(radius=1.0, model="linear_regression", agents=4, **given):
     params = ball.Params(radius=radius, model=model, **given)
     ball.check(params, agents)
     return ball.build(params, agents, EQUAL, stream, None)
-
-
-def moments(law):
-    mean, cov = law.moments()
-    return mean[0], np.sqrt(cov[0, 0])
-
-
-def test_the_laws_of_depsgld2026_are_those_of_quadrature_done_elsewhere():
-    """Target, envelope of one chain, and what 30 agents with the whole potential tend to."""
-    assert moments(on_interval().reference) == pytest.approx((0.2702, 0.4960), abs=1e-4)
-    assert moments(on_interval().softened(0.0099)) == pytest.approx((0.3230, 0.5396), abs=1e-4)
-    thirty = on_interval(coefficients=tuple(30 * c for c in polynomial.SOURCE))
-    assert moments(thirty.softened(3.3e-4)) == pytest.approx((0.7538, 0.1273), abs=1e-4)
-
-
-def test_a_flat_density_is_uniform():
-    law = on_interval(coefficients=(0.0,), interval=(1.0, 3.0)).reference
-    np.testing.assert_allclose(law.quantiles(np.array([0.1, 0.5])), [[1.2], [2.0]], atol=1e-9)
-    assert law.third == pytest.approx(0, abs=1e-9)
-    assert law.fourth == pytest.approx(1 / 5, rel=1e-6)  # of (b - a) / 2 = 1
-    draws = law.sample(4000, np.random.default_rng(0))
-    assert abs(draws.mean() - 2) < 4 * np.sqrt(1 / 3 / 4000)
-
-
-@pytest.mark.parametrize("share", ["split", "whole"])
-def test_errors_of_gradients_have_their_standard_deviation(share):
-    problem = on_interval(agents=2, share=share, error_sd=0.5)
-    x = np.full((1, 2, 1), 0.3)
-    exact = problem.gradient(x)
-    assert exact[0, 0, 0] == pytest.approx(
-        (0.3 + 0.5 * 0.3**3 - 1) / (2 if share == "split" else 1)
-    )
-    rows = np.arange(polynomial.ERRORS)
-    errors = [
-        problem.batch_gradient(x, np.full((1, 2, 1), row))[0, 0, 0] - exact[0, 0, 0] for row in rows
-    ]
-    assert np.mean(errors) == pytest.approx(0, abs=1e-9)
-    assert np.std(errors) == pytest.approx(0.5)
-    every = problem.batch_gradient(x, np.tile(rows, (1, 2, 1)))
-    np.testing.assert_allclose(every, exact)
-
-
-def test_an_empty_interval_is_refused():
-    with pytest.raises(ConcordError, match="nothing lies between 1 and 0"):
-        polynomial.check(polynomial.Params(interval=(1.0, 0.0)), 2)
 
 
 @pytest.mark.parametrize("model", ["linear_regression", "logistic_regression"])

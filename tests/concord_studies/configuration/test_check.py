@@ -164,7 +164,7 @@ def test_a_metric_about_what_the_network_has_not_is_refused(
 READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
 
 
-@pytest.mark.parametrize("family", kinds.built_in("metrics"))
+@pytest.mark.parametrize("family", kinds.names("metrics"))
 def test_families_say_what_they_read(family):
     """Some take what there is of draws and average; counts are always recorded."""
     module = kinds.find("metrics", family, "")

@@ -9,11 +9,12 @@ from five_papers import Paper, moments
 from scipy import special
 from scipy.linalg import solve_discrete_lyapunov
 
+import everything
 from concord.laws.gaussian import w2
 from concord_studies.datasets.tables import tabled
-from concord_studies.metrics.coded_bits import bits
 from once import shared
 
+bits = everything.kind("metrics", "coded_bits").bits
 PAGE = Path(__file__).parents[3] / "docs" / "nine-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())
 COMPLETE = "topology=complete"

@@ -135,7 +135,7 @@ def study(tmp_path, monkeypatch):
 def forget():
     """Let a file that has changed be executed again, as another process does."""
     kinds.use()
-    for module in [module for module in sys.modules if module.startswith("concord_plugins")]:
+    for module in [module for module in sys.modules if module.startswith("concord_plugins.mine")]:
         del sys.modules[module]
 
 
@@ -264,14 +264,15 @@ def test_a_name_that_cannot_be_is_refused_with_the_file(study, name, sentence, c
     assert refused(capsys, "check", study) == f"concord: {path}{sentence}"
 
 
-def test_files_of_a_study_share_code_which_counts_as_theirs(study):
+@pytest.mark.parametrize(
+    ("line", "name"), [("from ..words import ODD", "ODD"), ("from .. import words", "words.ODD")]
+)
+def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     shared = study / "plugins" / "words.py"
     shared.write_text("ODD = 'make no ladder; use an even number'\n")
     path = study / "plugins" / "topologies" / "ladder.py"
-    text = LADDER.replace('make no ladder; use an even number"', '{ODD}"')
-    path.write_text(
-        text.replace("from concord.errors", "from ..words import ODD\nfrom concord.errors")
-    )
+    text = LADDER.replace('make no ladder; use an even number"', f'{{{name}}}"')
+    path.write_text(text.replace("from concord.errors", f"{line}\nfrom concord.errors"))
     kinds.use(study)
     with pytest.raises(ConcordError, match="3 agents make no ladder; use an even number"):
         build_graph("ladder", 3)

@@ -1,16 +1,16 @@
 """Curves of a metric, layer by layer."""
 
-import made_up_runs
 import numpy as np
 import pandas
 import pytest
-from made_up_runs import run, w2
 from matplotlib.figure import Figure
 
+import made_up_runs
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies.figures import curves, style
 from concord_studies.results import Measured, series
+from made_up_runs import run, w2
 
 TOPOLOGIES = ["complete", "ring", "no_edges"]
 AGENTS = [0, 1, "average"]

@@ -4,12 +4,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import made_up_runs
 import pandas
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.text import Text
 
+import made_up_runs
 from concord import kinds
 from concord.options import build
 from concord_studies import results
@@ -18,14 +18,18 @@ from concord_studies.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/concord_arena/test_displays.py).
-ARENA = {"best_maps", "metric_pairs", "ratio_maps", "solved_curves"}
-KINDS = [kind for kind in kinds.built_in("figures") if kind not in ARENA]
+ARENA = {"best_maps", "metric_pairs", "predicted_measured", "ratio_maps", "solved_curves"}
+KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
     "box_plots": {"columns": "case"},
     "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
     "density_scatter": {"rows": "case", "agents": [0, 1], "iterations": [0, 10, 30]},
+    "dots": {
+        **{"rows": "topology", "lines": "case", "shows": ["w2/0"], "xlim": [0.01, 10]},
+        **{"titles": ["(a) W2"], "xlabels": ["W2"]},
+    },
     "heat_maps": {"metric": "confusion_digits", "panels": PANELS},
     "networks": {},
     "posterior_maps": {"distance": "w1_marginal"},

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from made_up_runs import run
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
@@ -8,6 +7,7 @@ from concord.networks.topology import build_graph
 from concord.options import build
 from concord_studies.figures import networks
 from concord_studies.results import Measured
+from made_up_runs import run
 
 
 def draw(runs: list[Measured], **options: object) -> Figure:

@@ -1,10 +1,10 @@
 """Draws of several networks under exact contours."""
 
-import made_up_runs
 import numpy as np
 import pandas
 import pytest
 
+import made_up_runs
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies.figures import posterior_scatter

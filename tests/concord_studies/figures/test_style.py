@@ -6,7 +6,6 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from made_up_runs import run, w2
 from matplotlib import image
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -15,6 +14,7 @@ from concord.errors import ConcordError
 from concord.options import build
 from concord_studies import results
 from concord_studies.figures import _panels, curves, style
+from made_up_runs import run, w2
 from processes import SOURCE, python
 
 FORMATS = ("pdf", "svg", "png")
@@ -262,7 +262,7 @@ def test_reading_a_run_keeps_agents_as_text(tmp_path):
 
 def test_pyplot_stays_out():
     code = (
-        "import sys; from concord_studies.figures import curves, box_plots, networks;"
+        "import sys; from concord_studies.figures import curves, networks;"
         "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -6,18 +6,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import everything
 import measurements
 from concord.laws import quadrature
 from concord.sampling.trace import Trace
 from concord_studies.metrics import (
     Measurement,
-    accuracy_by_updates,
     activity,
     marginal_distance,
     posterior_density,
-    posterior_distance,
     posterior_width,
 )
+
+accuracy_by_updates = everything.kind("metrics", "accuracy_by_updates")
+posterior_distance = everything.kind("metrics", "posterior_distance")
 
 
 def measurement(variables, draw, agents: int, **problem) -> Measurement:

@@ -115,23 +115,6 @@ def test_stable_steps_are_where_stability_ends(sampler):
         assert radii[0] < 1 < radii[1]
 
 
-def test_theorem3_of_a_run():
-    found = measure(["theorem3"], agents=5, topology={"kind": "ring"})
-    assert found["theorem3.tau_G", "network"] == pytest.approx(1.7013, abs=1e-4)
-    ratio = found["theorem3.M_f", "network"] / found["theorem3.m_f", "network"]
-    assert found["theorem3.tau_f", "network"] == pytest.approx(ratio)
-
-
-def test_draws_are_listed_chain_by_chain():
-    found = measure(
-        ["draws"], problem={"dim": 1}, agents=3, record={"at": [3]}, topology={"kind": "ring"}
-    )
-    assert found["posterior_sd", "network"] > 0
-    assert found["law_sd", "2"] > 0
-    with pytest.raises(ConcordError, match="one dimension"):
-        measure(["draws"], agents=3)
-
-
 def test_a_law_that_is_too_large_is_left_to_monte_carlo():
     agents = SIZE_LIMIT // 2 + 1
     given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}

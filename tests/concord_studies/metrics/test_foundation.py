@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
+import everything
 import measurements
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian, fit, w2
@@ -18,9 +19,12 @@ from concord.sampling import initial
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies import metrics
-from concord_studies.metrics import consensus_error, misclassified
+from concord_studies.metrics import consensus_error
 from concord_studies.metrics import w2 as w2_metric
 from steps import Quadratic
+
+misclassified = everything.kind("metrics", "misclassified")
+
 
 RNG = np.random.default_rng(0)
 
@@ -107,22 +111,6 @@ def test_consensus_error_is_the_mean_over_chains_with_an_interval():
     np.testing.assert_allclose(found["hi"] - found["value"], half, rtol=1e-6)
     np.testing.assert_allclose(found["value"] - found["lo"], half, rtol=1e-6)
     assert found["iteration"].tolist() == [0, 5] and set(found["agent"]) == {"network"}
-
-
-def test_misclassified_has_the_statistics_of_a_box_plot():
-    counts = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 40]).reshape(10, 1, 1)
-    m = measurement(
-        {"misclassified": (("chain", "draw", "agent"), counts)}, draw=(5,), agent=(2,), chains=10
-    )
-    found = {row[2]: row for row in misclassified.rows(m)}
-    value = {name.removeprefix("misclassified_"): row[3] for name, row in found.items()}
-    assert value["min"] == 1 and value["max"] == 40
-    assert (value["q25"], value["median"], value["q75"]) == (3.25, 5.5, 7.75)
-    assert (value["whisker_lo"], value["whisker_hi"]) == (1, 9)  # 40 is beyond 7.75 + 1.5 * 4.5
-    assert value["mean"] == 8.5
-    for name in ("misclassified_median", "misclassified_mean"):
-        assert found[name][4] < found[name][3] < found[name][5]
-    assert {row[:2] for row in found.values()} == {(5, "2")}
 
 
 def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():

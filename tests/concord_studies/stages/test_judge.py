@@ -10,6 +10,7 @@ import pytest
 import yaml
 from msgspec.structs import asdict
 
+import everything
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -244,7 +245,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
     ],
 )
 def test_what_a_run_lacks(made, options, words, monkeypatch):
-    monkeypatch.setattr("concord_studies.problems.lenet.find_spec", lambda name: None)
+    monkeypatch.setattr(everything.kind("problems", "lenet"), "find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = ChosenProblem.parse(options, "problem")
     found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))

@@ -58,13 +58,13 @@ def examples() -> dict[str, dict[str, Any]]:
             several = "_replicates" if run["problem"].get("data_sets", 1) > 1 else ""
             name = f"{run['sampler']['kind']}_{run['problem']['kind']}{several}"
             # Cells of an arena are scored; problems of a study's own may be gone.
-            known = not run.get("arena") and run["problem"]["kind"] in kinds.built_in("problems")
+            known = not run.get("arena") and run["problem"]["kind"] in kinds.names("problems")
             if known and run["agents"] <= 20 and set(own.data_sets) <= {"a9a"}:
                 found.setdefault(name, small(run))
     tried = {run["problem"]["kind"] for run in found.values()}
     like = found["de_sgld_linear_regression"]
     for kind in sorted(
-        set(kinds.built_in("problems")) - tried - DATA
+        set(kinds.names("problems")) - tried - DATA
     ):  # that no paper has: as they are
         params = msgspec.structs.asdict(kinds.find("problems", kind, "tests").Params())
         agents = 8 if kind == "eight_schools" else like["agents"]
@@ -93,7 +93,7 @@ def test_the_configuration_speaks_of_the_same_blocks() -> None:
 
 def test_every_kind_of_problem_is_tried() -> None:
     tried = {run["problem"]["kind"] for run in EXAMPLES.values()}
-    assert tried == set(kinds.built_in("problems")) - DATA
+    assert tried == set(kinds.names("problems")) - DATA
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

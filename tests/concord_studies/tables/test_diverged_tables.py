@@ -61,7 +61,7 @@ def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
 ARENA = {"head_to_head", "leaderboard"}
 
 
-@pytest.mark.parametrize("kind", sorted({*kinds.built_in("tables")} - ARENA))
+@pytest.mark.parametrize("kind", sorted({*kinds.names("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
     made = tabulated(kind, map(measured_run, CASES))
     said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"

@@ -108,7 +108,7 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
 @pytest.mark.parametrize("package", ROOMS)
 def test_the_reference_has_every_kind_and_option(package):
     text = dict(reference.pages({}))[package]
-    for kind in kinds.built_in(package):
+    for kind in kinds.names(package):
         assert f".. _{package}-{kind}:" in text
         for option in described(package, kind).get("options", []):
             assert f"``{option['name']}``" in text
@@ -130,7 +130,7 @@ def test_equations_are_mathml():
 
 
 def test_every_equation_of_the_samplers_can_be_written():
-    for kind in kinds.built_in("samplers"):
+    for kind in kinds.names("samplers"):
         for latex in re.split(r"\n\s*\n", described("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
@@ -150,7 +150,7 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
     for path in (ROOT / "config" / "papers").glob("*/figures.yaml"):
         drawn |= {entry["kind"] for entry in load_yaml(path)["figures"].values()}
     kept = {path.stem for path in (ROOT / "docs" / "figures").glob("*.png")}
-    assert drawn | kept == set(kinds.built_in("figures"))
+    assert drawn | kept == set(kinds.names("figures"))
 
 
 def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):

@@ -1,7 +1,10 @@
 r"""D-ULA as released: an agent moves towards its neighbors one after another.
 
-From :math:`y = w_i`, for each neighbor j in increasing order :math:`y \leftarrow y - \beta (y -
-w_j)` with the old :math:`w_j`; then the gradient step and the noise of D-ULA. Later neighbors weigh
+From :math:`y = w_i`, for each neighbor j in increasing order,
+
+.. math:: y \leftarrow y - \beta_k (y - w_j)
+
+with the old :math:`w_j`; then the gradient step and the noise of D-ULA. Later neighbors weigh
 more than earlier ones, so that the weights are not symmetric; where the numbering wraps around a
 ring their columns do not sum to one, and the plain average of the agents is not kept.
 

@@ -63,7 +63,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             for metric, of in zip(METRICS, (off, wide), strict=False)
             for name, rows in who.items()
         }
-        less = worst["parameter_sd_error/average"] - worst["parameter_sd_error/network"]
+        with np.errstate(invalid="ignore"):  # of two that diverged
+            less = worst["parameter_sd_error/average"] - worst["parameter_sd_error/network"]
         return worst | {"parameter_sd_less/average": np.inf if np.isnan(less) else less}
 
     found = errors(values)

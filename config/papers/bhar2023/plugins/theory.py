@@ -1,0 +1,143 @@
+r"""Conditions and bounds of bhar2023, every constant computed from the problem.
+
+Printed bounds come beside rederived ones, which differ where print is inconsistent: (9)'s mu_e
+divides by (2n)^delta where its proof multiplies, (29) has ln lambda for ln sqrt(lambda), the proof
+of Theorem 1 takes :math:`\lVert L_k \rVert^2 = 4` for 1, and nu below (48) lacks a plus sign that
+(53) has. ``power`` is the mean share of the gradient that the average follows: 1/2 with the
+printed weights 1/(2 p_i), 1 with 1/p_i, for which what print has of them is multiplied.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord_studies.metrics._theorems import Condition, geometric_sum
+
+
+@dataclass(frozen=True)
+class Gossip:
+    """What the theorems ask of algorithm and network.
+
+    agents, dim: n and d_w. step, fusion: alpha and beta. connectivity: the smallest nonzero
+    eigenvalue of the mean Laplacian of a tick. least_active: p_m. power: see above. threshold,
+    decay: each agent's own mu and delta; a threshold of 0 is gossip without triggering.
+    """
+
+    agents: int
+    dim: int
+    step: float
+    fusion: float
+    connectivity: float
+    least_active: float
+    power: float = 0.5
+    threshold: float = 0.0
+    decay: float = 0.5
+
+    @property
+    def contraction(self) -> float:
+        """Lambda of Theorem 1, by which fusion shrinks the squared disagreement per tick."""
+        return 1 - 2 * self.fusion * (1 - self.fusion) * self.connectivity
+
+    def common_threshold(self, printed: bool) -> float:
+        """mu_e of (9), as printed or so that (9) holds for long runs: tau_i + 1 > (k + 1)/2n."""
+        return self.threshold * (2 * self.agents) ** (-self.decay if printed else self.decay)
+
+
+def condition1(step: float, smooth: float, least: float, most: float) -> Condition | None:
+    """Return (25), 8 alpha^3 L^4 / (1 - exp(-alpha rho)) < rho.
+
+    The log-Sobolev constant rho is between ``least`` and ``most``; None where that leaves it open.
+    The value is the left side over the right one at ``most``, where it is smallest.
+    """
+    if not np.isfinite(smooth):
+        return Condition("condition_1", float("inf"), holds=False)
+
+    def ratio(rho: float) -> float:
+        below = -np.expm1(-step * rho) * rho
+        return float(8 * step**3 * smooth**4 / below) if below > 0 else float("inf")
+
+    easiest, hardest = ratio(most), ratio(least)
+    if easiest < 1 <= hardest:
+        return None
+    return Condition("condition_1", easiest, hardest < 1)
+
+
+def condition2(gossip: Gossip) -> Condition:
+    """Return (26), beta (1 - beta) < 1/(2 connectivity); the value is left over right."""
+    value = 2 * gossip.connectivity * gossip.fusion * (1 - gossip.fusion)
+    return Condition("condition_2", value, value < 1)
+
+
+def lemma1(
+    k: np.ndarray, first: float, sigma: float, push: float, decay: float, offset: float, start: int
+) -> np.ndarray:
+    """Return Lemma 1's bound on y_k, k >= 1.
+
+    It is for y_{k+1} <= sigma y_k + push/(k + 1)^decay + offset with y_0 = ``first``; ``start`` is
+    its t-bar. W_2 and W_3 are those of the proof, (66) and (67).
+    """
+    t = np.arange(start)
+    w1 = first + push * float((sigma ** -(t + 1.0) / (t + 1.0) ** decay).sum())
+    slope = abs(np.log(sigma)) - decay / (start + 1)
+    with np.errstate(divide="ignore"):
+        w2 = push / sigma / slope if push else 0.0
+    return w1 * sigma**k + w2 / k**decay + offset / (1 - sigma)
+
+
+def consensus_bound(
+    gossip: Gossip, k: np.ndarray, first: float, gradients: float, printed: bool
+) -> np.ndarray:
+    """Return (27), the bound on E sum_i |w_i - average|^2 after k >= 1 ticks.
+
+    gossip: algorithm and network.
+    k: ticks.
+    first: E sum_i |w_i - average|^2 at the start.
+    gradients: mu_g; the mean over agents of E |grad f_i(w_i)|^2 is at most this at every tick.
+    printed: as printed, or rederived.
+    """
+    n, sigma = gossip.agents, np.sqrt(gossip.contraction)
+    twice = 2 * gossip.power  # the printed weights' 1/(2 p), over which the weights are this
+    largest = 1 if printed else 4
+    push = 2 * gossip.fusion**2 * largest * n * gossip.common_threshold(printed) / (1 - sigma)
+    noise = gossip.step * gradients * (twice / (2 * gossip.least_active)) ** 2 + 2 * gossip.dim
+    offset = 2 * gossip.step * n**2 * noise / (1 - sigma)
+    inverse = abs(np.log(gossip.contraction if printed else sigma))
+    start = max(0, int(np.ceil(gossip.decay / inverse - 1)))
+    return lemma1(k, first, sigma, push, gossip.decay, offset, start)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What Theorem 2 asks of the problem, besides what Theorem 1 does.
+
+    smooth: the Lipschitz constant of grad f; smoothest: the largest of the grad f_i. log_sobolev:
+    rho_U. gossip_noise: C_xi, the largest E |xi|^2 of a tick. spread: C_w, the largest
+    E |average - x|^2, x where grad f is zero.
+    """
+
+    smooth: float
+    smoothest: float
+    log_sobolev: float
+    gossip_noise: float
+    spread: float
+
+
+def divergence_bound(
+    gossip: Gossip, bias: Bias, k: np.ndarray, first: float, apart: float, offset: float
+) -> tuple[np.ndarray, float]:
+    """Return Theorem 2's bound on the average's KL divergence after k ticks, and its limit B.
+
+    Without triggering: k_2 in (47), which triggering's part needs, is defined nowhere. As
+    rederived: the sum in (55), with (27) at the tick that (53) has and not the next one, and nu
+    with the plus sign of (53).
+
+    first: KL divergence of the start. apart, offset: Y_1 and Y_3 of Theorem 1.
+    """
+    alpha, smooth = gossip.step, bias.smooth
+    gain = (2 * gossip.power) ** 2 * bias.smoothest**2 / gossip.least_active
+    gain *= alpha + 1.5 * alpha**3 * smooth**2
+    nu = 3 * alpha**3 * smooth**2 * (bias.gossip_noise + smooth**2 * bias.spread)
+    nu += 2 * alpha * (bias.gossip_noise + alpha * smooth**2 * gossip.dim) + gain * offset
+    slow, fast = np.exp(-alpha * bias.log_sobolev), np.sqrt(gossip.contraction)
+    limit = float(nu / (1 - slow))
+    return slow**k * first + gain * apart * geometric_sum(slow, fast, k) + limit, limit

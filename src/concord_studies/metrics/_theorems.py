@@ -1,0 +1,36 @@
+"""What metrics of papers' theorems share: conditions, and how they are told."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord_studies.metrics import Measurement, Row, known
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a theorem: its name, the number that decides it, the verdict."""
+
+    name: str
+    value: float
+    holds: bool
+
+
+def with_values(*names: str) -> tuple[str, ...]:
+    """Return the names of metrics that ``conditions`` yields for named conditions."""
+    return tuple(metric for name in names for metric in (name, f"{name}.value"))
+
+
+def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
+    for condition in found:
+        name = f"{theorem}.{condition.name}"
+        yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
+
+
+def geometric_sum(a: float, b: float, k: np.ndarray) -> np.ndarray:
+    """Return (a^k - b^k)/(a - b) = sum_{i<k} a^i b^(k-1-i), also where a = b."""
+    if abs(a - b) > 1e-9 * max(abs(a), abs(b)):
+        return (a**k - b**k) / (a - b)
+    return np.where(k > 0, k * max(a, b) ** np.maximum(k - 1, 0), 0.0)

@@ -1,0 +1,26 @@
+"""The kinds of Concord and of all its studies: what tests over all kinds are about."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from concord import kinds
+
+ROOT = Path(__file__).parents[1]
+STUDIES = sorted(path.parent for path in (ROOT / "config").glob("*/*/study.yaml"))
+
+
+def use() -> None:
+    """Use the plug-ins of all studies, as planning does."""
+    kinds.use(*STUDIES)
+
+
+def kind(room: str, name: str) -> Any:
+    """Return a kind of Concord's, or of a study."""
+    return kinds.find(room, name, "tests")
+
+
+def shared(study: str, name: str) -> Any:
+    """Return a module that the kinds of a study share."""
+    (folder,) = (folder for folder in STUDIES if folder.name == study)
+    return import_module(kinds.module_of(folder / "plugins" / f"{name}.py"))

@@ -1,0 +1,237 @@
+"""Theorems 1 and 2 of bhar2023: constants by hand, what they bound by simulation, refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import everything
+import measurements
+from concord.errors import ConcordError
+from concord.laws import exact, paths
+from concord.laws.law import choices_of
+from concord.networks.own import network
+from concord.options import build
+from concord.problems.kinds import logistic_regression, tied_mixture
+from concord.samplers.d_ula import DULA
+from concord.samplers.gossip_ula import GossipULA
+from concord.sampling import partition, streams
+from concord.sampling.initial import Law
+from concord.sampling.schedules import Schedule
+from concord_arena.testing.variants import problem
+from concord_studies.metrics import Measurement
+from steps import recorded
+
+theory = everything.shared("bhar2023", "theory")
+consensus_floor = everything.kind("metrics", "consensus_floor")
+gossip_theorems = everything.kind("metrics", "gossip_theorems")
+RING = network("ring", 5)
+TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}
+EXAMPLE = theory.Gossip(5, 2, 1e-4, 0.1, 0.28, 0.4, threshold=8.0, decay=0.51)
+
+
+def sampled(net=RING, ticks=300, chains=400, prob=None, **options) -> Measurement:
+    """Return a measurement of chains that gossip, with every tick recorded."""
+    sampler = build(GossipULA, {"step_size": 1e-4, "fusion": 0.1, **options}, "sampler")
+    prob = prob or problem(net.agents, 2, points=100)
+    trace = recorded(sampler, prob, net, ticks, chains, every=1, probes=("consensus_error",))
+    run = {"problem": prob, "network": net, "sampler": sampler, "initial": Law("normal")}
+    return measurements.measurement(trace, **run)
+
+
+def table(m) -> dict[tuple[str, int], float]:
+    return {(row.metric, row.iteration): row.value for row in gossip_theorems.rows(m)}
+
+
+def curve(found, name, ticks) -> np.ndarray:
+    return np.array([found[name, k] for k in ticks])
+
+
+@pytest.mark.parametrize("start", [0, 7, 40])
+def test_lemma1_bounds_its_recursion_and_nothing_less(start) -> None:
+    sigma, push, decay, offset, value = 0.9, 3.0, 0.5, 0.2, 5.0
+    first = max(start, int(np.ceil(decay / abs(np.log(sigma)) - 1)))
+    values = [value]
+    for k in range(20_000):
+        values.append(sigma * values[-1] + push / (k + 1) ** decay + offset)
+    k = np.arange(1, len(values))
+    bound = theory.lemma1(k, value, sigma, push, decay, offset, first)
+    assert (np.array(values[1:]) <= bound * (1 + 1e-12)).all()
+    # In the limit nothing but W_3 is left, which is what the recursion settles at.
+    limit = theory.lemma1(np.array([1e14]), value, sigma, push, decay, offset, first)[0]
+    assert limit == pytest.approx(offset / (1 - sigma), rel=1e-4)
+    assert values[-1] == pytest.approx(limit + push / (1 - sigma) / 20_000**decay, rel=1e-3)
+
+
+def test_the_printed_bound_by_hand() -> None:
+    """(27)-(31), among them a negative Y_2: (29) has ln lambda where Lemma 1 needs its half."""
+    n, beta, alpha, mu, delta, p = 5, 0.1, 1e-4, 8 / 10**0.51, 0.51, 0.4
+    first, gradients, k = 3.0, 40.0, np.array([1, 10, 1000])
+    lam = 1 - 2 * beta * (1 - beta) * 0.28
+    root = np.sqrt(lam)
+    start = max(0, int(np.ceil(delta / abs(np.log(lam)) - 1)))
+    t = np.arange(start)
+    y1 = first + 2 * beta**2 * n * mu / (1 - root) * (root ** -(t + 1.0) / (t + 1) ** delta).sum()
+    y2 = -2 * beta**2 * n * mu / (root * (1 - root)) / (np.log(root) + delta / (start + 1))
+    y3 = 2 * alpha * n**2 * (alpha * gradients / (4 * p**2) + 2 * 2) / (1 - root) ** 2
+    expected = y1 * root**k + y2 / k**delta + y3
+    found = theory.consensus_bound(EXAMPLE, k, first, gradients, printed=True)
+    assert np.allclose(found, expected, rtol=1e-12)
+    assert y2 < 0
+    assert (theory.consensus_bound(EXAMPLE, k, first, gradients, printed=False) > y3).all()
+
+
+def test_conditions_by_hand() -> None:
+    left = 8 * 0.1**3 * 2.0**4 / (1 - np.exp(-0.1))
+    met = theory.condition1(0.1, 2.0, 1.0, 1.0)
+    assert met.value == pytest.approx(left)
+    assert met.holds == (left < 1)
+    assert not theory.condition1(1.0, 2.0, 1.0, 1.0).holds
+    assert theory.condition1(0.1, 2.0, 0.1, 10.0) is None  # it depends on a rho that is not known
+    assert not theory.condition1(1e-9, np.inf, 0.0, np.inf).holds
+    second = theory.condition2(EXAMPLE)
+    assert second.holds and second.value == pytest.approx(2 * 0.28 * 0.09)
+    assert not theory.condition2(replace(EXAMPLE, fusion=0.5, connectivity=2.0)).holds
+
+
+def test_smaller_steps_meet_condition_1() -> None:
+    """Its left side falls with the step to zero, as the text below (26) says."""
+    ratios = [theory.condition1(10.0**-e, 50.0, 5.0, 5.0).value for e in range(1, 8)]
+    assert ratios == sorted(ratios, reverse=True) and ratios[0] > 1 > 1e-6 > ratios[-1]
+
+
+@pytest.mark.parametrize("drift", ["half", "whole"])
+def test_exact_errors_are_those_of_a_simulation(drift) -> None:
+    m = sampled(drift=drift)
+    found, ticks = table(m), np.arange(1, 301)
+    errors = m.trace["consensus_error"][:, 1:]
+    exact_errors = curve(found, "gossip_consensus", ticks)
+    standard = errors.std(axis=0) / np.sqrt(len(errors))
+    assert (np.abs(errors.mean(axis=0) - exact_errors) < 5 * standard).all()
+    # The moments that gossip_kl is made of: within a few standard errors of 400 chains.
+    average = m.trace["x_average"][:, 300]
+    target = m.problem.posterior
+    away = average - target.mean
+    square = np.einsum("cd,de,ce->c", away, np.linalg.inv(target.cov), away)
+    logs = np.linalg.slogdet(target.cov)[1] - np.linalg.slogdet(np.cov(average.T))[1]
+    expected = (square.mean() - 2 + logs) / 2
+    assert found["gossip_kl", 300] == pytest.approx(expected, abs=0.1)
+    assert found["gossip.drift_share", 300] == pytest.approx({"half": 0.5, "whole": 1}[drift])
+
+
+@pytest.mark.parametrize("drift", ["half", "whole"])
+def test_rederived_bounds_hold_and_limits_are_reached(drift) -> None:
+    m = sampled(drift=drift, ticks=2000, chains=2)
+    found, ticks = table(m), np.arange(1, 2001)
+    assert found["gossip.condition_1", 2000] == found["gossip.condition_2", 2000] == 1
+    least, most = (curve(found, name, ticks) for name in ("gossip_kl", "gossip_kl_most"))
+    assert (least < most).all()
+    assert (most < curve(found, "gossip_kl_bound", ticks)).all()
+    consensus = curve(found, "gossip_consensus", ticks)
+    assert (consensus < curve(found, "gossip_rederived", ticks)).all()
+    assert found["gossip_floor", 2000] == pytest.approx(consensus[-1], rel=1e-6)
+    assert found["gossip_bias", 2000] == pytest.approx(least[-1], rel=1e-4)
+    assert found["gossip_excess", 1] == least[0] - found["gossip_bias", 2000]
+    assert found["gossip_rederived", 0] == np.inf  # (27) is about later ticks
+
+
+def test_where_everyone_is_active_the_law_is_normal() -> None:
+    """Two agents always gossip with each other: no choice, and gossip_kl is the divergence."""
+    pair = network("complete", 2)
+    m = sampled(pair, ticks=50, chains=2)
+    found = table(m)
+    choices = choices_of(m.sampler, m.problem, pair)(0)
+    step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
+    start = exact.initial(2, 2, Law("normal").moments(2))
+    law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
+    target = m.problem.posterior
+    precision, away = np.linalg.inv(target.cov), law.average_mean[0] - target.mean
+    cov = law.average_cov[0]
+    logs = np.log(np.linalg.det(target.cov) / np.linalg.det(cov))
+    expected = (np.trace(precision @ cov) + away @ precision @ away - 2 + logs) / 2
+    assert found["gossip_kl", 50] == pytest.approx(expected)
+    assert found["gossip_kl_most", 50] > expected
+
+
+def test_triggering_adds_to_the_floor() -> None:
+    m = sampled(ticks=2000, chains=20, **TRIGGER)
+    found = table(m)
+    windows = {row.iteration: row for row in consensus_floor.rows(m)}
+    added = {k: value for (name, k), value in found.items() if name == "gossip_added"}
+    assert len(added) > 10
+    for k, value in added.items():
+        assert value == pytest.approx(windows[k].value - found["gossip_floor", 2000], rel=1e-9)
+    assert ("gossip_kl", 2000) not in found
+    # (9): the printed common threshold is below the agents' own, the rederived one above.
+    own = (8 / (m.trace["activations"][:, -1].min(axis=1) + 1) ** 0.51).mean()
+    assert found["gossip.threshold", 2000] == pytest.approx(own)
+    assert found["gossip.threshold_bound", 2000] == pytest.approx(8 / (10 * 2001) ** 0.51)
+    assert found["gossip.threshold_rederived", 2000] == pytest.approx(8 * (10 / 2001) ** 0.51)
+    assert found["gossip.threshold_bound", 2000] < own < found["gossip.threshold_rederived", 2000]
+
+
+def built(module, options, agents=5):
+    split = partition.Partition(partition.Way("equal"), "partition")
+    params = build(module.Params, options, "problem")
+    return module.build(params, agents, split, lambda what: streams.generator(1, what), None)
+
+
+def hessian(prob, x: np.ndarray) -> np.ndarray:
+    """Return the Hessians of every f_i at x by central differences, (agents, dim, dim)."""
+    columns = []
+    for shift in 1e-5 * np.eye(prob.dim):
+        ends = [prob.gradient(np.tile(x + sign * shift, (1, prob.agents, 1))) for sign in (1, -1)]
+        columns.append((ends[0] - ends[1])[0] / 2e-5)
+    return np.stack(columns, axis=-1)
+
+
+def test_logistic_curvature_holds_everywhere_and_is_reached() -> None:
+    prob = built(logistic_regression, {"points": 60, "feature_variance": 1.0})
+    least, most = prob.curvature()
+    assert np.allclose(hessian(prob, np.zeros(2)), most, atol=1e-6)
+    for x in np.random.default_rng(2).standard_normal((20, 2)):
+        between = hessian(prob, x)
+        assert np.linalg.eigvalsh(between - least).min() > -1e-6
+        assert np.linalg.eigvalsh(most - between).min() > -1e-6
+    flat = built(logistic_regression, {"points": 60, "prior": "laplace"})
+    assert np.isinf(flat.curvature()[1]).all()
+
+
+@pytest.mark.parametrize("second", ["theta_1 + theta_2", "theta_2"])
+def test_the_mixture_is_not_lipschitz(second) -> None:
+    """Halfway between the components a point's curvature grows like their distance squared."""
+    prob = built(tied_mixture, {"points": 5, "second_mean": second})
+    point, sizes = prob.points[0, 0], []
+    for distance in (40.0, 80.0):
+        first = point - distance / 2
+        x = np.array([first, distance if second != "theta_2" else first + distance])
+        sizes.append(-hessian(prob, x)[0, 1, 1])
+    assert sizes[1] / sizes[0] == pytest.approx(4, rel=0.1)
+    assert np.isinf(prob.curvature()).all()
+
+
+def test_the_mixture_and_others_have_conditions_only() -> None:
+    m = sampled(ticks=20, chains=3, prob=built(tied_mixture, {"points": 25}), **TRIGGER)
+    found = {name for name, _ in table(m)}
+    assert found == {
+        *(f"gossip.condition_{i}{what}" for i in (1, 2) for what in ("", ".value")),
+        *(f"gossip.threshold{what}" for what in ("", "_bound", "_rederived")),
+        "gossip.drift_share",
+    }
+    assert table(m)["gossip.condition_1", 20] == 0
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        DULA(Schedule(1e-3), fusion=Schedule(0.1)),
+        GossipULA(Schedule(1e-3), communication="never"),
+        GossipULA(Schedule(1e-3), local_steps=2),
+        GossipULA(Schedule(1e-3, c=1.0)),
+    ],
+    ids=["d_ula", "never", "local", "decaying"],
+)
+def test_other_runs_are_refused(sampler) -> None:
+    m = replace(sampled(ticks=2, chains=2), sampler=sampler)
+    with pytest.raises(ConcordError, match="metric gossip_theorems needs gossip ULA"):
+        list(gossip_theorems.rows(m))

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import everything
+from concord.errors import ConcordError
+from concord.options import build
+from concord_studies.results import Measured, series
+from made_up_runs import counts, run
+
+box_plots = everything.kind("figures", "box_plots")
+
+TOPOLOGIES = ["complete", "ring", "no_edges"]
+
+
+def draw(runs: list[Measured], **options: object) -> Figure:
+    return box_plots.draw(build(box_plots.Params, options, "x.yaml: figures.f"), runs)
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Measured]:
+    return [counts(run("cancer", topology=t), [0, 2], seed=i) for i, t in enumerate(TOPOLOGIES)]
+
+
+def places(axes) -> list[float]:
+    boxes = [patch.get_path().vertices[:, 0] for patch in axes.patches]
+    return [round(float(box.min() + box.max()) / 2, 6) for box in boxes]
+
+
+def medians(axes) -> list[float]:
+    return [line.get_ydata()[0] for line in axes.lines if line.get_color() == "#000000"]
+
+
+def test_a_panel_per_topology_on_one_axis(runs):
+    figure = draw(runs, points=569)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) Complete",
+        "(b) Ring",
+        "(c) No edges",
+    ]
+    assert figure.axes[0].get_ylabel() == "misclassified\n(of 569 points)"
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert figure.axes[0].get_ylim()[0] <= 0
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [
+        "median, agent 1",
+        "quartiles; whiskers: 1.5 times their distance",
+        "lowest and highest chain",
+    ]
+
+
+def test_about_ten_boxes_from_first_to_last(runs):
+    axes = draw(runs).axes[0]
+    assert places(axes) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+
+
+def test_boxes_are_the_table_at_their_iterations(runs):
+    chosen = [0, 1, 2, 5, 10, 50, 100]
+    axes = draw(runs, agent=2, iterations=chosen).axes[1]
+    parts = {
+        name: series(runs[1], f"misclassified_{name}", 2).value[chosen]
+        for name in ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
+    }
+    assert places(axes) == chosen
+    np.testing.assert_array_equal(medians(axes), parts["median"])
+    boxes = [patch.get_path().vertices[:, 1] for patch in axes.patches]
+    np.testing.assert_array_equal([box.min() for box in boxes], parts["q25"])
+    np.testing.assert_array_equal([box.max() for box in boxes], parts["q75"])
+    marks = sorted(y for line in axes.lines if line.get_marker() == "_" for y in line.get_ydata())
+    outside = [
+        *parts["min"][parts["min"] < parts["whisker_lo"]],
+        *parts["max"][parts["max"] > parts["whisker_hi"]],
+    ]
+    assert marks == sorted(outside)
+    assert marks
+    ends = {y for line in axes.lines for y in line.get_ydata()}
+    assert ends >= {*parts["whisker_lo"], *parts["whisker_hi"]}
+
+
+def test_an_iteration_that_was_not_recorded_is_told():
+    measured = counts(run("cancer", topology="ring"), [0], every=5)
+    with pytest.raises(ConcordError, match=r"no counts at iteration 3; record it, or .*0, 5, 10"):
+        draw([measured], iterations=[0, 3])
+
+
+def test_log_scale_and_limits(runs):
+    figure = draw(runs, yscale="log", ylim=[5, 600])
+    assert {axes.get_yscale() for axes in figure.axes} == {"log"}
+    assert {axes.get_ylim() for axes in figure.axes} == {(5, 600)}
+    assert figure.axes[0].get_ylabel() == "misclassified\n(log scale)"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agent": 1}, "for agents 0, 2, not for 1"),
+        ({"columns": None}, "would both be"),
+    ],
+)
+def test_mistakes_are_told(runs, options, message):
+    with pytest.raises(ConcordError, match=message) as caught:
+        draw(runs, **options)
+    assert str(caught.value).startswith("figure box_plots: ")
+
+
+def test_missing_metric_names_figure_metric_and_remedy(runs):
+    table = runs[0].metrics
+    lacking = Measured(runs[0].run, table[table["metric"] != "misclassified_q75"])
+    with pytest.raises(ConcordError) as caught:
+        draw([lacking])
+    assert str(caught.value) == (
+        "figure box_plots: run cancer/topology=complete has no metric 'misclassified_q75'; "
+        "add 'misclassified' to the metrics of experiment 'cancer'"
+    )

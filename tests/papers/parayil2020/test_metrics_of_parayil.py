@@ -1,0 +1,230 @@
+"""Metrics of parayil2020 on traces whose answer is known."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import ot
+import pytest
+
+import everything
+from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
+from concord.laws.quadrature import from_log_density
+from concord.laws.transport import costs
+from concord.networks.own import network
+from concord.options import build
+from concord.problems.kinds import tied_mixture
+from concord.samplers.d_ula import DULA
+from concord.sampling import streams
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
+from measurements import measurement
+
+accuracy_settling = everything.kind("metrics", "accuracy_settling")
+consensus_rate = everything.kind("metrics", "consensus_rate")
+kl = everything.kind("metrics", "kl")
+sinkhorn = everything.kind("metrics", "sinkhorn")
+two_modes_metric = everything.kind("metrics", "two_modes")
+STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)
+FUSION = Schedule(0.48, b=230.0, c=1.0, exponent=0.05)
+
+
+def measured(variables, draw, problem=None, agents=(0,)):
+    """What a metric reads, with a stream of its own for each label."""
+    trace = Trace(
+        {name: ((), values) for name, values in variables.items()}, draw, np.array(agents)
+    )
+    return measurement(
+        trace,
+        problem=problem,
+        network=network("ring", 5),
+        sampler=DULA(STEP, FUSION),
+        stream=lambda label: streams.generator(3, label),
+    )
+
+
+def table(rows):
+    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi, *_ in rows}
+
+
+def two_modes(weight=0.25, sd=0.3):
+    """A grid of two round modes, at (0, 1) and, with this weight, at (1, -1)."""
+
+    def log_density(a, b):
+        first = np.log(1 - weight) - ((a - 0) ** 2 + (b - 1) ** 2) / (2 * sd**2)
+        return np.logaddexp(first, np.log(weight) - ((a - 1) ** 2 + (b + 1) ** 2) / (2 * sd**2))
+
+    return from_log_density(log_density, ((-9.0, 9.0), (-9.0, 9.0)), 200)
+
+
+def test_the_exponent_of_an_exact_power_law_is_found():
+    """Noise of 5 % on 20 chains: the exponent within 0.01, inside its interval."""
+    draw = np.arange(0, 200_001, 200)
+    rng = np.random.default_rng(0)
+    errors = (draw + 1.0) ** -0.5 * (1 + 0.05 * rng.standard_normal((20, len(draw))))
+    found = table(consensus_rate.rows(measured({"consensus_error": errors}, draw)))
+    value, lo, hi = found[200_000, "network", "consensus_exponent"]
+    assert value == pytest.approx(0.5, abs=0.01) and lo < value < hi
+    assert found[200_000, "network", "consensus_exponent_bound"][0] == pytest.approx(0.45)
+    assert found[200_000, "network", "consensus_exponent_ratio"][0] == pytest.approx(0.5)
+    bins = {k: row[0] for (k, _, name), row in found.items() if name == "consensus_binned"}
+    for k, error in bins.items():
+        assert error == pytest.approx((k + 1.0) ** -0.5, rel=0.05)
+
+
+def test_settling_and_disagreement():
+    """Two agents; the network's mean comes within half a point at 300 and stays there."""
+    draw = np.array([0, 100, 200, 300, 400])
+    network = np.array([0.5, 0.839, 0.8, 0.836, 0.84])
+    values = np.stack([network + 0.01, network - 0.01], axis=1)[None].repeat(4, axis=0)
+    found = table(accuracy_settling.rows(measured({"accuracy": values}, draw, agents=(0, 1))))
+    assert found[400, "network", "accuracy_settled"] == (300, 300, 300)
+    assert found[400, "network", "accuracy_apart"][0] == pytest.approx(0.02)
+    assert found[200, "network", "accuracy_network"][0] == pytest.approx(0.8)
+
+
+def test_sinkhorn_of_two_points_is_the_closed_form():
+    """Two points each, at distance c: P = softmax; <P, M> = c e^(-c/r) / (1 + e^(-c/r))."""
+    points, distance = np.array([[0.0, 0.0], [0.3, 0.0]]), 0.3
+    weight = np.exp(-distance / 0.1)
+    expected = distance * weight / (1 + weight)
+    assert sinkhorn.sinkhorn(costs(points, points), 0.1) == pytest.approx(expected, rel=1e-5)
+
+
+def double(cost):
+    """The plan's cost, converged much further."""
+    weights = [np.full(size, 1 / size) for size in cost.shape]
+    plan = ot.sinkhorn(*weights, cost, 0.1, numItermax=100_000, stopThr=1e-12, warn=False)
+    return np.sum(plan * cost)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_single_precision_meets_the_stated_accuracy(seed):
+    law, rng = two_modes(), np.random.default_rng(seed)
+    a, b = law.sample(400, rng).reshape(2, 200, 2)
+    exact, cost = double(costs(a, b)), costs(a, b)
+    assert sinkhorn.sinkhorn(cost, 0.1) == pytest.approx(exact, rel=sinkhorn.ACCURACY, abs=0)
+
+
+def test_points_beyond_single_precision_are_found_in_double():
+    """Two points 20 away from their targets: e^(-200) is zero in single precision, 1e-87 else."""
+    points = np.array([[0.0, 0.0], [0.3, 0.0]])
+    cost = costs(points, points + np.array([0.0, 20.0]))
+    assert np.exp(np.float32(-cost.min() / 0.1)) == 0
+    expected = double(cost)
+    assert sinkhorn.sinkhorn(cost, 0.1) == pytest.approx(expected, rel=sinkhorn.ACCURACY, abs=0)
+
+
+def test_exact_draws_are_at_the_floor_and_shifted_ones_are_not():
+    """300 draws of each of two data sets; W1 of a shift by 1 is 1 but for sampling noise."""
+    grids = [two_modes(), two_modes(weight=0.5)]
+    rng = np.random.default_rng(2)
+    problem = SimpleNamespace(
+        sets=[SimpleNamespace(reference=grid) for grid in grids],
+        exact_pairs=lambda counts: [
+            grid.sample(2 * count, rng).reshape(2, count, 2)
+            for grid, count in zip(grids, counts, strict=True)
+        ],
+    )
+    draw = np.arange(0, 1001)
+    x = np.stack([grids[c % 2].sample(1001, rng) for c in range(4)])[:, :, None].repeat(2, axis=2)
+    x[:, :, 1, 0] += 1.0
+    keep = slice(None, None, 6)
+    found = table(sinkhorn.rows(measured({"x": x[:, keep]}, draw[keep], problem, (0, 1))))
+    last = int(draw[keep][-1])
+    floor = found[last, "network", "w1_pooled_floor"][0]
+    assert found[last, "0", "w1_pooled"][0] == pytest.approx(floor, abs=0.08)
+    assert found[last, "1", "w1_pooled"][0] == pytest.approx(1.0, abs=0.2)
+    assert found[last, "0", "sinkhorn"][0] > floor
+    each = [found[last, "0", f"sinkhorn_set_{d}"][0] for d in range(2)]
+    assert np.mean(each) == pytest.approx(found[last, "0", "sinkhorn"][0])
+
+
+def test_the_floor_of_one_data_set_is_a_mean_over_pairs_of_exact_samples():
+    """Ten pairs, with an interval; each agent's distance is to one sample, without one."""
+    law, draw = two_modes(), np.arange(1, 51)
+    x = law.sample(200, np.random.default_rng(4)).reshape(4, 50, 1, 2)
+    rows = list(sinkhorn.rows(measured({"x": x}, draw, SimpleNamespace(reference=law))))
+    for row in rows:
+        floor = row.metric.endswith("_floor")
+        assert (row.lo is not None) == floor and "_set_" not in row.metric
+        assert row.trials == (sinkhorn.FLOORS if floor else 1)
+        if floor:
+            assert row.lo < row.value < row.hi
+
+
+def test_the_trials_of_several_data_sets_are_the_sets():
+    """Three sets, six chains."""
+    law, rng = two_modes(), np.random.default_rng(2)
+    problem = SimpleNamespace(
+        sets=[SimpleNamespace(reference=law)] * 3,
+        exact_pairs=lambda counts: [law.sample(2 * n, rng).reshape(2, n, 2) for n in counts],
+    )
+    x = law.sample(6 * 40, rng).reshape(6, 40, 1, 2)
+    rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 41), problem)))
+    assert {row.trials for row in rows if row.lo is not None} == {3}
+
+
+def test_runs_that_share_exact_samples_have_their_floors_measured_once(monkeypatch):
+    law, compared, own = two_modes(), [], sinkhorn._both
+    pairs = [law.sample(80, np.random.default_rng(seed)).reshape(2, 40, 2) for seed in range(3)]
+    problem = SimpleNamespace(sets=[None] * 3, exact_pairs=lambda counts: pairs)
+    monkeypatch.setattr(sinkhorn, "_both", lambda a, b: compared.append(len(a)) or own(a, b))
+    floors = []
+    for seed in (5, 6):
+        x = law.sample(6 * 20, np.random.default_rng(seed)).reshape(6, 20, 1, 2)
+        rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 21), problem)))
+        floors.append([row for row in rows if row.metric.endswith("_floor")])
+    assert floors[0] == floors[1]
+    assert len(compared) == 3 + 3 + 3
+
+
+def test_a_plan_that_is_not_found_is_no_number():
+    """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
+    points = np.array([[0.0, 0.0], [1000.0, 0.0]])
+    assert np.isnan(sinkhorn.sinkhorn(costs(points, points + np.array([0.0, 500.0])), 0.1))
+    assert sinkhorn.sinkhorn(costs(points, np.full((2, 2), np.nan)), 0.1) == np.inf
+
+
+def test_two_modes_are_counted():
+    """One narrow mode for points without spread; two for points of two distant groups."""
+
+    def share(**options):
+        params = build(tied_mixture.Params, {"points": 40, **options}, "problem")
+        problem = tied_mixture.mixture(params, np.zeros(40), [np.arange(40)])
+        m = SimpleNamespace(
+            problem=problem, iterations=3, stream=lambda label: streams.generator(1, label)
+        )
+        (row,) = two_modes_metric.rows(m)
+        assert row.trials == two_modes_metric.SETS and row.lo <= row.value <= row.hi
+        return row.value
+
+    # Either component may be the first of two that are far apart.
+    assert share(truth=(-3.0, 6.0), prior_variances=(40.0, 40.0)) == 1
+    assert share(truth=(0.0, 0.0), prior_variances=(10.0, 0.01)) == 0
+    with pytest.raises(ConcordError, match="tied_mixture"):
+        list(two_modes_metric.rows(SimpleNamespace(problem=None)))
+
+
+def test_condition_26_by_hand():
+    """Four agents of Hessians 2 I: rho = 8, L = 2."""
+    gram = np.stack([2 * np.eye(3)] * 4)
+    largest = (8 * (3 * 0.6 - 1) / (25 * 2**4 * 0.6)) ** (1 / 3) / 16
+    for factor, met in ((0.999, True), (1.001, False)):
+        found = kl.step26(gram, factor * largest, 0.6)
+        assert found.holds == met
+        assert found.value == pytest.approx(factor, rel=1e-12)
+
+
+def test_divergence_of_gaussians():
+    """In one dimension by the textbook's formula; in two coordinates twice it."""
+    target = Gaussian(np.array([1.0]), np.array([[4.0]]))
+    mean, sd = 0.5, 3.0
+    expected = np.log(2 / sd) + (sd**2 + (mean - 1) ** 2) / (2 * 4) - 0.5
+    found = kl.kl(np.array([mean]), np.array([[sd**2]]), target)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    both = Gaussian(np.ones(2), 4 * np.eye(2))
+    found = kl.kl(np.full((5, 2), mean), np.stack([sd**2 * np.eye(2)] * 5), both)
+    np.testing.assert_allclose(found, np.full(5, 2 * expected), rtol=1e-12)
+    assert kl.kl(both.mean, both.cov, both) == pytest.approx(0, abs=1e-12)
+    assert kl.kl(both.mean, np.zeros((2, 2)), both) == np.inf

@@ -1,0 +1,65 @@
+"""Metrics of tzikas2024, of whole runs."""
+
+from pathlib import Path
+
+import pytest
+
+from concord.errors import ConcordError
+from concord_studies import metrics
+from concord_studies.runs.measure import measurement
+from concord_studies.runs.run import Run
+from concord_studies.runs.sample import sample
+
+
+def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
+    """Sample a run and return its metrics at the last iteration, by metric and agent."""
+    run = {
+        "paper": "paper",
+        "experiment": "experiment",
+        "run": "run",
+        "labels": {},
+        "seed": 1,
+        "scale": "paper",
+        "assumptions": [],
+        "agents": 20,
+        "topology": {"kind": "complete"},
+        "problem": {
+            "kind": "linear_regression",
+            "name": "linear",
+            "points_per_agent": 50,
+            "noise_sd": 4.0,
+            "prior_variance": 10.0,
+            "legacy_seed": 10,
+            **given.pop("problem", {}),
+        },
+        "partition": {"kind": "consecutive"},
+        "sampler": {"kind": "admm", "penalty": 5.0},
+        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+        "chains": 2,
+        "iterations": 3,
+        "record": {"agents": [0]},
+        "metrics": families,
+        **given,
+    }
+    made = Run.of(run, "run.yaml")
+    made.check()
+    problem = made.build_problem(Path())
+    rows = metrics.measure(families, measurement(made, problem, sample(made, problem)))
+    return {(name, agent): value for k, agent, name, value, *_ in rows if k == made.iterations}
+
+
+def test_theorem3_of_a_run():
+    found = measure(["theorem3"], agents=5, topology={"kind": "ring"})
+    assert found["theorem3.tau_G", "network"] == pytest.approx(1.7013, abs=1e-4)
+    ratio = found["theorem3.M_f", "network"] / found["theorem3.m_f", "network"]
+    assert found["theorem3.tau_f", "network"] == pytest.approx(ratio)
+
+
+def test_draws_are_listed_chain_by_chain():
+    found = measure(
+        ["draws"], problem={"dim": 1}, agents=3, record={"at": [3]}, topology={"kind": "ring"}
+    )
+    assert found["posterior_sd", "network"] > 0
+    assert found["law_sd", "2"] > 0
+    with pytest.raises(ConcordError, match="one dimension"):
+        measure(["draws"], agents=3)
