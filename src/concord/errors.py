@@ -3,7 +3,14 @@
 import difflib
 import os
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
@@ -76,6 +83,51 @@ def in_the_way(error: BaseException) -> str | None:
                 if path in {*arose, os.path.abspath(loaded or "")} and os.path.isfile(path):
                     return f"{path}: it stands in the way of the module {name!r}; rename it"
     return None
+
+
+_ENDINGS = {
+    MemoryError: "there is not enough memory for it; lower chains or record less often",
+    KeyboardInterrupt: "it was interrupted",
+    SystemExit: "it ends Python; have it raise a ConcordError in the place of that",
+}
+
+
+def blamed(error: BaseException) -> str | None:
+    """Return the file and line of a plug-in where an error arose, None if it did in none."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "plugins" in Path(frame.filename).parts:  # the folder of a study's
+            return f"{frame.filename}, line {frame.lineno}"
+    return None
+
+
+def excuse(error: BaseException) -> str | None:
+    """Return a sentence that replaces an error's traceback; None if the cause is unknown."""
+    if isinstance(error, ConcordError):
+        return str(error)
+    place = blamed(error)
+    for kind, text in _ENDINGS.items():
+        if place and isinstance(error, kind):
+            return f"{place}: {text}"
+    ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
+    return in_the_way(error) if ours else None
+
+
+def in_a_sentence(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that a user's mistake ends Python with a sentence."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        """Call the function, and exit with one sentence for an error that has one."""
+        try:
+            return function(*arguments, **options)
+        except BaseException as error:
+            if sentence := excuse(error):
+                sys.exit(f"concord: {sentence}")
+            if isinstance(error, OSError):
+                sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
+            raise
+
+    return call
 
 
 def tell(sentence: str, code: int) -> int:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from multiprocessing import get_context
 from typing import Any
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, excuse
 from concord_arena import testing
 from concord_cli.kinds import find_plugins, named
-from concord_studies.provenance import excuse
 
 # Seconds that an import, or a check, may take. What is built in takes seconds, on a busy machine
 # up to a minute.

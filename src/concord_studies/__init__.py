@@ -1,1 +1,0 @@
-"""Studies: from configuration to runs, metrics, figures, tables, verdicts and pages."""

@@ -25,7 +25,6 @@ from concord_studies.plugins import (
     parsed,
     plugin,
 )
-from concord_studies.provenance import file_of
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
@@ -48,7 +47,7 @@ def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
 def _docstring(package: str, kind: str) -> str:
     """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
-        return ast.get_docstring(parsed(file_of(location(package, kind)))) or ""
+        return ast.get_docstring(parsed(location(package, kind))) or ""
     except Exception as error:  # an entry point whose package is missing or broken
         return f"cannot be read: {' '.join(str(error).split())}"
 

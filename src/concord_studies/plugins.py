@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import importlib.util
 import os
 import pkgutil
 import re
@@ -20,13 +21,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, blamed, nearest, short
 from concord.options import build, plain
-from concord_studies import distributions, provenance
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -76,7 +77,9 @@ def built_in(package: str) -> tuple[str, ...]:
 def installed(package: str) -> dict[str, list[EntryPoint]]:
     """Return the entry points of installed plug-ins by name; a name should have only one."""
     found: dict[str, list[EntryPoint]] = {}
-    for entry in distributions.entries(f"concord.{package}"):
+    from importlib import metadata  # a tenth of a start: most commands do not ask
+
+    for entry in metadata.entry_points(group=f"concord.{package}"):
         found.setdefault(entry.name, []).append(entry)
     return found
 
@@ -161,10 +164,11 @@ def executed(package: str, kind: str) -> bool:
     return all(entry.module in sys.modules for entry in installed(package)[kind])
 
 
-def location(package: str, kind: str) -> str | Path:
-    """Return the dotted module of a built-in kind, or the file of a plug-in."""
+def location(package: str, kind: str) -> Path:
+    """Return the file of a kind."""
     if kind in built_in(package):
-        return f"{PACKAGES[package].module}.{kind}"
+        place = Path(__file__).parent.joinpath(*PACKAGES[package].module.split(".")[1:], kind)
+        return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     if (package, kind) in _own:
         return _own[package, kind]
     return _source(installed(package)[kind][0])
@@ -177,23 +181,6 @@ def origin(package: str, kind: str) -> str:
     if (package, kind) in _own:
         return str(_own[package, kind])
     return _distribution(installed(package)[kind][0])
-
-
-def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """Return the plug-ins among kinds, by package and kind, with their provenance.
-
-    Where each is from, its file's SHA-256, the other distributions that count as its code, and what
-    it has read that does not.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for package, kind in kinds:
-        if kind not in built_in(package):
-            path = Path(location(package, kind))
-            about = found[f"{package}/{kind}"] = {"from": origin(package, kind)}
-            about["sha256"] = provenance.sha256(path)
-            about |= {"with": used} if (used := provenance.libraries(path)) else {}
-            about |= {"unwatched": read} if (read := provenance.unwatched(path)) else {}
-    return found
 
 
 # Files of a study.
@@ -232,7 +219,6 @@ def within(path: Path, key: str) -> Path:
 
 def execute(path: Path) -> ModuleType:
     """Execute a Python file that a study names beside its plug-ins, and return the module."""
-    provenance.watch(path)
     return _execute(path)
 
 
@@ -262,7 +248,6 @@ def add(path: Path) -> tuple[str, str]:
     if kind in built_in(package) or others:
         whose = f" of {others[0]}" if others else ", which is built in"
         raise ConcordError(f"{path}: there is a {one} {kind!r} already{whose}; rename the file")
-    provenance.watch(path)
     _own[package, kind] = path
     return package, kind
 
@@ -350,7 +335,6 @@ def _load(package: str, kind: str) -> Any:
         raise ConcordError(f"{one} {entry.name!r}: {others} both have one; uninstall one of them")
     try:
         path = _source(entry)
-        provenance.watch(path)
         with _importing(path):
             module = entry.load()
     except (Exception, SystemExit) as error:
@@ -364,13 +348,12 @@ def _load(package: str, kind: str) -> Any:
 
 @contextmanager
 def _importing(path: Path) -> Iterator[None]:
-    """Report an import that takes long, and refuse one that fails or imports unknown code."""
+    """Report an import that takes long, and refuse one that fails."""
 
     def tell() -> None:
         """Print that an import still lasts."""
         print(f"concord: still importing {path} after {PATIENCE:g} s", file=sys.stderr, flush=True)
 
-    provenance.listen()
     timer = threading.Timer(PATIENCE, tell)
     timer.daemon = True
     timer.start()
@@ -380,9 +363,6 @@ def _importing(path: Path) -> Iterator[None]:
         raise ConcordError(_told(error, path)) from error
     finally:
         timer.cancel()
-    for read in map(Path, provenance.unwatched(path)):
-        if read.suffix == ".py" and not distributions.owners(read):
-            raise distributions.stray(str(path), read)
 
 
 PATIENCE = 5.0  # seconds
@@ -391,7 +371,14 @@ PATIENCE = 5.0  # seconds
 @cache
 def _source(entry: EntryPoint) -> Path:
     """Return the file of an entry point's module, without importing it."""
-    return distributions.find(entry.module)
+    top, *rest = entry.module.split(".")
+    spec = importlib.util.find_spec(top)
+    for part in rest:  # find_spec would execute the packages above
+        inside = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(f"{spec.name}.{part}", [*inside]) if spec and inside else None
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise ImportError(f"there is no module {entry.module}")
+    return Path(spec.origin)
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -402,7 +389,7 @@ def _distribution(entry: EntryPoint) -> str:
 def _told(error: BaseException, path: Path | None = None) -> str:
     """Return one sentence, with its line, about an error in a plug-in's code."""
     text = " ".join(str(error).split()) or "no reason given"
-    place = provenance.blamed(error) or (str(path) if path else None)
+    place = blamed(error) or (str(path) if path else None)
     if isinstance(error, SyntaxError):
         text, place = error.msg, f"{error.filename or path}, line {error.lineno}"
     what = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"

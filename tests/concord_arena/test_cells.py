@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from concord_studies.make import Batch, make
 
 from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
@@ -18,7 +19,6 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
-from concord_studies.make import Batch, make
 from concord_studies.tables import leaderboard
 
 STUDY = """

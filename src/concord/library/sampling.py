@@ -16,7 +16,7 @@ import concord
 from concord import contracts
 from concord.chains import Labels, sample_chains
 from concord.distances import divergence, warn_of
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, nearest, short
 from concord.laws import exact, linearized
 from concord.laws.law import LARGEST, law_of_run
 from concord.networks.conditions import network_under
@@ -27,10 +27,10 @@ from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
 from concord.sampling import streams
 from concord.sampling.trace import Trace, read_trace
+from concord_studies.experiment import read_runs
 from concord_studies.metrics import Measurement, stable_step
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import ChosenSampler, check_record, keys_of
-from concord_studies.runs.run import read as read_run
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
@@ -243,13 +243,16 @@ def _step_advice(m: Measurement) -> str:
     return f"take a smaller step_size, below {limit:.3g} with these options"
 
 
-def load(path: str | Path) -> Trace:
-    """Load the trace of a run from its file.
+def load(path: str | Path, run: str | None = None) -> Trace:
+    """Load the trace of a run from a file.
 
     Parameters
     ----------
     path
-        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
+        What ``Trace.save`` or ``concord run`` wrote, or results/<study>/<experiment>/draws.nc.
+        (ArviZ opens it, too.)
+    run
+        The run's name, where the file has several.
 
     Raises
     ------
@@ -266,21 +269,25 @@ def load(path: str | Path) -> Trace:
     100
     """
     try:
-        return read_trace(Path(path))
+        return read_trace(Path(path), run)
     except OSError as error:
         raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); name the trace.nc of a run, or a file "
+            f"{path}: it cannot be read ({error.strerror}); name the draws.nc of a run, or a file "
             "that Trace.save wrote"
         ) from None
 
 
-def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
+def load_run(
+    path: str | Path, run: str | None = None, resources: str | Path = "resources"
+) -> dict[str, Any]:
     """Return the arguments of ``concord.sample`` that repeat a run of a study.
 
     Parameters
     ----------
     path
-        The run's run.yaml, from ``concord resolve`` or in results/<study>/<experiment>/<run>.
+        results/<study>/<experiment>/runs.yaml, or that of ``concord run``.
+    run
+        The run's name, where the file has several.
     resources
         Folder of downloaded data.
 
@@ -293,24 +300,29 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     Raises
     ------
     ConcordError
-        If the file is no whole run.
+        If the file is no list of runs, or has no such run.
 
     Examples
     --------
     >>> import concord
-    >>> arguments = concord.load_run("run.yaml")
+    >>> arguments = concord.load_run("runs.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains
     50
     """
-    run = read_run(Path(path))
-    stated = run.document
+    runs = read_runs(Path(path)).runs
+    if run is None and len(runs) == 1:
+        run = next(iter(runs))
+    if run is None or run not in runs:
+        raise ConcordError(f"{path}: run: there is no {short(run)}; {nearest(run, runs)}")
+    own = runs[run]
+    stated = own.document
     return {
-        "sampler": run.sampler.kind,
-        "problem": run.build_problem(Path(resources)),
-        "network": run.network_of_agents,
+        "sampler": own.sampler.kind,
+        "problem": own.build_problem(Path(resources)),
+        "network": own.network_of_agents,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
-        "labels": tuple(run.stream_labels),
+        "labels": tuple(own.stream_labels),
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }
 

@@ -27,7 +27,6 @@ from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
 from concord.sampling import streams
-from concord_studies import provenance
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
@@ -306,7 +305,6 @@ def of_studies(library: str, resources: Path) -> None:
     import jax
 
     cache = resources / "compiled" / platform.node()
-    provenance.keeps(cache)
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -9,7 +9,7 @@ import pytest
 import concord
 from concord.errors import ConcordError
 from concord.laws.gaussian import bias2
-from concord_arena.recommend import measured
+from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
 from concord_studies.plugins import kinds
 

@@ -31,7 +31,7 @@ from concord.options import build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems._fit import fit
 from concord.sampling.partition import Partition, Way
-from concord_arena import recommend
+from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
 from concord_studies.metrics import Measurement, Row
 from concord_studies.plugins import plugin
