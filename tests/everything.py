@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import concord_studies  # noqa: F401 (its rooms)
 from concord import kinds
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,12 @@ import difflib
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
@@ -133,6 +138,24 @@ def excuse(error: BaseException) -> str | None:
             return f"{place}: {text}"
     ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
     return in_the_way(error) if ours else None
+
+
+def in_a_sentence(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that a user's mistake ends Python with a sentence."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        """Call the function, and exit with one sentence for an error that has one."""
+        try:
+            return function(*arguments, **options)
+        except BaseException as error:
+            if sentence := excuse(error):
+                sys.exit(f"concord: {sentence}")
+            if isinstance(error, OSError):
+                sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
+            raise
+
+    return call
 
 
 def tell(sentence: str, code: int) -> int:

@@ -39,7 +39,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
@@ -59,9 +58,7 @@ from concord_arena.chains import Chains, known
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
 from concord_studies.contracts import HeldOut
-from concord_studies.integrity import Made
 from concord_studies.metrics import Row
-from concord_studies.provenance import code
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 
@@ -99,13 +96,6 @@ Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
-def made(run: Run, resources: Path) -> Made:
-    """Return the digests of run, code and data from which a cell's scores are made."""
-    families = [kinds.location("metrics", name) for name in run.metrics]
-    files = code(__name__, *run.modules, *families)
-    return {"run": run.digest, "code": files, "data": run.data_digest(resources)}
-
-
 def task_of(run: Run, resources: Path) -> Task:
     """Return the task of a run, the same for all entries: problems, network and events.
 
@@ -121,7 +111,7 @@ def task_of(run: Run, resources: Path) -> Task:
     own = run.problem_name
     names = [own, *(f"{own}/{number + 1}" for number in range(run.arena.sets))]
     module, document = run.problem.module, run.document
-    stated = [run.seed, run.data_digest(resources), *(document[key] for key in _OF_PROBLEMS)]
+    stated = [run.seed, run.data_digest(), *(document[key] for key in _OF_PROBLEMS)]
     known_as = module, json.dumps([names, stated], sort_keys=True)
     if known_as not in _problems:
         _problems.clear()

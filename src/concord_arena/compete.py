@@ -1,8 +1,4 @@
-"""compete: an entry of the arena on all tasks of an experiment, scored.
-
-Beside a cell's ``metrics.csv`` are its ``run.yaml`` and ``choice.yaml``, which says what was chosen
-and why. Cells are scored together since each takes less time than a command does to start.
-"""
+"""compete: entries of the arena against each other on tasks, and the board of all their scores."""
 
 from __future__ import annotations
 
@@ -21,14 +17,12 @@ from concord.progress import each
 from concord_arena import board as scored
 from concord_arena import cards, cells
 from concord_arena.board import called, task_of
-from concord_studies import integrity, markup, metrics, results, words
+from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import described
-from concord_studies.integrity import Made
-from concord_studies.make import at
-from concord_studies.provenance import code
+from concord_studies.digests import made_from
+from concord_studies.provenance import digest
 from concord_studies.runs.run import Run
 from concord_studies.scores import missing
-from concord_studies.stages.measured import checked, metrics_digest
 from concord_studies.tables import head_to_head
 
 if TYPE_CHECKING:
@@ -219,36 +213,40 @@ def _shown(cell: Measured, metric: str) -> str:
     return f"{value:.3g}" if np.isfinite(value) else "diverged"
 
 
-def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) -> None:
+def stated(study: Study) -> dict[str, Any]:
+    """Return what the scores and cards of an arena are made from beside metrics."""
+    used = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
+    about = [described("samplers", kind) for kind in used]
+    return {
+        "names": study.sections.names,
+        "samplers": digest({"about": about}),
+        **made_from(__name__),
+    }
+
+
+def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path) -> None:
     """Write the scores, costs and entries' cards of a study's arena.
 
-    Costs are the CPU seconds of each cell, tuning included. Cards are Markdown.
+    tables: the metrics.csv of its experiments. Costs are the CPU seconds of each cell, tuning
+    included. Cards are Markdown.
     """
-    runs = [run for run in study.runs.values() if run.arena is not None]
-    measured = [checked(at(run, results)) for run in runs]
+    measured: list[Measured] = []
+    costs: list[list[Any]] = []
+    for table in tables:
+        seconds = provenance.read_provenance(table)["cpu_seconds"]
+        for name, cell in results.read(table.parent).items():
+            measured.append(cell)
+            entry = cell.run["labels"]["entry"]
+            costs.append([table.parent.name, task_of(cell.run), entry, seconds[name]])
     scores, cost = outputs
+    columns = "experiment", "task", "entry", "cpu_seconds"
     texts = {
         scores: markup.table(scored.COLUMNS, scored.scores(measured)),
-        cost: markup.table(
-            ("experiment", "task", "entry", "cpu_seconds"), (_cost(run, results) for run in runs)
-        ),
+        cost: markup.table(columns, costs),
     }
     for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
         texts[folder / f"{entry}.md"] = cards.card(name, own, about, study.sections.names)
-    integrity.write(texts, board_made(study, results))
-
-
-def _cost(run: Run, results: Path) -> list[Any]:
-    """Return experiment, task, entry and CPU seconds of a cell."""
-    seconds = integrity.document(results / run.folder / "metrics.csv")["cpu_seconds"]
-    entry = run.labels["entry"]
-    return [run.experiment, task_of(run.document), entry, seconds]
-
-
-def board_made(study: Study, results: Path) -> Made:
-    """Return the digests from which the scores and cards of a study are made."""
-    runs = [run for run in study.runs.values() if run.arena is not None]
-    return {"metrics": metrics_digest(runs, results), "code": code(__name__)}
+    provenance.write(texts)

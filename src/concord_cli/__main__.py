@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, in_the_way, nearest, tell
+from concord.errors import ConcordError, excuse, nearest, tell
 from concord.progress import at_work
 
 CONFIG = Path("config/config.yaml")
@@ -52,10 +52,6 @@ def _end(error: BaseException) -> int:
         return tell(str(error), 2)
     if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
-    try:
-        from concord.errors import excuse  # which a command that goes well does without
-    except Exception:  # it needs what is missing
-        excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):
         return tell(excuse(error) or "interrupted", 130)
     if sentence := excuse(error):
@@ -159,10 +155,9 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     def outputs(*suffixes: str) -> Part:
         return takes("-o", "--output", type=_path(suffixes), nargs="+", required=True)
 
-    experiment, run = takes("experiment"), takes("run", type=Path)
+    runs = takes("runs", type=Path, help="results/<study>/<experiment>/runs.yaml")
     resources = takes("--resources", type=Path, default=Path("resources"), help="data files")
-    results = takes("--results", type=Path, default=Path("results"))
-    own = plugins_of("config/papers/<key>")
+    tables = takes("--tables", type=Path, nargs="*", default=[], help="metrics.csv of experiments")
     ledger = takes("ledger", type=Path, help="results/claims.csv")
     expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     pages = outputs(".csv", ".md")
@@ -170,7 +165,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
     command("check", "check a study's files and list its runs", study)
-    command("orphans", "list folders of results that no study asks for", config)
+    command("orphans", "list experiments among the results that no study asks for", config)
     text = "list the kinds there are of samplers, problems, topologies, ..."
     sub = command("list", text, plugins)
     sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
@@ -181,39 +176,42 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
     text = "print the JSON Schema of a study's file, for editors"
     command("schema", text, takes("file", choices=("study",)), plugins_of("none"))
-    text, document = "write the run.yaml of one run", output(".yaml")
-    command("resolve", text, study, experiment, takes("run"), document)
-    text = "make the runs of a batch, up to their metrics; what stands of them is left alone"
-    sub = command("make", text, study, results, resources, output(".json"))
-    sub.add_argument("batch", help="<experiment>/<name>, or multiverse/<universe>/<name>")
-    sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
-    sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
-    sub.add_argument("--chains", type=_range, metavar="FIRST:END", help="sample only these chains")
-    sub.add_argument("--progress", action="store_true", default=False, help="show progress bars")
-    trace, text = output(".nc"), "sample a run.yaml and write its trace.nc"
-    sub = command("sample", text, run, trace, resources, own)
+    text = "make one run by itself: runs.yaml, draws.nc and metrics.csv, in a folder"
+    sub = command("run", text, study, resources)
+    sub.add_argument("experiment")
+    sub.add_argument("run", help="its name, as `concord check` lists it")
+    text = "default: runs/<study>/<experiment>/<run>"
+    sub.add_argument("-o", "--output", dest="folder", type=Path, help=text)
+    part = "of several parts that are made apart, numbered from 1"
+
+    def parts(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--part", type=int, default=1, help=part)
+        sub.add_argument("--of", dest="parts", type=int, default=1, help="number of parts")
+
+    sub = command("sample", "sample the runs of a runs.yaml", runs, resources, parts, output(".nc"))
     text = "show a progress bar at once (default: after four seconds, on a terminal)"
     sub.add_argument("--progress", action="store_true", default=None, help=text)
-    sub.add_argument(
-        "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
-    )
-    text = "traces of its chains, in order: they are joined, and nothing is sampled"
-    sub.add_argument("pieces", type=Path, nargs="*", help=text)
-    text = "compute the metrics.csv of a trace.nc"
-    command("measure", text, run, takes("trace", type=Path), resources, own, output(".csv"))
+    text = "score the cells of an arena's runs.yaml"
+    command("score", text, runs, resources, parts, output(".json"))
+    text = "compute the metrics of the runs of a runs.yaml, which are sampled before"
+    sub = command("measure", text, runs, resources, output(".csv"))
+    text = "draws, or scores, of all parts in their order: nothing is sampled then"
+    sub.add_argument("drawn", type=Path, nargs="*", help=text)
     text = "write the scores, the costs and the entries' cards of a study's arena"
-    sub = command("board", text, study, results)
+    sub = command("board", text, study, tables)
     sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
     text = "scores.csv and cost.csv"
     sub.add_argument("-o", "--output", type=_path((".csv",)), nargs=2, required=True, help=text)
-    name = takes("name", help="id of the figure or table of the study")
-    text = "draw a figure from metrics (.pdf .svg .png)"
-    command("draw", text, study, name, results, outputs(".pdf", ".svg", ".png"))
-    text = "build a table from metrics (.csv .md .tex)"
-    command("tabulate", text, study, name, results, outputs(".csv", ".md", ".tex"))
-    command("judge", "judge a study's claims (.csv .md)", study, results, pages)
+    entry = takes("entry", type=Path, help="results/<study>/figures/<name>.yaml, or tables")
+    text = "draw a figure that is planned (.pdf .svg .png)"
+    command("draw", text, entry, outputs(".pdf", ".svg", ".png"))
+    text = "build a table that is planned (.csv .md .tex)"
+    command("tabulate", text, entry, outputs(".csv", ".md", ".tex"))
+    sub = command("judge", "judge a study's claims (.csv .md)", study, tables, pages)
+    text = "the table of verdicts over the universes"
+    sub.add_argument("--multiverse", type=Path, help=text)
     text = "judge a study's claims in all universes (.csv .md)"
-    sub = command("survey", text, study, results, pages)
+    sub = command("survey", text, study, tables, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
@@ -237,7 +235,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--experiment", help=text)
     text = "say which sampler suits a problem and a network, and how far off it will be"
     sub = command("recommend", text, config, resources)
-    sub.add_argument("study", type=Path, help="config/papers/<key>, or a run.yaml")
+    sub.add_argument("study", type=Path, help="config/papers/<key>, or a runs.yaml")
     sub.add_argument("experiment", nargs="?", help="of a study")
     text = "what an agent may pay: bytes=64000, gradients=2000, seconds=60"
     sub.add_argument("--budget", type=_amount, nargs="+", metavar="PRICE=AMOUNT", help=text)
@@ -288,8 +286,6 @@ def check_outputs(options: argparse.Namespace) -> None:
         if output.is_dir():
             raise ConcordError(f"{output}: it is a folder; name a file")
         read = next((path for path in inputs if _reads(path, output)), None)
-        if read is None and "results" in given and output.name == "metrics.csv":
-            read = next(filter(Path.is_file, [output.with_name("run.yaml")]), None)
         if read is not None:
             whose = "" if read == output else f" ({read})"
             raise ConcordError(f"{output}: the command reads this file{whose}; name another output")
@@ -328,14 +324,6 @@ def _amount(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
 
 
-def _range(text: str) -> tuple[int, int]:
-    try:
-        first, end = map(int, text.split(":"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:END, such as 0:50") from None
-    return first, end
-
-
 def _calls(target: str, names: str = "options") -> Command:
     """Return the command that calls a function, ``package.module:name``, with options in order.
 
@@ -364,19 +352,19 @@ COMMANDS: dict[str, Command] = {
     "init": _calls("cli.studies:init"),
     "check": _calls("cli.studies:check"),
     "orphans": _calls("cli.studies:orphans"),
-    "resolve": _calls("cli.runs:resolve"),
     "schema": _calls("cli.studies:schema"),
     "list": _calls("cli.kinds:list_kinds"),
     "describe": _calls("cli.kinds:describe"),
     "test": _calls("cli.test:test"),
-    "make": _calls("cli.runs:make"),
-    "sample": _calls("studies.make:sample", "run output resources progress chains pieces"),
-    "measure": _calls("studies.make:measure", "run trace output resources"),
-    "board": _calls("arena.compete:board", "study results output cards"),
-    "draw": _calls("studies.stages.draw:draw", "study name results output"),
-    "tabulate": _calls("studies.stages.draw:tabulate", "study name results output"),
-    "judge": _calls("studies.stages.judge:judge", "study results output"),
-    "survey": _calls("studies.stages.survey:survey", "study results output figures"),
+    "run": _calls("cli.runs:run"),
+    "sample": _calls("studies.experiment:sample", "runs output resources part parts progress"),
+    "score": _calls("arena.jobs:score", "runs output resources part parts"),
+    "measure": _calls("studies.experiment:measure", "runs drawn output resources"),
+    "board": _calls("arena.compete:board", "study tables output cards"),
+    "draw": _calls("studies.stages.draw:draw", "entry output"),
+    "tabulate": _calls("studies.stages.draw:tabulate", "entry output"),
+    "judge": _calls("studies.stages.judge:judge", "study tables output multiverse"),
+    "survey": _calls("studies.stages.survey:survey", "study tables output figures"),
     "ledger": _calls("studies.stages.judge:ledger", "tables output expected"),
     "expect": _calls("studies.claims.ledger:expect", "ledger expected page"),
     "changes": _calls("cli.results:differing"),

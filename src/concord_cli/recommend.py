@@ -1,4 +1,4 @@
-"""The command ``recommend``: which sampler for the tasks of an experiment, or of a run.yaml."""
+"""The command ``recommend``: which sampler for the tasks of an experiment, or of a runs.yaml."""
 
 from argparse import Namespace
 
@@ -8,8 +8,9 @@ from concord.errors import ConcordError, nearest
 from concord_arena.board import task_of
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli import studies
+from concord_studies.experiment import read_runs
 from concord_studies.io import whole, write_whole
-from concord_studies.runs.run import Run, read
+from concord_studies.runs.run import Run
 
 
 def recommend(options: Namespace) -> None:
@@ -48,7 +49,7 @@ def recommend(options: Namespace) -> None:
 def _tasks(options: Namespace) -> dict[str, Run]:
     """Return a run of each task by name: a problem on a network."""
     if options.study.is_file():
-        return {options.study.stem: read(options.study)}
+        return dict(read_runs(options.study).runs)
     study = studies.study(options)
     known = dict.fromkeys(experiment for experiment, _ in study.runs)
     if options.experiment not in known:

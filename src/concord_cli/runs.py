@@ -1,15 +1,13 @@
-"""The commands that make runs: resolve, make.
-
-They start some hundred times in a workflow, and import little.
-"""
+"""The command ``run``: one run of a study, made by itself."""
 
 from argparse import Namespace
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
-from concord_studies import make as making
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.experiments import Experiments
+from concord_studies.experiment import run_alone
 
 S = TypeVar("S", bound=Experiments)
 
@@ -25,30 +23,10 @@ def study_of(options: Namespace, kind: type[S]) -> S:
     return kind(options.study, load_config(options.config, changes(options)))
 
 
-def resolve(options: Namespace) -> None:
-    """Write the run.yaml of one run."""
-    run = study_of(options, Experiments).run(options.experiment, options.run)
-    making.resolve(run, options.output)
-
-
-def make(options: Namespace) -> None:
-    """Make the runs of a batch: those that are named, or all of a batch of a universe."""
-    whole, _, name = options.batch.rpartition("/")
-    universe = whole.removeprefix("multiverse/")
-    options.pairs = "+" in universe or None
-    if universe != whole:
-        from concord_studies.configuration.universes import Multiverse, Study  # of few jobs
-
-        batch = Multiverse(study_of(options, Study)).batch(universe, name)
-    else:
-        found = study_of(options, Experiments)
-        batch = making.Batch(options.batch, found.key, tuple(found.chosen(whole, options.runs)))
-    making.make(
-        batch,
-        options.results,
-        options.resources,
-        options.output,
-        options.sampled,
-        options.chains,
-        options.progress,
-    )
+def run(options: Namespace) -> None:
+    """Make one run by itself, and print where it is."""
+    study = study_of(options, Experiments)
+    place = Path("runs", study.key, options.experiment, options.run)
+    folder = options.folder or place
+    run_alone(study, options.experiment, options.run, folder, options.resources)
+    print(folder)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from concord_studies.runs.run import read as read_run
+from concord.errors import ConcordError, nearest, short
+from concord_studies.experiment import read_runs
 
 
-def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
+def load_run(
+    path: str | Path, run: str | None = None, resources: str | Path = "resources"
+) -> dict[str, Any]:
     """Return the arguments of ``concord.sample`` that repeat a run of a study.
 
     Parameters
     ----------
     path
-        The run's run.yaml, from ``concord resolve`` or in results/<study>/<experiment>/<run>.
+        results/<study>/<experiment>/runs.yaml, or that of ``concord run``.
+    run
+        The run's name, where the file has several.
     resources
         Folder of downloaded data.
 
@@ -27,23 +32,28 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     Raises
     ------
     ConcordError
-        If the file is no whole run.
+        If the file is no list of runs, or has no such run.
 
     Examples
     --------
-    >>> import concord
-    >>> arguments = concord_studies.load_run("run.yaml")
+    >>> import concord, concord_studies
+    >>> arguments = concord_studies.load_run("runs.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains
     50
     """
-    run = read_run(Path(path))
-    stated = run.document
+    runs = read_runs(Path(path)).runs
+    if run is None and len(runs) == 1:
+        run = next(iter(runs))
+    if run is None or run not in runs:
+        raise ConcordError(f"{path}: run: there is no {short(run)}; {nearest(run, runs)}")
+    own = runs[run]
+    stated = own.document
     return {
-        "sampler": run.sampler.kind,
-        "problem": run.build_problem(Path(resources)),
-        "network": run.network_of_agents,
+        "sampler": own.sampler.kind,
+        "problem": own.build_problem(Path(resources)),
+        "network": own.network_of_agents,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
-        "labels": tuple(run.stream_labels),
+        "labels": tuple(own.stream_labels),
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }

@@ -6,7 +6,9 @@ said in ``selection``; what numbers of several runs say together is in ``scores`
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +20,8 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord_studies import metrics
+from concord_studies.io import read_text
+from concord_studies.provenance import AGAIN, read_provenance
 from concord_studies.selection import distinct, lookup, matches
 
 if TYPE_CHECKING:
@@ -30,7 +34,7 @@ AVERAGE = "average"
 class Measured:
     """A run's document with the table of its metrics.
 
-    run: what its ``run.yaml`` holds.
+    run: what ``runs.yaml`` states of it.
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
     lo, hi, trials (as ``metrics`` has them); ordered by iteration within a metric and an agent.
     names: what readers see in place of its labels' values, by its study.
@@ -85,22 +89,37 @@ COLUMNS = {
 }
 
 
-def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
-    """Read a run's ``metrics.csv``; a ConcordError if it is no table of metrics."""
+def read_documents(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what states each run of an experiment, by name."""
+    found: dict[str, Mapping[str, Any]] = json.loads(read_text(folder / "runs.yaml"))["runs"]
+    return found
+
+
+def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Measured]:
+    """Return the runs of an experiment by name, each with its metrics, from its folder.
+
+    names: what readers see in place of labels' values.
+    A ConcordError if the table was cut or edited, or made from another runs.yaml than the one that
+    lies beside it.
+    """
+    path, planned = folder / "metrics.csv", read_text(folder / "runs.yaml")
+    if read_provenance(path)["planned"] != hashlib.sha256(planned.encode()).hexdigest()[:16]:
+        raise ConcordError(f"{path}: it was made from another runs.yaml; {AGAIN}")
+    documents = json.loads(planned)["runs"]
     try:
-        table = _table(metrics_csv)
-        absent = [column for column in COLUMNS if column not in table]
+        table = _table(path)
+        absent = [column for column in ("run", *COLUMNS) if column not in table]
         if absent:
             raise ValueError(f"it has no column {absent[0]}")
-        if table[["agent", "metric"]].isna().any(axis=None):
-            raise ValueError("an agent or a metric has no name")
     except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
         detail = " ".join(str(error).split())
-        raise ConcordError(
-            f"{metrics_csv}: it is not a table of metrics ({detail}); "
-            "delete the file to have it made again"
-        ) from error
-    return Measured(run, table)
+        raise ConcordError(f"{path}: it is not a table of metrics ({detail}); {AGAIN}") from error
+    rows = dict(list(table.groupby("run", sort=False)[list(COLUMNS)]))
+    nothing = table.iloc[:0][list(COLUMNS)]
+    return {
+        name: Measured(document, rows.get(name, nothing).reset_index(drop=True), names or {})
+        for name, document in documents.items()
+    }
 
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
@@ -112,7 +131,8 @@ def _table(source: Path | io.StringIO) -> pandas.DataFrame:
     """Return the table of metrics read from CSV, with typed columns."""
     import pandas  # a quarter of a second
 
-    return pandas.read_csv(source, dtype=COLUMNS)
+    types = {"run": str, **COLUMNS}
+    return pandas.read_csv(source, dtype=types, usecols=lambda name: name in types)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Which runs are meant: one language for figures, tables, claims, captions and assumptions.
 
 A selection is ``{name: value or [values]}``. A run matches if it has, for every name, one of the
-values. A name is a label of the run's sweep; if it has no such label, a key of ``run.yaml``, nested
+values. A name is a label of the run's sweep; if it has no such label, a key of its document, nested
 keys with dots (``sampler.step_size``). A key with options of its own, such as ``topology``, has its
 name or kind as value. Values are equal as YAML reads them, or as text: a label is text, and
 ``"0.005"`` is the label of 0.005.
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from concord.errors import ConcordError, nearest, short
 
-Run = Mapping[str, Any]  # what a run.yaml holds
+Run = Mapping[str, Any]  # a run's document
 
 
 class Made(Protocol):
@@ -21,7 +21,7 @@ class Made(Protocol):
 
     @property
     def run(self) -> Run:
-        """Return the content of the run's ``run.yaml``."""
+        """Return the run's document, as ``runs.yaml`` has it."""
 
     @property
     def name(self) -> str:

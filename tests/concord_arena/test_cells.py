@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from concord_studies.make import Batch, make
 
 from concord import kinds
 from concord.errors import ConcordError
@@ -19,7 +20,6 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
-from concord_studies.make import Batch, make
 from concord_studies.tables import leaderboard
 
 STUDY = """

@@ -6,8 +6,7 @@
     ... --record                                                  record instead of comparing
 
 Numbers have a name (a case, or ``study/experiment/labels/metric/agent``) and columns. A folder of
-results may have a metrics.csv for each run, whose run.yaml has its labels, or one for each
-experiment, in which labels are columns.
+results has a metrics.csv for each experiment, or for a run of it, in which labels are columns.
 """
 
 import argparse
@@ -30,7 +29,7 @@ Numbers = dict[str, dict[str, np.ndarray]]
 TOLERANCES = {"*/sinkhorn*/*": 1e-6}  # an iteration that stops at a tolerance; all else:
 TOLERANCE = 1e-10
 COLUMNS = ("iteration", "value", "lo", "hi", "trials")
-OF_ROWS = {*COLUMNS, "agent", "metric"}
+OF_ROWS = {*COLUMNS, "agent", "metric", "run"}
 
 
 def save(numbers: Numbers, path: Path) -> None:
@@ -149,14 +148,11 @@ def read(folder: Path) -> Numbers:
     """Return all metrics and verdicts below a folder of results."""
     numbers: Numbers = {}
     for file in sorted(folder.glob("*/*/**/metrics.csv")):
-        study, experiment, *run = file.relative_to(folder).parts[:-1]
-        if study == "multiverse" or experiment == "multiverse":
+        study, experiment = file.relative_to(folder).parts[:2]
+        if experiment == "multiverse":
             continue
         table = pandas.read_csv(file, dtype=str, keep_default_na=False)
         labels = [column for column in table if column not in OF_ROWS]
-        if run:
-            own = yaml.safe_load((file.parent / "run.yaml").read_text())["labels"]
-            table, labels = table.assign(**own), list(own)
         keys = [*sorted(labels), "metric", "agent"]
         for key, rows in table.groupby(keys, sort=False, dropna=False):
             of_run = ",".join(f"{k}={v}" for k, v in zip(keys, key[:-2], strict=False))
@@ -175,16 +171,10 @@ def make(folder: Path) -> None:
 
     def run(line: str) -> None:
         study, experiment, name = line.split()
-        place = folder / study / experiment / name
-        place.mkdir(parents=True)
         config = next(Path("config").glob(f"*/{study}"))
-        files = [str(place / file) for file in ("run.yaml", "trace.nc", "metrics.csv")]
-        for command in (
-            ["resolve", str(config), experiment, name, "--scale", "paper", "-o", files[0]],
-            ["sample", files[0], "-o", files[1]],
-            ["measure", files[0], files[1], "-o", files[2]],
-        ):
-            subprocess.run([sys.executable, "-m", "concord_cli", *command], check=True)
+        command = [str(config), experiment, name, "--scale", "paper", "-o"]
+        place = folder / study / experiment / name
+        subprocess.run([sys.executable, "-m", "concord_cli", "run", *command, place], check=True)
 
     shutil.rmtree(folder, ignore_errors=True)
     lines = (HERE / "paper_runs.txt").read_text().splitlines()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -252,35 +252,68 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
+    _write(path, lambda file: _put(trace, file))
+
+
+def write_traces(traces: Mapping[str, Trace], path: Path, attributes: Mapping[str, str]) -> None:
+    """Write the traces of several runs into one file, a group each, called like the run."""
+
+    def put(file: Any) -> None:
+        """Put all traces and the attributes into a file."""
+        for name, trace in traces.items():
+            _put(trace, file.create_group(name))
+        for key, text in attributes.items():
+            file.attrs[key] = text
+
+    _write(path, put)
+
+
+def _put(trace: Trace, place: Any) -> None:
+    """Put a trace into a netCDF file, or into a group of one."""
     coordinates = {
         name: ((name,), np.asarray(values, dtype=np.int64))
         for name, values in trace.coordinates().items()
     }
+    for group_name, inside in trace.groups().items():
+        group = place.create_group(group_name)
+        variables = coordinates | {name: trace.variables[name] for name in inside}
+        for name, (names, values) in variables.items():
+            for dimension, size in zip(names, values.shape, strict=True):
+                if dimension not in group.dimensions:
+                    group.dimensions[dimension] = size
+            group.create_variable(name, names, data=np.ascontiguousarray(values))
+    for name, text in trace.attributes.items():
+        place.attrs[name] = text
+
+
+def _write(path: Path, put: Callable[[Any], None]) -> None:
+    """Write a netCDF file, with its digest at the end."""
     # Into memory, since HDF5 may crash on a full disk.
     image = io.BytesIO()
     with _netcdf().File(image, "w") as file:
-        for group_name, inside in trace.groups().items():
-            group = file.create_group(group_name)
-            variables = coordinates | {name: trace.variables[name] for name in inside}
-            for name, (names, values) in variables.items():
-                for dimension, size in zip(names, values.shape, strict=True):
-                    if dimension not in group.dimensions:
-                        group.dimensions[dimension] = size
-                group.create_variable(name, names, data=np.ascontiguousarray(values))
-        for name, text in trace.attributes.items():
-            file.attrs[name] = text
+        put(file)
     digest = hashlib.sha256(image.getbuffer()).digest()
     image.seek(0, io.SEEK_END)
     image.write(DIGEST + digest)
     path.write_bytes(image.getbuffer())
 
 
-def read_trace(path: Path) -> Trace:
-    """Return the trace read from a netCDF file.
+def read_trace(path: Path, run: str | None = None) -> Trace:
+    """Return the trace read from a netCDF file: the only one, or that of a run.
 
     A ConcordError if the file is not what ``write_trace`` wrote; it should be deleted and sampled
     again. Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
     """
+    found = read_traces(path)
+    if run is None and len(found) == 1:
+        return next(iter(found.values()))
+    if run not in found:
+        raise ConcordError(f"{path}: run: there is no {short(run)} in it; {nearest(run, found)}")
+    return found[run]
+
+
+def read_traces(path: Path) -> dict[str, Trace]:
+    """Return all traces of a netCDF file by run; that of one trace alone is called "run"."""
     content = path.read_bytes()
     body, end = memoryview(content)[:-_END], content[-_END:]
     if end.startswith(DIGEST) and DIGEST + hashlib.sha256(body).digest() != end:
@@ -290,19 +323,27 @@ def read_trace(path: Path) -> Trace:
         )
     try:
         with _netcdf().File(io.BytesIO(content), "r") as file:
-            groups = [file.groups[name] for name in GROUPS if name in file.groups]
-            variables = {
-                name: (variable.dimensions, variable[...])
-                for group in groups
-                for name, variable in group.variables.items()
-                if name not in COORDINATES
-            }
-            attributes = {name: str(value) for name, value in file.attrs.items()}
-            last = file.groups[GROUPS[-1]].variables  # which every trace has
-            draw, agent = last["draw"][...], last["agent"][...]
+            if GROUPS[-1] in file.groups:
+                return {"run": _get(file)}
+            if not file.groups:
+                raise ValueError("it has no group")
+            return {name: _get(group) for name, group in file.groups.items()}
     except Exception:  # no netCDF, not with a trace's dimensions, or damaged without a digest
         raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
-    return Trace(variables, draw, agent, attributes)
+
+
+def _get(place: Any) -> Trace:
+    """Return the trace in a netCDF file, or in a group of one."""
+    groups = [place.groups[name] for name in GROUPS if name in place.groups]
+    variables = {
+        name: (variable.dimensions, variable[...])
+        for group in groups
+        for name, variable in group.variables.items()
+        if name not in COORDINATES
+    }
+    attributes = {name: str(value) for name, value in place.attrs.items()}
+    last = place.groups[GROUPS[-1]].variables  # which every trace has
+    return Trace(variables, last["draw"][...], last["agent"][...], attributes)
 
 
 def _netcdf() -> Any:
@@ -312,13 +353,16 @@ def _netcdf() -> Any:
     return h5netcdf
 
 
-def load(path: str | Path) -> Trace:
-    """Load the trace of a run from its file.
+def load(path: str | Path, run: str | None = None) -> Trace:
+    """Load the trace of a run from a file.
 
     Parameters
     ----------
     path
-        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
+        What ``Trace.save`` or ``concord run`` wrote, or results/<study>/<experiment>/draws.nc.
+        (ArviZ opens it, too.)
+    run
+        The run's name, where the file has several.
 
     Raises
     ------
@@ -335,9 +379,9 @@ def load(path: str | Path) -> Trace:
     100
     """
     try:
-        return read_trace(Path(path))
+        return read_trace(Path(path), run)
     except OSError as error:
         raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); name the trace.nc of a run, or a file "
+            f"{path}: it cannot be read ({error.strerror}); name the draws.nc of a run, or a file "
             "that Trace.save wrote"
         ) from None

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError, short
-from concord_studies import integrity, words
+from concord_studies import words
 from concord_studies.claims import verdicts
 from concord_studies.io import dump_yaml, load_yaml, read_table, read_text, write_whole
 from concord_studies.markup import markdown_table, uncell
+from concord_studies.provenance import read_provenance
 
 COLUMNS = (
     *("paper", "claim", "case", "reading", "verdict", "where", "source", "says", "printed", "ours"),
@@ -93,7 +94,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 
 def read_rows(path: Path) -> Sequence[Row]:
     """Return the rows of a table of verdicts, whose digest must match."""
-    integrity.check(path)
+    read_provenance(path)
     rows = [
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
     ]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from concord_studies import integrity
 from concord_studies.claims import verdicts
 from concord_studies.claims.verdicts import (
     FAILS,
@@ -24,6 +23,7 @@ from concord_studies.claims.verdicts import (
 )
 from concord_studies.io import read_table
 from concord_studies.markup import uncell
+from concord_studies.provenance import read_provenance
 
 BASE, SEED = "base", "seed_"
 
@@ -60,7 +60,7 @@ def row(claim: str, case: str, reading: str, universe: str, found: Judgement) ->
 
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of the table of verdicts over universes, whose digest must match."""
-    integrity.check(path)
+    read_provenance(path)
     found: list[Row] = []
     for line in read_table(path, COLUMNS):
         texts = {column: uncell(line[column]) for column in COLUMNS}

@@ -14,9 +14,9 @@ from concord_studies.configuration.study import Study
 
 
 def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
-    """Return the folders below ``results`` that belong to no run of the studies."""
-    asked = {results / run.folder for study in studies for run in study.runs.values()}
-    made = {path.parent for path in results.glob("*/*/*/run.yaml")}
+    """Return the folders below ``results`` that belong to no experiment of the studies."""
+    asked = {results / study.key / name for study in studies for name in study.experiments}
+    made = {path.parent for path in results.glob("*/*/runs.yaml")}
     return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
 
 

@@ -2,7 +2,7 @@
 
 ``{kind: power, start: 1.01 / laplacian_max, b: 230, exponent: 0.04}`` has the value 1.01 over the
 largest eigenvalue of the Laplacian at the first step, whatever the network. A run is resolved on a
-network, so that its run.yaml has the number ``a``.
+network, so that its document has the number ``a``.
 """
 
 from collections.abc import Mapping

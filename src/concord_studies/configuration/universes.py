@@ -12,19 +12,17 @@ from dataclasses import replace as with_changes
 from msgspec.structs import replace
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
 from concord_studies import metrics
-from concord_studies.configuration.batches import long
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
 from concord_studies.contracts import declared
-from concord_studies.make import Batch
+from concord_studies.experiment import Experiment, cost
 from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
 BASE = "base"
-SMALL_RUNS = "small-runs"  # a batch
+LONG = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
 
 
 @dataclass(frozen=True)
@@ -59,40 +57,27 @@ def universes(study: Study, pairs: bool) -> dict[str, Universe]:
     return {universe.name: universe for universe in found}
 
 
-def universe(study: Study, name: str) -> Universe:
-    """Return one universe by its name."""
-    known = universes(study, "+" in name)
-    if name not in known:
-        assumption, dot, label = name.partition(".")
-        labels = study.alternatives.get(assumption, {})
-        if dot and assumption not in study.assumptions:
-            remedy = f"{study.at('assumptions')} has no {short(assumption)}"
-            raise ConcordError(f"{remedy}; {nearest(assumption, study.assumptions)}")
-        if dot and "+" not in label:
-            place = study.at(f"assumptions.{assumption}.alternatives")
-            raise ConcordError(f"{place}: none is called {short(label)}; {nearest(label, labels)}")
-        raise ConcordError(f"there is no universe {short(name)}; {nearest(name, known)}")
-    return known[name]
-
-
 class Multiverse:
-    """A study's universes, with the runs that each universe changes and their batches.
+    """A study's universes, with the runs that each universe changes and computes.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
-    batches: by universe and name: the runs that one job makes, as ``lean`` has them. Those that
-    take little time are a batch, those of any other experiment another; what an earlier universe
-    has is there.
+    experiments: by universe: the runs that are computed for it, as ``lean`` has them; what an
+    earlier universe has is there, and what takes long of experiments in ``not_varied`` nowhere.
     """
 
     def __init__(self, study: Study) -> None:
         """Vary every run that the study's claims read, in each universe."""
         self.study, self.universes = study, universes(study, study.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
-        self.batches: dict[tuple[str, str], Batch] = {}
+        self._computed: dict[str, dict[str, Run]] = {}
         read = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
         self._own = {self._key(run): run for run in read.values()}
-        self._homes = dict.fromkeys(self._own, (BASE, ""))
-        together: dict[tuple[str, str], list[Run]] = {}
+        self._homes = dict.fromkeys(self._own, BASE)
+        spared = {
+            name
+            for name in study.experiments
+            if f"{study.key}/{name}" in study.config["not_varied"]
+        }
         for name, changes in self.universes.items():
             others = {
                 key: study.varied(run, changes.changes, changes.seed) for key, run in read.items()
@@ -104,13 +89,19 @@ class Multiverse:
             }
             for whole in self.runs[name].values():
                 run = lean(study, whole)
-                batch = run.experiment if long(run) else SMALL_RUNS
-                home = self._homes.setdefault(run.digest, (name, batch))
-                if home == (name, batch):
-                    together.setdefault(home, []).append(run)
-        for (name, batch), runs in together.items():
-            own = Batch(batch, f"{study.key}/multiverse/{name}", tuple(runs), variant=True)
-            self.batches[name, batch] = own
+                here = self._homes.setdefault(run.digest, name) == name
+                if here and (f"{study.key}/{run.experiment}" not in spared or cost(run) <= LONG):
+                    own = self._computed.setdefault(name, {})
+                    own[f"{run.experiment}/{run.name}"] = run
+
+    @property
+    def experiments(self) -> dict[str, Experiment]:
+        """Return the runs that each universe computes; nothing of one that computes none."""
+        return {
+            name: Experiment(self.study.path, runs, universe=True)
+            for name, runs in self._computed.items()
+            if runs
+        }
 
     def _key(self, run: Run) -> str:
         """Return the digest of the run reduced to what claims read of it."""
@@ -120,19 +111,9 @@ class Multiverse:
         """Return the study's run that is the same as a run of a universe, as far as claims read."""
         return self._own[self._key(run)]
 
-    def home(self, run: Run) -> tuple[str, str]:
-        """Return universe and batch that compute a run; the study's own universe is BASE."""
+    def home(self, run: Run) -> str:
+        """Return the universe that computes a run; the study's own is BASE."""
         return self._homes[self._key(run)]
-
-    def batch(self, name: str, batch: str) -> Batch:
-        """Return a batch of a universe by both names."""
-        universe(self.study, name)
-        found = [own for known, own in self.batches if known == name]
-        if batch not in found:
-            raise ConcordError(
-                f"{self.study.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
-            )
-        return self.batches[name, batch]
 
 
 def lean(study: Study, run: Run) -> Run:

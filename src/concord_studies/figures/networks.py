@@ -64,7 +64,7 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw each different graph of the runs once, in the order in which the runs show them.
 
-    Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
+    Only ``topology`` and ``agents`` of their documents are used; their tables may be empty.
     """
     drawn: dict[str, tuple[Network, Measured]] = {}
     for measured in selection.select(runs, params.select):

@@ -390,19 +390,19 @@ def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Return rows as CSV text; numbers in their shortest form that reads back exactly.
-
-    Ends that are unknown are empty.
-    """
+    """Return rows as CSV text; numbers in their shortest form that reads back exactly."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in rows:
-        ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
-        trials = row.trials if row.chance else 0
-        value = repr(float(row.value))
-        writer.writerow([int(row.iteration), row.agent, row.metric, value, *ends, trials])
+    writer.writerows(map(cells, rows))
     return text.getvalue()
+
+
+def cells(row: Row) -> list[Any]:
+    """Return the cells of a row's columns; ends that are unknown are empty."""
+    ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
+    trials = row.trials if row.chance else 0
+    return [int(row.iteration), row.agent, row.metric, repr(float(row.value)), *ends, trials]
 
 
 def _diverged(m: Measurement) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""The keys of a run, typed, as an experiment and a run.yaml state them."""
+"""The keys of a run, typed, as an experiment and a runs.yaml state them."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from concord.networks.conditions import Conditions
 from concord.networks.topology import ChosenTopology
-from concord.options import Count, Index, Label, Options, Positive
+from concord.options import Count, Label, Options, Positive
 from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.partition import Way
@@ -99,16 +99,3 @@ class Keys(Options):
     recorded: Annotated[
         Recorded | None, "what the authors recorded of it, for the metric recorded"
     ] = None
-
-
-class Resolved(Keys, kw_only=True):
-    """The content of run.yaml: the keys of a run, and the study and experiment it is of."""
-
-    problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
-    paper: Annotated[str, "key of the paper"]
-    experiment: Annotated[str, "id of the experiment"]
-    run: Annotated[str, "name of the run"]
-    labels: Annotated[dict[str, Any], "axis: label"]
-    scale: Annotated[Literal["paper", "smoke", "full"], "paper, smoke or full"]
-    seed: Annotated[Index, "master seed"]
-    assumptions: Annotated[tuple[str, ...], "ids of the assumptions the run rests on"]

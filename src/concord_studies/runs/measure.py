@@ -5,42 +5,20 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from concord import kinds
 from concord.problem import Problem
 from concord.sampling import streams
 from concord.sampling.trace import Trace
-from concord_studies import integrity, metrics
+from concord_studies import metrics
 from concord_studies.datasets.tables import Recorded
-from concord_studies.integrity import Made
-from concord_studies.provenance import code
-from concord_studies.runs import sample
 from concord_studies.runs.run import Run
 from concord_studies.selection import lookup
 
 
-def modules(run: Run) -> tuple[str | Path, ...]:
-    """Return the modules that sample and measure a run, apart from what they import.
-
-    Sampling modules count, since metrics alone say whether a short run stands.
-    """
-    families = (kinds.location("metrics", name) for name in run.metrics)
-    return __name__, *sample.modules(run), *families
-
-
-def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
-    """Return the digests from which a run's metrics are made; without a trace, all but its own."""
-    return {
-        "run": run.digest,
-        "code": code(*modules(run)),
-        "data": run.data_digest(resources),
-        **({} if trace is None else {"trace": integrity.sealed(trace)[1]}),
-    }
-
-
-def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")) -> str:
-    """Return the metrics that a run asks for, computed from its trace, as CSV text."""
-    own = measurement(run, problem, trace, resources)
-    return metrics.to_csv(metrics.measure(run.metrics, own))
+def measured(
+    run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
+) -> list[metrics.Row]:
+    """Return the metrics that a run asks for, computed from its trace."""
+    return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
 
 
 def measurement(

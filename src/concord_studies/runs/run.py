@@ -1,11 +1,11 @@
 """One run: a cell of an experiment's sweep with every parameter stated, typed and immutable.
 
-A study makes it once from a cell, ``run.yaml`` holds it as a document, and every stage takes it.
+A study makes it once from a cell, ``runs.yaml`` holds it as a document, and jobs read it there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind, offers
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
@@ -32,10 +32,8 @@ from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
-from concord_studies.integrity import AGAIN
-from concord_studies.io import dump_yaml, load_yaml
 from concord_studies.provenance import digest, sha256
-from concord_studies.runs.keys import STUDY, Arena, Keys, Resolved
+from concord_studies.runs.keys import Arena, Keys
 
 
 class ChosenProblem(Chosen):
@@ -79,7 +77,7 @@ class Run:
 
     @classmethod
     def of(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
-        """Return the run that a mapping with the keys of ``Resolved`` states.
+        """Return the run that a document states: ``Keys``, and what identifies the run.
 
         ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
         and the key.
@@ -104,7 +102,7 @@ class Run:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """Return the content of run.yaml with every option written out: the run's identity."""
+        """Return all that states the run, with every option written out: its identity."""
         stated = {name: plain(getattr(self, name)) for name in _STATED}
         stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
@@ -118,11 +116,6 @@ class Run:
             **{name: value for name, value in stated.items() if value is not None},
             "assumptions": list(self.assumptions),
         }
-
-    @cached_property
-    def text(self) -> str:
-        """Return the text of run.yaml."""
-        return dump_yaml(self.document)
 
     @cached_property
     def digest(self) -> str:
@@ -212,21 +205,18 @@ class Run:
             if any(file.urls for file in registry.files_of(name).values())
         )
 
-    def data_digest(self, resources: Path) -> str:
+    def data_digest(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
         """Return a digest of the registered SHA-256 of the data files that the run reads.
 
-        Readers refuse a file that has another. An optional data set counts if it is at hand.
+        Readers refuse a file that has another. Optional data sets count that are ``at_hand``.
         """
-        needed, optional = self.data_sets, self.optional_data_sets
-        own = {str(path): sha256(path) for path in self.files}
-        if not needed and not optional:
-            return digest(own)
-        files = {name: registry.files_of(name) for name in (*needed, *optional)}
-        for name in optional:
-            if not all((resources / name / file).is_file() for file in files[name]):
-                del files[name]
-        texts = {f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()}
-        return digest(texts | own)
+        names = *self.data_sets, *filter(at_hand, self.optional_data_sets)
+        digests = {
+            f"{name}/{file}": facts.sha256
+            for name in names
+            for file, facts in registry.files_of(name).items()
+        }
+        return digest(digests | {str(path): sha256(path) for path in self.files})
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -260,8 +250,8 @@ class Run:
         return [*found, *(("schedules", kind) for kind in sorted(schedules))]
 
     @property
-    def modules(self) -> tuple[str | Path, ...]:
-        """Return the modules of the run's kinds, which are chosen by name and not imported."""
+    def modules(self) -> tuple[Path, ...]:
+        """Return the files of the run's kinds, which are chosen by name and not imported."""
         return tuple(kinds.location(package, kind) for package, kind in self.kinds)
 
 
@@ -308,46 +298,3 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     chosen = ChosenSampler.parse(dict(document["sampler"]), "sampler")
     found: bool = chosen.params.amplifies(document["agents"], document["iterations"])
     return found
-
-
-def read(path: Path) -> Run:
-    """Read a run.yaml and check it.
-
-    Its plug-ins are those of the study at work, or else of ``config/<papers or studies>/<key>``. A
-    ConcordError if it is not a whole run (it is generated, so the remedy is to delete it), or if an
-    option is not stated: a default is part of a run's identity.
-    """
-    stated = _whole(path)
-    if not kinds.studies and STUDY.fullmatch(str(stated["paper"])):
-        kinds.use(*(Path("config", folder, stated["paper"]) for folder in ("papers", "studies")))
-    where = str(path)
-    try:
-        own = {key: stated[key] for key in Resolved.__struct_fields__ if key in stated}
-        name = build(Resolved, own, where).problem.get("name")
-        if not isinstance(name, str):
-            raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
-        run = Run.of(stated, where)
-        for part, options in run.document.items():
-            for key in options if isinstance(options, dict) else ():
-                if key not in stated[part]:
-                    raise ConcordError(f"{where}: {part}.{key} is not stated; {AGAIN}")
-        run.check()
-    except ConcordError as error:
-        raise ConcordError(str(error).replace(f"{where}.", f"{where}: ", 1)) from None
-    return run
-
-
-def _whole(path: Path) -> Mapping[str, Any]:
-    """Return the content of a run.yaml, of which no key may be missing."""
-    try:
-        stated = load_yaml(path)
-    except ConcordError as error:
-        if not path.exists():
-            raise
-        raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    optional = "network", "arena", "recorded"
-    keys = [key for key in Resolved.__struct_fields__ if key not in optional]
-    missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
-    if missing:
-        raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
-    return stated

@@ -1,7 +1,5 @@
 """The draws of a run."""
 
-from pathlib import Path
-
 import numpy as np
 
 from concord.chains import sample_chains
@@ -10,25 +8,7 @@ from concord.fast import compile_steps
 from concord.problem import Problem
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace
-from concord_studies.integrity import Made
-from concord_studies.provenance import code
 from concord_studies.runs.run import Run
-
-
-def modules(run: Run) -> tuple[str | Path, ...]:
-    """Return the modules that sample a run, apart from what they import."""
-    return __name__, *run.modules
-
-
-def made(run: Run, resources: Path, chains: tuple[int, int] | None = None) -> Made:
-    """Return the digests from which the trace of a run, or of some chains, is made."""
-    begin, end = chains or (0, run.chains)
-    return {
-        "run": run.digest,
-        "chains": f"{begin}:{end}",
-        "code": code(*modules(run)),
-        "data": run.data_digest(resources),
-    }
 
 
 def sample(

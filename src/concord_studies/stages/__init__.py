@@ -1,5 +1,4 @@
-"""The stages resolve, sample, measure, draw and judge: each reads files and writes results, whole.
+"""The stages draw, judge, survey and compete: each reads metrics and writes results, whole.
 
-``made`` of a stage returns what its results are made from: it writes that beside them, and the
-workflow compares it with what is there (see ``concord_studies.integrity``).
+``stated`` of a stage returns what its results are made from beside metrics: planning writes it.
 """

@@ -1,6 +1,6 @@
 """crate: what was made, in one file that others can check, as a Workflow Run RO-Crate.
 
-It holds workflow, configuration and lock, every run's parameters and metrics with their seals, the
+It holds workflow, configuration and lock, every run's parameters and metrics, their provenance, the
 figures, tables and verdicts, and names commit, versions and data sets; traces are left out. Each
 file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5).
 """
@@ -21,8 +21,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.datasets.registry import load_registry
 from concord_studies.home import HOME
 from concord_studies.io import load_yaml, whole
-from concord_studies.make import at
-from concord_studies.provenance import describe, sha256
+from concord_studies.provenance import describe, read_provenance, sha256
 
 PROFILES = {
     "Process Run Crate": "https://w3id.org/ro/wfrun/process/0.5",
@@ -48,7 +47,7 @@ COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
-    """Write a crate of all runs, figures, tables and verdicts that stand; return a summary.
+    """Write a crate of all experiments, figures, tables and verdicts that stand; return a summary.
 
     folder, changes: of the configuration, as of ``studies.project.load_studies``.
     results: none: those of the configuration.
@@ -63,14 +62,14 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     config, studies = load_studies(folder, changes)
     results = results or results_folder(config)
     made = {f"results/{path.relative_to(results)}": path for path in _made(studies, results)}
-    runs = sum(name.endswith("/metrics.csv") for name in made)
-    if not runs:
-        raise ConcordError(f"{results}: no run has been made there; make some, as by `snakemake`")
+    experiments = sum(name.endswith("/metrics.csv") for name in made)
+    if not experiments:
+        raise ConcordError(f"{results}: nothing has been made there; make some, as by `snakemake`")
     found = ROCrate(version="1.1")
     found.metadata.extra_terms.update(TERMS)
-    citation, about = load_yaml(HOME / "CITATION.cff"), describe(())
+    citation, about = load_yaml(HOME / "CITATION.cff"), describe()
     agent = _described(found, citation)
-    found.description = f"{runs} runs made at commit {about['commit']}"
+    found.description = f"{experiments} experiments made at commit {about['commit']}"
     main = {**_about(HOME / MAIN, "workflow"), "version": about["concord"]}
     main["conformsTo"] = {"@id": COMPUTED}
     workflow = found.add_workflow(HOME / MAIN, MAIN, main=True, lang="snakemake", properties=main)
@@ -83,7 +82,6 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     for output in outputs:
         output["exampleOfWork"] = parameter
     times = [path.stat().st_mtime for path in made.values()]
-    about.pop("inputs")
     ran = {
         "name": "what Snakemake made",
         "description": json.dumps(about),
@@ -100,8 +98,8 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
             # Nine tenths are numbers of 17 digits, which take three quarters of what zip makes.
             packed = ZIP_LZMA if copy.name == "metrics.csv" else ZIP_DEFLATED
             archive.write(copy, copy.relative_to(copies), packed)
-    size = to.stat().st_size / 1e6
-    return f"{to}: {runs} runs, {len(made)} files made, {size:.1f} MB, SHA-256 {sha256(to)}"
+    size = f"{to.stat().st_size / 1e6:.1f} MB"
+    return f"{to}: {experiments} experiments, {len(made)} files made, {size}, SHA-256 {sha256(to)}"
 
 
 def _time(seconds: float) -> str:
@@ -154,12 +152,11 @@ def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
     """Yield the files of all results that stand."""
     yield from sorted(results.glob("claims.*"))
     for key, study in studies.items():
-        for run in study.runs.values():
-            place = at(run, results)
-            if not place.lacks_metrics():
-                choice = place.folder / "choice.yaml"
-                seal = place.table.with_suffix(".json")
-                yield from (p for p in (place.stated, place.table, seal, choice) if p.exists())
+        for experiment in study.experiments:
+            folder = results / key / experiment
+            if (folder / "metrics.csv").exists():
+                read_provenance(folder / "metrics.csv")
+                yield from (folder / name for name in ("runs.yaml", "metrics.csv", "metrics.json"))
         for pattern in MADE:
             for path in sorted((results / key).glob(pattern)):
                 if path.suffix not in LEFT_OUT and path.is_file():

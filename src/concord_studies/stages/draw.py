@@ -1,79 +1,98 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, tex).
 
-Beside every figure or table are its caption (``.caption.md``) and a ``.json``: its provenance, its
-caption as data (``pages.captions.Caption``) and, of a table, its layout (``Table.data``).
+A job reads the entry that planning wrote (``results/<study>/figures/<name>.yaml``, in JSON): its
+kind, options, runs and caption. Beside a figure or table are its caption (``.caption.md``) and its
+provenance (``.json``), with the caption as data and, of a table, its layout.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import kinds
-from concord.options import plain
-from concord_studies import integrity
+from concord.errors import ConcordError
+from concord.options import build, plain
+from concord_studies import results
 from concord_studies.configuration.study import Study
-from concord_studies.integrity import Made
-from concord_studies.io import write_whole
-from concord_studies.make import at
+from concord_studies.digests import made_from
+from concord_studies.io import read_text, write_whole
 from concord_studies.pages import captions
-from concord_studies.provenance import code, describe, digest
+from concord_studies.provenance import AGAIN, sha256, write_provenance
 from concord_studies.results import Measured, is_smoke
-from concord_studies.stages.measured import checked, metrics_digest
 
 
-def made(study: Study, section: str, name: str, results: Path) -> Made:
-    """Return the digests from which a figure or table is made."""
-    entry = study.output(section, name)
-    named = {"names": study.sections.names} if study.sections.names else {}
+def stated(study: Study, section: str, name: str) -> dict[str, Any]:
+    """Return the entry of a figure or table as planning writes it."""
+    entry, (_, params) = study.output(section, name), study.kind_of(section, name)
     return {
-        "entry": digest({**plain(entry), **named, "caption": captions.of(study, section, name)}),
-        "code": code(__name__, kinds.location(section, entry.kind)),
-        "metrics": metrics_digest(study.output_runs(section, name), results),
+        "study": str(study.path),
+        "section": section,
+        "kind": entry.kind,
+        "options": plain(params),
+        "caption": captions.of(study, section, name),
+        "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
+        "seed": study.config["seed"],
+        **made_from(__name__, kinds.location(section, entry.kind)),
     }
 
 
-def draw(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Draw a figure from the metrics below ``results`` into ``outputs`` (.pdf, .svg, .png)."""
+class Entry:
+    """A figure or table to be made: its module and options, and the runs that it shows."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the entry that planning wrote, and the metrics of its runs."""
+        self.path = path
+        try:
+            self.stated = json.loads(read_text(path))
+            self.section = self.stated["section"]
+            shown = [(experiment, name) for experiment, name in self.stated["runs"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConcordError(f"{path}: it is no entry as planning writes it; {AGAIN}") from error
+        kinds.use(Path(self.stated["study"]))
+        self.module = kinds.find(self.section, self.stated["kind"], str(path))
+        self.params = build(self.module.Params, self.stated["options"], f"{path}: options")
+        folder = path.parents[1]
+        found = {key: results.read(folder / key) for key in dict(shown)}
+        self.tables = {folder / key / "metrics.csv" for key in found}
+        self.runs: list[Measured] = [found[experiment][name] for experiment, name in shown]
+        for run in self.runs:  # plug-ins say what readers call them
+            kinds.find("samplers", run.run["sampler"]["kind"], str(path))
+            for family in run.run["metrics"]:
+                kinds.find("metrics", family, str(path))
+
+    def finish(self, outputs: Sequence[Path], **more: Any) -> None:
+        """Write the caption, and the provenance of the outputs."""
+        text = self.path.with_suffix(".caption.md")
+        write_whole(text, captions.markdown(self.stated["caption"]))
+        inputs = {str(path): sha256(path) for path in sorted(self.tables)}
+        write_provenance(
+            [*outputs, text],
+            **{key: self.stated[key] for key in ("seed", "code", "libraries", "caption")},
+            inputs=inputs,
+            **more,
+        )
+
+
+def draw(path: Path, outputs: Sequence[Path]) -> None:
+    """Draw a figure from its entry and its runs' metrics into outputs (.pdf, .svg, .png)."""
     from concord_studies.figures import style  # matplotlib, half a second
 
-    kind, params = study.kind_of("figures", name)
-    runs = _measured(study, "figures", name, results)
-    figure = kind.draw(params, runs)
-    style.save(figure, outputs, watermark=is_smoke(runs))
-    _finish(study, "figures", name, results, outputs)
+    entry = Entry(path)
+    figure = entry.module.draw(entry.params, entry.runs)
+    style.save(figure, outputs, watermark=is_smoke(entry.runs))
+    entry.finish(outputs)
 
 
-def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .tex)."""
-    kind, params = study.kind_of("tables", name)
-    table = kind.tabulate(params, _measured(study, "tables", name, results))
+def tabulate(path: Path, outputs: Sequence[Path]) -> None:
+    """Build a table from its entry and its runs' metrics into outputs (.csv, .md, .tex)."""
+    entry = Entry(path)
+    table = entry.module.tabulate(entry.params, entry.runs)
     texts = {
         ".csv": table.csv,
         ".md": table.markdown,
-        ".tex": lambda: table.latex(study.output("tables", name).title),
+        ".tex": lambda: table.latex(entry.stated["caption"]["title"]),
     }
     for output in outputs:
         write_whole(output, texts[output.suffix]())
-    _finish(study, "tables", name, results, outputs, table=table.data())
-
-
-def _measured(study: Study, section: str, name: str, results: Path) -> list[Measured]:
-    """Return the runs that a figure or table shows, with their checked metrics."""
-    return [checked(at(run, results)) for run in study.output_runs(section, name)]
-
-
-def _finish(
-    study: Study, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
-) -> None:
-    """Write the caption of a figure or table, and seal the outputs with their provenance."""
-    caption = captions.of(study, section, name)
-    text = outputs[0].with_suffix(".caption.md")
-    write_whole(text, captions.markdown(caption))
-    runs = study.output_runs(section, name)
-    inputs = [results / run.folder / "metrics.csv" for run in runs]
-    about = {"paper": study.key, "section": section, "name": name, "seed": study.config["seed"]}
-    integrity.seal(
-        [*outputs, text],
-        made(study, section, name, results),
-        **describe(inputs, **about, **more, caption=caption),
-    )
+    entry.finish(outputs, table=table.data())

@@ -5,27 +5,59 @@ A study's verdicts are one CSV table and one page; the ledger joins these tables
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from concord_studies import integrity
+from concord_studies import provenance
 from concord_studies.claims import ledger as ledgers
 from concord_studies.claims import robustness, rules
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
-from concord_studies.integrity import Made
+from concord_studies.digests import made_from
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
-from concord_studies.provenance import code, digest, sha256
-from concord_studies.stages.measured import finder, metrics_digest
+from concord_studies.provenance import digest, sha256
+from concord_studies.stages.measured import finder
+
+# Of a study, what runs come from: it shows in what verdicts are made from.
+_OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
 
-def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
-    """Judge every claim of a study, in each of its readings (.csv .md)."""
-    source = made(study, results)
-    rows = verdicts(study, results, source)
+def stated(study: Study, varied: bool = False) -> dict[str, Any]:
+    """Return what a study's verdicts are made from beside metrics, as planning writes it.
+
+    varied: whether the table over the universes says which verdicts depend on the seed; none: those
+    that were committed do.
+    """
+    reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
+    seeds = [] if varied else sorted(ledgers.by_seed(reads, _expected(study)))
+    return {
+        "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
+        "shown": [*study.sections.figures, *study.sections.tables],
+        **{key: study.config[key] for key in ("scale", "seed")},
+        "rules": sha256(rules.PATH),
+        "seeds": digest({"of": seeds}),
+        **made_from(__name__),
+    }
+
+
+def of_ledger() -> dict[str, Any]:
+    """Return what the ledger is made from beside verdicts, as planning writes it."""
+    return made_from(__name__)
+
+
+def judge(
+    study: Study, tables: Sequence[Path], outputs: Sequence[Path], multiverse: Path | None = None
+) -> None:
+    """Judge every claim of a study, in each of its readings (.csv .md).
+
+    tables: the metrics.csv of the experiments that were made; claims on others are not run.
+    multiverse: the table of verdicts over the universes.
+    """
+    rows = verdicts(study, tables, multiverse)
     entries = ledgers.entries(rows)
     page = pages.of_paper(study, entries, ledgers.unvaried(rows, _expected(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
-    integrity.write({output: texts[output.suffix] for output in outputs}, source)
+    provenance.write({output: texts[output.suffix] for output in outputs})
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
@@ -33,28 +65,7 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> N
     rows = [row for table in tables for row in ledgers.read_rows(table)]
     page = pages.ledger(rows, ledgers.unvaried(rows, expected))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
-    integrity.write({output: texts[output.suffix] for output in outputs}, joined(tables, expected))
-
-
-def made_alone(study: Study, results: Path) -> Made:
-    """Return the digests from which a study's verdicts are made, without the multiverse."""
-    config = {key: study.config[key] for key in ("scale", "seed")}
-    return {
-        "entry": digest({**study.raw, "config": config}),
-        "code": code(__name__),
-        "rules": sha256(rules.PATH),
-        "metrics": metrics_digest(study.claim_runs(), results),
-    }
-
-
-def made(study: Study, results: Path) -> Made:
-    """Return the digests from which a study's verdicts are made."""
-    path = results / study.key / "multiverse.csv"
-    alone, (source, seal) = made_alone(study, results), integrity.sealed(path)
-    varied = seal if alone.items() <= source.items() else ""
-    stated = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
-    seeds = "" if varied else digest({"of": sorted(ledgers.by_seed(stated, _expected(study)))})
-    return {**alone, "multiverse": varied, "seeds": seeds}
+    provenance.write({output: texts[output.suffix] for output in outputs})
 
 
 def _expected(study: Study) -> Path:
@@ -62,19 +73,10 @@ def _expected(study: Study) -> Path:
     return study.path.parents[1] / "expected_verdicts.yaml"
 
 
-def joined(tables: Sequence[Path], expected: Path) -> Made:
-    """Return the digests from which the ledger is made."""
-    seals = {str(path): integrity.sealed(path)[1] for path in tables}
-    committed = sha256(expected) if expected.exists() else ""
-    return {"verdicts": digest(seals), "committed": committed, "code": code(__name__)}
-
-
-def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
-    """Return one row per claim, case and reading; ``source`` is the result of ``made``."""
-    universes: Sequence[robustness.Row] = ()
-    if source["multiverse"]:
-        universes = robustness.read_rows(results / study.key / "multiverse.csv")
-    find = finder(study, results)
+def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = None) -> list[Row]:
+    """Return one row per claim, case and reading."""
+    universes = () if multiverse is None else robustness.read_rows(multiverse)
+    find = finder(study, tables)
     contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []

@@ -4,36 +4,50 @@ What was not run in a universe makes claims there *not run*, for its reason; the
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from concord.progress import each
-from concord_studies import integrity
+from concord_studies import provenance, results
 from concord_studies.claims import robustness
 from concord_studies.claims.quantities import Missing
 from concord_studies.claims.robustness import BASE, Row
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, lean
-from concord_studies.integrity import Made
+from concord_studies.digests import digest, made_from
+from concord_studies.io import read_text
 from concord_studies.markup import table_of
 from concord_studies.pages import multiverse as pages
-from concord_studies.provenance import code, digest, sha256
-from concord_studies.results import Measured, read
+from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.measured import Find, finder
+from concord_studies.stages.measured import Find, finder, matching
+
+DRAWING = "concord_studies.figures._specifications"
+
+
+def stated(study: Study) -> dict[str, Any]:
+    """Return what verdicts over the universes are made from beside metrics, as planning writes."""
+    return {**judge.stated(study, varied=True), "survey": made_from(__name__, DRAWING)}
 
 
 def survey(
-    study: Study, results: Path, outputs: Sequence[Path], pictures: Path | None = None
+    study: Study, tables: Sequence[Path], outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
-    """Judge every claim in every universe (.csv .md), and draw the results into a folder."""
+    """Judge every claim in every universe (.csv .md), and draw the results into a folder.
+
+    tables: the metrics.csv of experiments, and of universes, that were made.
+    """
     from concord_studies.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
 
+    planned = outputs[0].with_suffix(".yaml")
+    stated = digest(read_text(planned)) if planned.exists() else None  # as it is now
     found = Multiverse(study)
-    rows = list(judged(found, results))
+    rows = list(judged(found, tables))
     texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(found, rows)}
     drawn: list[Path] = []
     if pictures is not None:
@@ -41,59 +55,62 @@ def survey(
         smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(found), says, pictures, smoke)
     written = {output: texts[output.suffix] for output in outputs}
-    integrity.write(written, made(study, results, found), drawn, seed=study.config["seed"])
+    provenance.write(written, drawn, seed=study.config["seed"], planned=stated)
 
 
-def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
-    """Return the digests from which a study's verdicts over the universes are made."""
-    files = [batch.file(results) for batch in (found or Multiverse(study)).batches.values()]
-    computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
-    drawing = "concord_studies.figures._specifications"
-    own = {"universes": digest(computed), "survey": code(__name__, drawing)}
-    return {**judge.made_alone(study, results), **own}
-
-
-def judged(found: Multiverse, results: Path) -> Iterator[Row]:
+def judged(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
     """Yield a row for every case and reading, of the study and of each universe that changes it."""
-    cases, base = found.study.cases, finder(found.study, results)
+    own = [path for path in tables if path.parents[1].name != "multiverse"]
+    folders = {path.parent.name: path.parent for path in tables if path not in own}
+    cases, base = found.study.cases, finder(found.study, own)
+
+    @cache
+    def computed(universe: str) -> tuple[dict[str, Measured], dict[str, str]]:
+        """Return the runs that a universe computes, and why others cannot be run."""
+        if universe not in folders:
+            return {}, {}
+        folder = folders[universe]
+        about = provenance.read_provenance(folder / "metrics.csv")
+        return results.read(folder), about.get("refused", {})
+
+    def find_in(universe: str, run: Run) -> Measured:
+        """Return the metrics that a universe has in place of a run of the study."""
+        other = found.runs[universe].get((run.experiment, run.name))
+        if other is None:
+            return base(run)
+        own = _run_of(found, universe, other, base, computed, folders)
+        for reads in found.universes[universe].reads(run):
+            own = renamed(own, reads.metric, reads.agent)
+        return own
+
     for key, case in cases.items():
         yield robustness.row(*key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):
-        there = _Universe(found, name, results, base)
         for key, case in cases.items():
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield robustness.row(*key, name, case.judge(there.find))
+                find = partial(find_in, name)
+                yield robustness.row(*key, name, case.judge(find))
 
 
-class _Universe:
-    """A finder of runs' metrics, as one universe has the runs."""
-
-    def __init__(self, found: Multiverse, name: str, results: Path, base: Find) -> None:
-        """Set the multiverse, the universe's name, the results, and the study's own finder."""
-        self.found, self.name, self.results, self.base = found, name, results, base
-
-    def find(self, run: Run) -> Measured:
-        """Return the metrics that a universe has in place of a run of the study."""
-        other = self.found.runs[self.name].get((run.experiment, run.name))
-        if other is None:
-            return self.base(run)
-        found = self._computed(other)
-        for reads in self.found.universes[self.name].reads(run):
-            found = renamed(found, reads.metric, reads.agent)
-        return found
-
-    def _computed(self, run: Run) -> Measured:
-        """Return a run's metrics, if they stand for today's code and data."""
-        home = self.found.home(run)
-        if home[0] == BASE:
-            return self.base(self.found.twin(run))
-        place = self.found.batches[home].place(lean(self.found.study, run), self.results)
-        name = f"{run.experiment}/{run.name}"
-        if place.lacks_metrics():
-            raise Missing(f"{self.name}: {name} was not run")
-        if why := integrity.document(place.table).get("refused"):
-            raise Missing(f"{self.name}: {name} cannot be run: {why}")
-        return read(run.document, place.table)
+def _run_of(
+    found: Multiverse,
+    universe: str,
+    run: Run,
+    base: Find,
+    computed: Callable[[str], tuple[dict[str, Measured], dict[str, str]]],
+    folders: Mapping[str, Path],
+) -> Measured:
+    """Return the metrics of a run of a universe, which may be computed in another one."""
+    home, name = found.home(run), f"{run.experiment}/{run.name}"
+    if home == BASE:
+        return base(found.twin(run))
+    runs, refused = computed(home)
+    if name in refused:
+        raise Missing(f"{universe}: {name} cannot be run: {refused[name]}")
+    if name not in runs:
+        raise Missing(f"{universe}: {name} was not run")
+    own = matching(lean(found.study, run), runs[name], folders[home])
+    return Measured(run.document, own.metrics)
 
 
 def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pandas
 import pytest
+from concord_studies.make import Batch, make
 
 from concord import __version__
 from concord_cli.__main__ import main
 from concord_studies.configuration.init import init
 from concord_studies.configuration.project import orphans
 from concord_studies.configuration.study import Study
-from concord_studies.make import Batch, make
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 import yaml
+from concord_studies.make import Batch
 
 from concord.errors import ConcordError
 from concord.options import build
@@ -22,7 +23,6 @@ from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import SMALL_RUNS, Multiverse, universe, universes
-from concord_studies.make import Batch
 from concord_studies.markup import table_of
 from concord_studies.results import Measured
 from concord_studies.stages import judge

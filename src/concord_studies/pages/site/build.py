@@ -200,7 +200,7 @@ def _write(
         compared=ledger.compare(judged, expected),
         smoke=smoke,
         notes=of_claims.notes(rows, seeds),
-        made=describe([]),
+        made=describe(),
         seed=settings["seed"],
     )
     titles = {

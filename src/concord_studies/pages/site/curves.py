@@ -5,18 +5,19 @@ Figures that differ in their reading alone (``fig2``, ``fig2_released``) share t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord.options import plain
-from concord_studies import integrity, words
 from concord_studies import results as read_results
+from concord_studies import words
 from concord_studies.configuration.study import Study
 from concord_studies.contracts import Read
 from concord_studies.metrics import prices as all_prices
+from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 
 if TYPE_CHECKING:
@@ -55,9 +56,14 @@ def curves(paper: Study, names: Sequence[str], results: Path) -> dict[str, Any] 
     """
     runs, metrics, agents, options = _read(paper, names)
     found = []
+    tables: dict[str, Mapping[str, Measured]] = {}
     for run in runs.values():
-        path = results / run.folder / "metrics.csv"
-        if path.exists() and (one := _run(run, path, metrics, agents)):
+        folder = results / run.paper / run.experiment
+        if run.experiment not in tables:
+            made = (folder / "metrics.csv").exists()
+            tables[run.experiment] = read_results.read(folder) if made else {}
+        measured = tables[run.experiment].get(run.name)
+        if measured and (one := _run(run, measured.metrics, metrics, agents)):
             found.append(one)
     if not found:
         return None
@@ -123,9 +129,9 @@ def _read(
     return runs, list(metrics), agents, first
 
 
-def _run(run: Run, path: Path, metrics: Sequence[str], agents: set[str]) -> dict[str, Any] | None:
-    integrity.check(path)
-    table = read_results.read(run.document, path).metrics
+def _run(
+    run: Run, table: pandas.DataFrame, metrics: Sequence[str], agents: set[str]
+) -> dict[str, Any] | None:
     steps = {
         metric: np.unique(table["iteration"].to_numpy()[(table["metric"] == metric).to_numpy()])
         for metric in metrics

@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord_studies import integrity, markup, words
+from concord_studies import markup, words
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.sections import Discrepancy
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
-from concord_studies.io import read_text
+from concord_studies.io import dump_yaml, read_text
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.site.curves import curves, group
 from concord_studies.pages.site.parts import raw, title
+from concord_studies.provenance import digest, read_provenance
+from concord_studies.results import read_documents
 from concord_studies.runs.run import Run
 
 ROOT = "../"  # from a study's page to the site
@@ -269,8 +271,9 @@ def _entry(paper: Study, section: str, name: str, files: Files) -> dict[str, Any
     if base is None:
         return None
     folder = f"results/{paper.key}/{section}/{name}"
-    made = integrity.document(base.with_suffix(".json"))
-    told = {key: value for key, value in made.items() if key not in ("table", "caption", "seal")}
+    suffix = ".pdf" if section == "figures" else ".csv"
+    made = read_provenance(base.with_suffix(suffix))
+    told = {key: value for key, value in made.items() if key not in ("table", "caption")}
     provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
     if section == "figures":
         what = _picture(base.with_suffix(".svg"), f"{folder}.svg", files)
@@ -288,7 +291,7 @@ def _entry(paper: Study, section: str, name: str, files: Files) -> dict[str, Any
         "anchor": _anchor(section, name),
         "caption": captions.of(paper, section, name),
         "runs": Counter(
-            run.experiment for run, _ in _stated(paper.output_runs(section, name), files.results)
+            run.experiment for run in _stated(paper.output_runs(section, name), files.results)
         ),
         "files": [*copied, ("provenance", provenance)],
     }
@@ -305,20 +308,25 @@ def _unbroken(table: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return {**table, "rows": [[cell(text) for text in row] for row in table["rows"]]}
 
 
-def _stated(runs: Iterable[Run], results: Path) -> Iterator[tuple[Run, str]]:
-    """Yield the runs that were made, and their parameters; what the arena chose is on its cards."""
+def _stated(runs: Iterable[Run], results: Path) -> Iterator[Run]:
+    """Yield the runs that were made; what the arena chose is on its cards."""
+    made: dict[str, Mapping[str, Any]] = {}
     for run in runs:
-        source, text = results / run.folder / "run.yaml", run.text
-        if run.arena is None and source.is_file() and source.read_bytes() == text.encode():
-            yield run, text
+        folder = results / run.paper / run.experiment
+        if run.experiment not in made:
+            there = (folder / "metrics.csv").exists()
+            made[run.experiment] = read_documents(folder) if there else {}
+        if run.arena is None and digest(made[run.experiment].get(run.name, {})) == run.digest:
+            yield run
 
 
 def _runs(paper: Study, files: Files) -> dict[str, list[tuple[str, str]]]:
     """Write what states every parameter of a run; return names and paths by experiment."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for run, text in _stated(paper.runs.values(), files.results):
+    for run in _stated(paper.runs.values(), files.results):
         # Names of runs have marks that a host of pages may take for its own.
         path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
+        text = dump_yaml(run.document)
         found.setdefault(run.experiment, []).append((run.name, files.write(text, path)))
     return found
 
@@ -436,7 +444,7 @@ def cards(folder: Path) -> list[Path]:
 
 def _sealed(table: Path, suffix: str) -> list[Path]:
     """Return the files that were made with a table, of those with a suffix."""
-    made = (table.parent / name for name in integrity.document(table)["sha256"])
+    made = (table.parent / name for name in read_provenance(table)["sha256"])
     return [path for path in made if path.suffix == suffix]
 
 

@@ -43,7 +43,6 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 parts.append(_table(("option", "type", "default", "meaning"), _options(kind)))
         yield package, "\n\n".join(parts)
     yield "study", _study()
-    yield "integrity", f"{title('Integrity', '#')}\n\n.. automodule:: concord_studies.integrity"
     yield "python", _python()
 
 

@@ -1,0 +1,30 @@
+"""The job of an arena: cells of an experiment, task after task, each scored."""
+
+import json
+import time
+from pathlib import Path
+
+from concord.errors import ConcordError
+from concord.progress import each
+from concord_arena import cells
+from concord_studies.experiment import part_of, read_runs
+from concord_studies.io import write_whole
+
+
+def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int = 1) -> None:
+    """Score the cells of a runs.yaml, or one of several parts of them.
+
+    Of each cell the output has its rows, the choice of settings with its reasons, and CPU seconds.
+    A ConcordError if the runs are no cells.
+    """
+    experiment = read_runs(path)
+    if not experiment.is_arena:
+        raise ConcordError(f"{path}: its runs are sampled; use `concord sample` or `measure`")
+    found = {}
+    for name, _, _ in each(part_of(experiment, part, parts), "cells"):
+        run, begun = experiment.runs[name], time.process_time()
+        scored = cells.score(run, cells.task_of(run, resources))
+        rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]
+        seconds = round(time.process_time() - begun, 3)
+        found[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
+    write_whole(output, json.dumps(found, default=lambda number: number.item()))

@@ -1,0 +1,192 @@
+"""Digests: of the code that kinds use, with the libraries it imports, and of what is stated.
+
+The digest of a file of code is that of its syntax tree without docstrings, so that comments and
+layout do not count. With a file count the files that it imports, at the top or inside functions: of
+this project, and whatever else is no library. Libraries count by their version; they are what lies
+in a folder of installed packages. Kinds chosen by name are not imported: name their files.
+"""
+
+import ast
+import atexit
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from concord.errors import ConcordError
+from concord_studies.io import signature
+
+SOURCE = Path(__file__).resolve().parents[1]
+INSTALLED = {"site-packages", "dist-packages"}
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+CACHE = Path(".snakemake", "concord_code.json")  # what parsing all files takes a second for
+
+
+class File(NamedTuple):
+    """A file of code: the digest of its syntax tree, the files and the libraries it imports."""
+
+    digest: str
+    files: list[str]
+    libraries: list[str]
+
+
+def made_from(*roots: str | Path) -> dict[str, Any]:
+    """Return the digest of modules with all that they import, and the versions of libraries.
+
+    roots: dotted names of this project's modules, or files.
+    """
+    return _made_from(frozenset(_path_of(root) for root in roots))
+
+
+@cache
+def _made_from(roots: frozenset[str]) -> dict[str, Any]:
+    found: dict[str, File] = {}
+    pending = list(roots)
+    while pending:
+        if (path := pending.pop()) not in found:
+            found[path] = read(path)
+            pending += found[path].files
+    names = sorted({name for file in found.values() for name in file.libraries})
+    return {
+        "code": digest(sorted(file.digest for file in found.values())),
+        "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
+    }
+
+
+def digest(content: Any) -> str:
+    """Return a short digest of a text, or of plain data, the same for the same content."""
+    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _path_of(root: str | Path) -> str:
+    """Return the file of a module of this project; the path of a file as it is."""
+    if isinstance(root, Path):
+        return str(root)
+    path = SOURCE.joinpath(*root.split("."))
+    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+
+
+@cache
+def read(path: str) -> File:
+    """Return the digest and the imports of a file, from the cache where the file is the same."""
+    known, now = _remembered(), list(signature(path) or ())
+    if path not in known or known[path][0] != now:
+        known[path] = now, _parsed(path)
+        if CACHE.parent.is_dir():
+            _at_the_end()
+    return File(*known[path][1])
+
+
+@cache
+def _remembered() -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(CACHE.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+@cache
+def _at_the_end() -> None:
+    """Write what was read of files when Python ends, for the next time."""
+    atexit.register(lambda: CACHE.write_text(json.dumps(_remembered())))
+
+
+def _parsed(path: str) -> File:
+    try:
+        tree = ast.parse(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise ConcordError(f"{path}: it is not Python ({error}); correct it") from None
+    _strip(tree)
+    files: set[str] = set()
+    libraries: set[str] = set()
+    for name, members in _imports(tree, path):
+        top = name.partition(".")[0]
+        if top.startswith(("/", ".")):  # relative, and so a path
+            files |= set(_files(Path(name), members))
+        elif (SOURCE / top).is_dir() and top.startswith("concord"):
+            files |= set(_files(SOURCE.joinpath(*name.split(".")), members))
+        elif top not in sys.stdlib_module_names and (place := _place(top)):
+            if INSTALLED.isdisjoint(place.parts):
+                files |= set(_files(place.joinpath(*name.split(".")), members))
+            else:
+                libraries.add(top)
+    return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
+
+
+def _strip(tree: ast.Module) -> None:
+    """Remove docstrings, and what type checkers alone read."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_unread(one)] or [ast.Pass()]  # type: ignore[attr-defined]
+
+
+def _is_unread(node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+    return False
+
+
+def _imports(tree: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield what a file imports: a module, or the path of a relative one, and names from it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            members = [alias.name for alias in node.names]
+            if not node.level:
+                yield node.module or "", members
+            else:
+                above = Path(path).absolute().parents[node.level - 1]
+                yield str(above.joinpath(*(node.module or "").split("."))), members
+
+
+def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
+    """Yield the files of a module, and of those of its members that are modules."""
+    for place in (module, *(module / member for member in members)):
+        for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if path.is_file():
+                yield str(path)
+
+
+@cache
+def _place(top: str) -> Path | None:
+    """Return the folder in which a package or module lies; None if there is none."""
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    place = folders[0] if folders else spec.origin if spec and spec.has_location else None
+    return Path(place).parent if place else None
+
+
+@cache
+def version(name: str) -> str:
+    """Return the version of the library from which a package or module is imported."""
+    for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return "unknown"
+
+
+_ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()

@@ -1,0 +1,319 @@
+"""An experiment: runs of a study that are made together, from their parameters to their metrics.
+
+In its folder among the results are ``runs.yaml``, which planning writes: every parameter of every
+run and what the runs are made with; ``metrics.csv``, one table of all runs; and beside that
+``metrics.json``, its provenance. A long experiment is divided into parts, made by a job each.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from traceback import print_exception
+from typing import Any
+
+from concord import kinds
+from concord.contracts import offers
+from concord.errors import ConcordError
+from concord.progress import each
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import Trace, join_traces, read_traces, write_traces
+from concord_studies import metrics
+from concord_studies.contracts import Extra
+from concord_studies.digests import digest, made_from
+from concord_studies.io import whole, write_whole
+from concord_studies.markup import cell
+from concord_studies.metrics import COLUMNS, Row
+from concord_studies.provenance import AGAIN, describe, write_provenance
+from concord_studies.runs.measure import measured
+from concord_studies.runs.run import Run
+from concord_studies.runs.sample import sample as sample_run
+
+SCORING = "concord_arena.jobs"  # of an arena alone
+
+STEP = 1000  # updates of an agent that take as long as a step does besides
+# Updates that one job samples, half a minute, and that surely take less than a minute each; cells
+# of an arena by laws that one scores, most of which take half a second.
+LONG, MINUTE, CELLS = 1e9, 1e8, 40
+# What a job takes at most: 475 MB at paper scale. Kinds of problems that need more say so.
+USUAL: Mapping[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5}
+
+
+def cost(run: Run) -> float:
+    """Return the computing cost of a run, in updates of one agent."""
+    return float(run.iterations * (run.chains * run.agents + STEP))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs by name, of one study, that one set of files holds.
+
+    study: the study's folder.
+    universe: whether the runs are those of a universe, where one that cannot be run is a result.
+    """
+
+    study: Path
+    runs: Mapping[str, Run]
+    universe: bool = False
+
+    @property
+    def is_arena(self) -> bool:
+        """Return whether the runs are cells of the arena, which are scored."""
+        return next(iter(self.runs.values())).arena is not None
+
+    @property
+    def cost(self) -> float:
+        """Return the computing cost of all runs, in updates of one agent."""
+        return sum(map(cost, self.runs.values()))
+
+    @property
+    def parts(self) -> int:
+        """Return in how many parts jobs make the experiment; 0: one job makes a short one."""
+        first, most = next(iter(self.runs.values())), len(blocks(self))
+        if first.arena is not None:
+            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS))
+        if self.universe:
+            return 0
+        return most if self.job["runtime"] > 60 else min(most, int(self.cost / LONG))
+
+    @cached_property
+    def job(self) -> dict[str, Any]:
+        """Return the environment, the memory and the minutes of a job of the experiment."""
+        kinds = {run.problem.kind: run.problem.module for run in self.runs.values()}.values()
+        own = (dict(kind.JOB) for kind in kinds if offers(kind, Extra))
+        job = {**USUAL, **next(own, {})}
+        minutes = 20 if self.is_arena else min(int(self.cost / MINUTE), 1000)
+        return {**job, "runtime": job["runtime"] + minutes}
+
+    def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
+        """Return the text of runs.yaml: it is JSON, which is YAML, too, with a line for each run.
+
+        at_hand: tells of an optional data set whether it will be read.
+        """
+        files = {path for run in self.runs.values() for path in run.modules}
+        families = {name for run in self.runs.values() for name in run.metrics}
+        files |= {kinds.location("metrics", name) for name in families}
+        data = {name: run.data_digest(at_hand) for name, run in self.runs.items()}
+        stated = {
+            "study": str(self.study),
+            "universe": self.universe,
+            **made_from(__name__, *[SCORING] * self.is_arena, *files),
+            "data": digest(data),
+        }
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]
+        runs = (f"{json.dumps(k)}: {json.dumps(run.document)}" for k, run in self.runs.items())
+        return "{" + ",\n".join(lines) + ',\n"runs": {\n' + ",\n".join(runs) + "\n}}\n"
+
+
+def read_runs(path: Path) -> Experiment:
+    """Read a runs.yaml, and find the plug-ins of its study; a ConcordError if it is not whole."""
+    try:
+        stated = json.loads(path.read_text("utf-8"))
+        study, documents = Path(stated["study"]), dict(stated["runs"])
+        if not documents:
+            raise ValueError("it has no run")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConcordError(
+            f"{path}: it is no list of runs as planning writes it ({error}); {AGAIN}, "
+            "by `snakemake -n`"
+        ) from None
+    kinds.use(study)
+    runs = {name: Run.of(document, f"{path}: {name}") for name, document in documents.items()}
+    return Experiment(study, runs, stated["universe"])
+
+
+# Division of a long experiment into parts.
+
+Block = tuple[str, int, int]  # chains of a run: its name, from the first to before the last
+
+
+def blocks(experiment: Experiment) -> list[list[Block]]:
+    """Return what an experiment can be divided into: chains of runs, or tasks of an arena.
+
+    All entries of a task share data sets and posteriors, which are computed once.
+    """
+    if experiment.is_arena:
+        tasks: dict[Any, list[Block]] = {}
+        for name, run in experiment.runs.items():
+            key = tuple(label for axis, label in run.labels.items() if axis != "entry")
+            tasks.setdefault(key, []).append((name, 0, 0))
+        return list(tasks.values())
+    size = CHAINS_PER_BLOCK
+    return [
+        [(name, first, min(first + size, run.chains))]
+        for name, run in experiment.runs.items()
+        for first in range(0, max(run.chains, 1), size)
+    ]
+
+
+def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
+    """Return one of several parts, numbered from 1; adjacent blocks of a run are joined.
+
+    A ConcordError if there are not so many.
+    """
+    every = blocks(experiment)
+    if not 1 <= part <= parts <= len(every):
+        raise ConcordError(
+            f"--part {part} --of {parts}: the experiment has at most {len(every)} parts, "
+            "numbered from 1; choose among these"
+        )
+    first, end = (len(every) * number // parts for number in (part - 1, part))
+    found: list[Block] = []
+    for name, start, stop in (block for group in every[first:end] for block in group):
+        if found and found[-1][0] == name:
+            found[-1] = name, found[-1][1], stop
+        else:
+            found.append((name, start, stop))
+    return found
+
+
+# Jobs.
+
+
+def sample(
+    path: Path,
+    output: Path,
+    resources: Path,
+    part: int = 1,
+    parts: int = 1,
+    progress: bool | None = False,
+) -> None:
+    """Sample the runs of a runs.yaml, or one of several parts of them, and write their draws."""
+    experiment = read_runs(path)
+    traces: dict[str, Trace] = {}
+    for name, first, end in each(part_of(experiment, part, parts), "runs"):
+        run = experiment.runs[name]
+        with _naming(run):
+            problem = run.build_problem(resources)
+            trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
+        trace.attributes = {"run": json.dumps(run.document)}
+        traces[name] = trace
+    attributes = {key: str(value) for key, value in describe().items()}
+    with whole(output) as temporary:
+        write_traces(traces, temporary, attributes)
+
+
+def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:
+    """Write the table of metrics of the runs of a runs.yaml, with its provenance.
+
+    parts: files of draws, or of scores, that hold all runs in their order; none: the runs are
+    sampled here.
+    A ConcordError that names the run that fails, or what the parts lack.
+    """
+    planned = digest(path.read_text("utf-8"))
+    experiment = read_runs(path)
+    rows: dict[str, Sequence[Row]] = {}
+    about: dict[str, Any] = {}
+    if experiment.is_arena:
+        rows, about = _join_scores(experiment, parts)
+    elif experiment.universe:
+        for name, run in each(list(experiment.runs.items()), "runs"):
+            try:
+                run.check()
+                rows[name] = _measured(run, None, resources)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                rows[name] = []
+                about.setdefault("refused", {})[name] = _reason(error)
+    else:
+        traces = _join_traces(experiment, parts) if parts else {}
+        for name, run in each(list(experiment.runs.items()), "runs"):
+            with _naming(run):
+                rows[name] = _measured(run, traces.get(name), resources)
+    write_whole(output, to_csv(experiment, rows))
+    write_provenance([output], planned=planned, **about)
+
+
+def _measured(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
+    """Return the metrics of a run, which is sampled where there is no trace of it."""
+    problem = run.build_problem(resources)
+    return measured(run, problem, trace or sample_run(run, problem), resources)
+
+
+def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
+    """Return the metrics of all runs as one table: run, its labels, and the columns of metrics.
+
+    Runs of a universe are of several experiments, and have their names alone.
+    """
+    axes = [] if experiment.universe else list(next(iter(experiment.runs.values())).labels)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", *axes, *COLUMNS])
+    for name, own in rows.items():
+        labels = [cell(experiment.runs[name].labels[axis]) for axis in axes]
+        writer.writerows([name, *labels, *metrics.cells(row)] for row in own)
+    return text.getvalue()
+
+
+def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Trace]:
+    """Return the draws of all runs, joined from parts; refuse parts that are not the runs'."""
+    pieces: dict[str, list[Trace]] = {}
+    for path in parts:
+        for name, trace in read_traces(path).items():
+            run = experiment.runs.get(name)
+            if run is None or json.loads(trace.attributes["run"]) != run.document:
+                raise ConcordError(f"{path}: it has draws of other runs; {AGAIN}")
+            pieces.setdefault(name, []).append(trace)
+    found = {name: join_traces(own) for name, own in pieces.items()}
+    for name, run in experiment.runs.items():
+        if name not in found or found[name].chains != run.chains:
+            raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
+    return found
+
+
+def _join_scores(
+    experiment: Experiment, parts: Sequence[Path]
+) -> tuple[dict[str, Sequence[Row]], dict[str, Any]]:
+    """Return the rows of all cells, and what is told of them, joined from parts."""
+    cells: dict[str, Any] = {}
+    for path in parts:
+        cells |= json.loads(path.read_text("utf-8"))
+    if absent := [name for name in experiment.runs if name not in cells]:
+        raise ConcordError(
+            f"{absent[0]}: no part has its scores; make them with `concord score`, and name all"
+        )
+    chosen = {name: cells[name] for name in experiment.runs}
+    rows: dict[str, Sequence[Row]] = {
+        name: [Row(*row) for row in cell["rows"]] for name, cell in chosen.items()
+    }
+    keys = "choice", "cpu_seconds"
+    return rows, {key: {name: cell[key] for name, cell in chosen.items()} for key in keys}
+
+
+@contextmanager
+def _naming(run: Run) -> Iterator[None]:
+    """Put a run's name in front of the sentence of an error, and add it to any other error."""
+    try:
+        yield
+    except ConcordError as error:
+        raise ConcordError(f"{run.folder}: {error}") from error
+    except Exception as error:
+        error.add_note(f"This was in the run {run.folder}.")
+        raise
+
+
+def _reason(error: Exception) -> str:
+    """Return the sentence of an error; a traceback is printed for one that is no ConcordError."""
+    if isinstance(error, ConcordError):
+        return str(error)
+    print_exception(error)
+    return f"it failed ({type(error).__name__})"
+
+
+def run_alone(study: Any, experiment: str, run: str, output: Path, resources: Path) -> None:
+    """Make one run of a study by itself: its runs.yaml, draws.nc and metrics.csv, in a folder."""
+    alone = Experiment(study.path, {run: study.run(experiment, run)})
+    stated = output / "runs.yaml"
+    write_whole(stated, alone.text())
+    if alone.is_arena:
+        import_module(SCORING).score(stated, output / "scores.json", resources)
+        measure(stated, [output / "scores.json"], output / "metrics.csv", resources)
+    else:
+        sample(stated, output / "draws.nc", resources, progress=None)
+        measure(stated, [output / "draws.nc"], output / "metrics.csv", resources)

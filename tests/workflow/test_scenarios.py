@@ -1,0 +1,233 @@
+"""What Snakemake makes again after a change, and that nothing stale is shown: docs/snakemake.md."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+from smoke_project import PAPER, RESULTS, STUDY, Project
+
+import once
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+EXPERIMENT = "linear_step"
+TABLE = f"{RESULTS}/{EXPERIMENT}/metrics.csv"
+FIGURE, OTHER = f"{RESULTS}/figures/fig4.pdf", f"{RESULTS}/figures/again.pdf"
+ALL = (FIGURE, f"{RESULTS}/claims.csv")
+RULES = ("measure", "figure", "claims")
+WHOLE = set(RULES)
+OWN = f"""
+
+rule rows:
+    input:
+        "{TABLE}",
+    output:
+        "results/rows.txt",
+    shell:
+        "wc -l {{input}} > {{output}}"
+"""
+
+
+def reduce(project: Project) -> None:
+    """Keep one experiment of the paper, a figure twice, and a claim."""
+    sections = project.sections()
+    figure = sections["figures"]["fig4"] | {"runs": [EXPERIMENT]}
+    panels = figure["options"]["panels"]
+    figure["options"]["panels"] = [panel for panel in panels if EXPERIMENT in str(panel)]
+    quantity = {"experiment": EXPERIMENT, "metric": "w2", "agents": [0], "runs": {}}
+    claim = {
+        **{"where": "Figure 4", "says": "w2 is small", "reason": "of this test"},
+        "check": {"kind": "value", "quantity": {**quantity, "runs": {"step_size": "0.001"}}},
+    }
+    kept = {key: sections[key] for key in ("paper", "problems", "defaults") if key in sections}
+    experiment = {EXPERIMENT: sections["experiments"][EXPERIMENT]}
+    project.rewrite(
+        {
+            **kept,
+            "experiments": experiment,
+            "figures": {"fig4": figure, "again": figure},
+            "claims": {"small": claim},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project of one experiment that was made; every test leaves it as it is."""
+
+    def make(folder: Path) -> None:
+        project = Project(folder)
+        reduce(project)
+        project.make(*ALL)
+
+    folder = once.made(tmp_path_factory, "one_experiment", make)
+    return Project(tmp_path_factory.mktemp("one_experiment") / "project", folder)
+
+
+@pytest.fixture
+def copy(made: Project, tmp_path: Path) -> Project:
+    return Project(tmp_path / "project", made.folder)
+
+
+def remade(project: Project, *targets: str) -> set[str]:
+    """Return the rules that Snakemake would run again."""
+    return {*project.jobs(*(targets or ALL))} & WHOLE
+
+
+# What is edited in a file, and the rules that then run again.
+EDITS = {
+    "a parameter of one run": (STUDY, "- 0.001", "- 0.002", WHOLE),
+    "a run more": (STUDY, "- 0.001", "- 0.001\n        - 0.002", WHOLE),
+    "a default": (STUDY, "chains: ", "agents: 6\n  chains: ", WHOLE),
+    "the master seed": ("config/config.yaml", "seed: 1", "seed: 2", WHOLE),
+    "a limit of the scale": ("config/config.yaml", "iterations: 12", "iterations: 13", WHOLE),
+    "an option of a figure": (STUDY, "yscale: log", "yscale: linear", {"figure"}),
+    "a claim": (STUDY, "says: w2 is small", "says: w2 is tiny", {"claims"}),
+    "the code of a sampler": ("src/concord/samplers/de_sgld.py", "\nclass ", "\nX = 1\n\nclass ", WHOLE),
+    "the code of another sampler": ("src/concord/samplers/d_ula.py", "\nclass ", "\nX = 1\n\nclass ", set()),
+    "code that is imported by what is imported": ("src/concord/random.py", "\ndef ", "\nX = 1\n\ndef ", WHOLE),
+    "the code of a metric": ("src/concord_studies/metrics/w2.py", "\ndef ", "\nX = 1\n\ndef ", WHOLE),
+    "the code of another metric": ("src/concord_studies/metrics/kl.py", "\ndef ", "\nX = 1\n\ndef ", set()),
+    "the code of a kind of figure": ("src/concord_studies/figures/curves.py", "\ndef ", "\nX = 1\n\ndef ", {"figure"}),
+    "the code of verdicts": ("src/concord_studies/claims/verdicts.py", "\ndef ", "\nX = 1\n\ndef ", {"claims"}),
+    "a comment": ("src/concord/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
+    "a docstring": ("src/concord/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_what_is_edited_is_made_again_and_nothing_else(what, made):
+    path, old, new, rules = EDITS[what]
+    with made.edited(path, old, new):
+        assert remade(made) == rules
+    assert remade(made) == set()
+
+
+def test_what_is_edited_is_noticed_without_snakemakes_records(copy):
+    shutil.rmtree(copy.folder / ".snakemake")
+    assert remade(copy) == set()
+    with copy.edited(STUDY, "- 0.001", "- 0.002"):
+        assert remade(copy) == WHOLE
+
+
+def test_a_change_that_was_planned_and_taken_back_makes_nothing(copy):
+    for _ in range(2):
+        with copy.edited(STUDY, "yscale: log", "yscale: linear"):
+            assert remade(copy) == {"figure"}
+    assert remade(copy) == set()
+
+
+def test_new_times_make_nothing_again(copy):
+    for number, file in enumerate(sorted((copy.folder / RESULTS).rglob("*"), reverse=True)):
+        os.utime(file, (2e9 + number, 2e9 + number))
+    assert remade(copy) == set()
+
+
+def test_a_library_of_another_version_makes_again_what_uses_it(made):
+    """Its version is part of what an experiment is made from."""
+    stated = json.loads((made.folder / RESULTS / EXPERIMENT / "runs.yaml").read_text())
+    assert stated["libraries"]["numpy"] and "matplotlib" not in stated["libraries"]
+    change = ("src/concord_studies/digests.py", "metadata.version(distribution)", '"0"')
+    with made.edited(*change):
+        assert remade(made) == WHOLE
+
+
+def test_a_table_that_was_deleted_is_not_missed_until_it_is_needed(copy):
+    (copy.folder / TABLE).unlink()
+    assert remade(copy, FIGURE) == set()
+    assert remade(copy, OTHER) == {"measure", "figure"}
+
+
+def test_a_stale_figure_and_one_that_was_never_made_are_both_made(copy):
+    with copy.edited(STUDY, "yscale: log", "yscale: linear"):
+        assert copy.jobs(FIGURE, OTHER) == {"figure": 2}
+        copy.make(FIGURE, OTHER)
+        assert remade(copy, FIGURE, OTHER) == set()
+
+
+def test_a_rule_of_ones_own_on_a_table_is_up_to_date_after_one_call(copy):
+    snakefile = copy.folder / "Snakefile"
+    snakefile.write_text(snakefile.read_text() + OWN)
+    with copy.edited(STUDY, "- 0.001", "- 0.002"):
+        copy.make("results/rows.txt")
+        assert copy.jobs("results/rows.txt") == {}
+
+
+def damaged(content: bytes) -> bytes:
+    return content.replace(b"0", b"1", 1)
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+@pytest.mark.parametrize("damage", [damaged, cut])
+@pytest.mark.parametrize("keeps_time", [True, False])
+def test_a_table_that_was_edited_or_cut_is_refused(damage: Callable, keeps_time, copy):
+    table = copy.folder / TABLE
+    time = os.stat(table).st_mtime_ns
+    table.write_bytes(damage(table.read_bytes()))
+    if keeps_time:
+        os.utime(table, ns=(time, time))
+    done = copy.snakemake(OTHER)
+    assert done.returncode != 0
+    assert f"concord: {TABLE}: it is not as it was written; delete the file" in done.stdout
+    table.unlink()
+    copy.make(OTHER)
+
+
+def test_a_planned_file_of_something_else_is_refused(copy):
+    """As when another configuration is planned while a job runs."""
+    with ExitStack() as stack:
+        stack.enter_context(copy.edited(STUDY, "- 0.001", "- 0.002"))
+        assert remade(copy) == WHOLE
+    command = ["python", "-m", "concord_cli", "draw", f"{RESULTS}/figures/fig4.yaml", "-o", "x.pdf"]
+    environment = {**os.environ, "PYTHONPATH": str(copy.folder / "src")}
+    with copy.edited(f"{RESULTS}/{EXPERIMENT}/runs.yaml", '"seed": 1', '"seed": 2'):
+        done = subprocess.run(
+            command, cwd=copy.folder, env=environment, capture_output=True, text=True
+        )
+    assert done.returncode == 2
+    assert "metrics.csv: it was made from another runs.yaml; delete the file" in done.stderr
+
+
+def test_a_run_that_fails_is_named_and_what_else_stands_is_kept(copy):
+    before = (copy.folder / FIGURE).read_bytes()
+    change = "src/concord/samplers/de_sgld.py", "    def step(", "    def stop("
+    with copy.edited(*change):
+        done = copy.snakemake(FIGURE)
+    assert done.returncode != 0
+    assert f"This was in the run {PAPER}/{EXPERIMENT}/step_size=0.001." in done.stdout
+    assert (copy.folder / FIGURE).read_bytes() == before
+    assert not (copy.folder / TABLE).exists()
+    assert remade(copy) == WHOLE
+
+
+@pytest.mark.thorough
+def test_after_a_kill_the_same_command_says_how_to_go_on(tmp_path):
+    project = Project(tmp_path / "project")
+    reduce(project)
+    snakemake = psutil.Popen(
+        project.command(*ALL),
+        cwd=project.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while snakemake.poll() is None and not (project.folder / RESULTS / EXPERIMENT).exists():
+        pass
+    os.killpg(snakemake.pid, signal.SIGKILL)
+    snakemake.wait()
+    done = project.snakemake(*ALL)
+    if done.returncode:
+        assert "--unlock" in done.stdout
+        project.make("--unlock")
+        project.make(*ALL)
+    assert remade(project) == set()

@@ -1,0 +1,101 @@
+# From data to the metrics of experiments. One job makes a short experiment; a long one is sampled,
+# and an arena scored, in parts.
+EXPERIMENT = f"{RESULTS}/{{study}}/{{experiment}}"
+OF_EXPERIMENT = "{study}/{experiment}"
+PART = "{part}-of-{parts}"
+
+
+# The hash alone says what the file is, so neither the code nor the rest of the registry is an
+# input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
+rule fetch:
+    output:
+        local("resources/{data_file}"),
+    log:
+        "results/logs/fetch/{data_file}.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        sha256=lambda wildcards: plan.hashes[wildcards.data_file],
+    shell:
+        "python -m concord_cli fetch {wildcards.data_file} -o {output:q} 2> {log:q}"
+
+
+rule measure:
+    input:
+        runs=plan.planned("runs"),
+        parts=plan.parts,
+        data=ancient(plan.data),
+    output:
+        table=f"{EXPERIMENT}/metrics.csv",
+        provenance=f"{EXPERIMENT}/metrics.json",
+    log:
+        f"{LOGS}/{OF_EXPERIMENT}/measure.log",
+    benchmark:
+        f"{BENCHMARKS}/{OF_EXPERIMENT}/measure.tsv"
+    priority: plan.priority
+    group:
+        plan.group
+    conda:
+        plan.environment
+    threads: 1
+    resources:
+        mem_mb=plan.memory,
+        runtime=plan.minutes,
+    params:
+        made_from=plan.digest("runs"),
+    shell:
+        "python -m concord_cli measure {input.runs:q} {input.parts:q} -o {output.table:q} 2> {log:q}"
+
+
+# Some runs of a long experiment, or some of their chains. `--notemp` keeps the draws.
+rule sample:
+    input:
+        runs=plan.planned("runs"),
+        data=ancient(plan.data),
+    output:
+        temp(f"{EXPERIMENT}/draws.{PART}.nc"),
+    log:
+        f"{LOGS}/{OF_EXPERIMENT}/sample.{PART}.log",
+    benchmark:
+        f"{BENCHMARKS}/{OF_EXPERIMENT}/sample.{PART}.tsv"
+    priority: plan.priority
+    conda:
+        plan.environment
+    threads: 1
+    resources:
+        mem_mb=plan.memory,
+        runtime=plan.minutes,
+    params:
+        made_from=plan.digest("runs"),
+        command="sample",
+        part="--part {part} --of {parts}",
+    shell:
+        "python -m concord_cli {params.command} {input.runs:q} {params.part} -o {output:q} 2> {log:q}"
+
+
+use rule sample as score with:
+    output:
+        temp(f"{EXPERIMENT}/scores.{PART}.json"),
+    log:
+        f"{LOGS}/{OF_EXPERIMENT}/score.{PART}.log",
+    benchmark:
+        f"{BENCHMARKS}/{OF_EXPERIMENT}/score.{PART}.tsv"
+    params:
+        made_from=plan.digest("runs"),
+        command="score",
+        part="--part {part} --of {parts}",
+
+
+# The draws of all runs of an experiment, for whoever asks for them.
+use rule sample as draws with:
+    output:
+        f"{EXPERIMENT}/draws.nc",
+    log:
+        f"{LOGS}/{OF_EXPERIMENT}/draws.log",
+    benchmark:
+        f"{BENCHMARKS}/{OF_EXPERIMENT}/draws.tsv"
+    params:
+        made_from=plan.digest("runs"),
+        command="sample",
+        part="",

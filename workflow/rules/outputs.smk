@@ -1,0 +1,172 @@
+# What is made from metrics: figures and tables, verdicts on claims, their ledger, scores.
+ENTRY = "{study}/{section}/{name}"
+REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
+CAPTION = "../report/caption.rst"
+STUDY = f"{RESULTS}/{{study}}"
+
+
+rule figure:
+    input:
+        entry=plan.planned("figures"),
+        tables=plan.shown,
+    output:
+        made=[
+            f"{RESULTS}/{ENTRY}.pdf",
+            report(f"{RESULTS}/{ENTRY}.svg", caption=CAPTION, **REPORTED),
+            f"{RESULTS}/{ENTRY}.png",
+        ],
+        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
+    log:
+        f"{LOGS}/{ENTRY}.log",
+    benchmark:
+        f"{BENCHMARKS}/{ENTRY}.tsv"
+    wildcard_constraints:
+        section="figures",
+    group:
+        "outputs"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **growing(mem_mb=600, runtime=5),
+    params:
+        made_from=plan.digest("figures"),
+        caption=plan.caption,
+        command="draw",
+    shell:
+        "python -m concord_cli {params.command} {input.entry:q} -o {output.made:q} 2> {log:q}"
+
+
+use rule figure as table with:
+    input:
+        entry=plan.planned("tables"),
+        tables=plan.shown,
+    output:
+        made=[
+            report(f"{RESULTS}/{ENTRY}.csv", caption=CAPTION, **REPORTED),
+            f"{RESULTS}/{ENTRY}.md",
+            f"{RESULTS}/{ENTRY}.tex",
+        ],
+        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
+    wildcard_constraints:
+        section="tables",
+    params:
+        made_from=plan.digest("tables"),
+        caption=plan.caption,
+        command="tabulate",
+
+
+rule claims:
+    input:
+        stated=plan.planned("claims"),
+        tables=plan.judged,
+        multiverse=plan.surveyed,
+    output:
+        made=[f"{STUDY}/claims.csv", f"{STUDY}/claims.md"],
+        provenance=f"{STUDY}/claims.json",
+    log:
+        f"{LOGS}/{{study}}/claims.log",
+    benchmark:
+        f"{BENCHMARKS}/{{study}}/claims.tsv"
+    group:
+        "outputs"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **growing(mem_mb=1000, runtime=10),
+    params:
+        made_from=plan.digest("claims"),
+        study=lambda wildcards: f"judge {plan.command(wildcards)}",
+        more=lambda w, input: f"--multiverse {input.multiverse}" if input.multiverse else "",
+    shell:
+        "python -m concord_cli {params.study} --tables {input.tables:q} {params.more} "
+        "-o {output.made:q} 2> {log:q}"
+
+
+# The claims in every universe. Universes are experiments of the study.
+use rule claims as survey with:
+    input:
+        stated=plan.planned("multiverse"),
+        tables=[plan.judged, plan.varied],
+    output:
+        made=[f"{STUDY}/multiverse.csv", f"{STUDY}/multiverse.md"],
+        provenance=f"{STUDY}/multiverse.json",
+        pictures=report(
+            directory(f"{STUDY}/multiverse/figures"),
+            patterns=["{name}.svg"],
+            caption="../report/multiverse.rst",
+            category="{study}",
+            subcategory="multiverse",
+            labels={"name": "{name}"},
+        ),
+    log:
+        f"{LOGS}/{{study}}/multiverse.log",
+    benchmark:
+        f"{BENCHMARKS}/{{study}}/multiverse.tsv"
+    params:
+        made_from=plan.digest("multiverse"),
+        study=lambda wildcards: f"survey {plan.command(wildcards)}",
+        more=lambda wildcards, output: f"{plan.pairs} --figures {output.pictures}",
+
+
+# The scores and cards of an arena, and what each cell cost.
+use rule claims as board with:
+    input:
+        stated=plan.planned("scores"),
+        tables=plan.scored,
+    output:
+        made=[f"{STUDY}/scores.csv", f"{STUDY}/cost.csv"],
+        provenance=f"{STUDY}/scores.json",
+        cards=directory(f"{STUDY}/cards"),
+    log:
+        f"{LOGS}/{{study}}/board.log",
+    benchmark:
+        f"{BENCHMARKS}/{{study}}/board.tsv"
+    params:
+        made_from=plan.digest("scores"),
+        study=lambda wildcards: f"board {plan.command(wildcards)}",
+        more=lambda wildcards, output: f"--cards {output.cards}",
+
+
+# The verdicts of all papers, beside the committed ones.
+rule join:
+    input:
+        stated=plan.planned("ledger"),
+        tables=[plan.tables(key, "claims") for key in plan.papers],
+        expected=plan.expected[:1],
+    output:
+        made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
+        provenance=f"{RESULTS}/claims.json",
+    log:
+        f"{LOGS}/join.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        made_from=plan.digest("ledger"),
+    shell:
+        "python -m concord_cli ledger {input.tables:q} -o {output.made:q} 2> {log:q}"
+
+
+rule compare:
+    input:
+        ledger=f"{RESULTS}/claims.csv",
+        expected=plan.expected,
+    output:
+        f"{RESULTS}/changed_verdicts.txt",
+    log:
+        f"{LOGS}/compare.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        strict="--strict" if plan.config["strict"] else "",
+    shell:
+        "python -m concord_cli changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
+
+
+rule ledger:
+    input:
+        f"{RESULTS}/claims.csv",
+        f"{RESULTS}/changed_verdicts.txt" if plan.expected else [],
