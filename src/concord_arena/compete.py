@@ -19,8 +19,6 @@ from concord_arena import cards, cells
 from concord_arena.board import called, task_of
 from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import described
-from concord_studies.digests import made_from
-from concord_studies.provenance import digest
 from concord_studies.runs.run import Run
 from concord_studies.scores import missing
 from concord_studies.tables import head_to_head
@@ -211,17 +209,6 @@ def _shown(cell: Measured, metric: str) -> str:
         return lacking or "not applicable"
     value = float(table["value"].iloc[0])
     return f"{value:.3g}" if np.isfinite(value) else "diverged"
-
-
-def stated(study: Study) -> dict[str, Any]:
-    """Return what the scores and cards of an arena are made from beside metrics."""
-    used = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
-    about = [described("samplers", kind) for kind in used]
-    return {
-        "names": study.sections.names,
-        "samplers": digest({"about": about}),
-        **made_from(__name__),
-    }
 
 
 def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path) -> None:

@@ -17,7 +17,6 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, in_a_sentence, nearest
-from concord_arena import compete
 from concord_studies import digests, provenance
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
@@ -172,7 +171,7 @@ class Plan:
         elif kind in FILES:
             path, stated = path.with_suffix("") / f"{name}.yaml", draw.stated(study, kind, name)
         elif kind == "scores":
-            stated = compete.stated(study)
+            stated = _stated_scores(study)
         elif kind == "multiverse":
             runs = {own: self._statement("runs", key, own).text for own in self._read(study)}
             stated = {**survey.stated(study), "runs": digests.digest(runs)}
