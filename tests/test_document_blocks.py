@@ -26,6 +26,7 @@ RUN = {
     "python.md": "library/test_library.py",
     "problems.md": "library/test_library.py",
     "recommend.md": "library/test_recommend.py",
+    "bias.md": "arena/test_bias_map.py",
     "your-model.md": "problems/test_model_libraries.py",
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",

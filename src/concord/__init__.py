@@ -20,6 +20,7 @@ _PUBLIC = {
     "Problem": "problems._functions",
     "Sampler": "sampler",
     "bias2": "library.distances",
+    "bias_map": "arena.bias_map",
     "compare": "library.distances",
     "from_numpyro": "problems._numpyro",
     "from_pymc": "problems._pymc",

@@ -16,6 +16,7 @@ from concord.models.pymc import from_pymc as from_pymc
 from concord.networks.own import network as network
 from concord.problems._functions import Problem as Problem
 from concord.sampler import Sampler as Sampler
-from concord_arena.recommend import recommend as recommend
+from concord_arena.bias_map import bias_map as bias_map
+from concord_arena.recommendation import recommend as recommend
 
 __version__: str

@@ -6,8 +6,8 @@ import pytest
 import concord
 from concord.sampler import Sampler
 from concord_arena import prices
-from concord_arena.testing.variants import problem
 from concord_studies.runs.run import ChosenSampler
+from variants import problem
 
 
 def price(kind, options, agents=8, topology="ring", **happens):

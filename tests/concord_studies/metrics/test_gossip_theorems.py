@@ -18,9 +18,9 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling import partition, streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement, consensus_floor, gossip_theorems
 from steps import recorded
+from variants import problem
 
 RING = network("ring", 5)
 TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}

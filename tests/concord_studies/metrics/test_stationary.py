@@ -19,7 +19,6 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import (
     Measurement,
     exact_moments,
@@ -29,6 +28,7 @@ from concord_studies.metrics import (
 )
 from steps import Quadratic
 from tracking import Tracking
+from variants import problem
 
 RING = network("ring", 5)
 

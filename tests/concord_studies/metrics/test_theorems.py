@@ -21,7 +21,6 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import (
     Measurement,
     budget,
@@ -35,6 +34,7 @@ from concord_studies.metrics import (
     theorem10,
     w2_point,
 )
+from variants import problem
 
 RING, DUE = network("ring", 5), np.array([0, 1, 20])
 STEP = Schedule(0.002)

@@ -31,7 +31,7 @@ from concord.options import build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems._fit import fit
 from concord.sampling.partition import Partition, Way
-from concord_arena import recommend
+from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
 from concord_studies.metrics import Measurement, Row
 from concord_studies.plugins import plugin
@@ -90,7 +90,7 @@ Told = tuple[str, str, float, dict[str, bool]]
 
 
 def _exact(m: Measurement, case: int) -> Iterator[Told]:
-    lossless = m.topology.conditions.perfect
+    lossless = m.network.conditions.perfect
     rng = m.stream(f"fresh case {case}")
     dim = int(rng.integers(1, 4 if lossless else 2))
     options = {
@@ -100,14 +100,14 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
     }  # fmt: skip
     problem = _built("gaussian", options, m, case)
     single = m.iterations == 1
-    every = TIMES if m.topology.conditions.clocked else BUDGETS if lossless else BUDGETS[:2]
+    every = TIMES if m.network.conditions.clocked else BUDGETS if lossless else BUDGETS[:2]
     budgets = every[:1] if single else every
     names = FEW if single else None
     least = _brute(m, problem, budgets, names)
     for budget, (few, many) in zip(budgets, least, strict=True):
         ((price, amount),) = budget.items()
-        given = {"budget": budget, "initial": _start(m), "samplers": names}
-        score = float(recommend.recommend(problem, m.topology, **given).table["b2"][0])
+        given = {"budget": budget, "initial": _start(m), "samplers": names, "by": "b2"}
+        score = float(recommend.recommend(problem, m.network, **given).table["b2"][0])
         name = f"{price}_{amount:g}"
         holds = {"at_most_36": score <= few * (1 + 1e-9) + ROUNDING}
         yield f"least_36.{name}", "worst", few, holds
@@ -122,12 +122,11 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any) -> np.nda
     search = _search(m, problem, found, budgets[0])
     for entry in recommend._entries(found, names)[0]:
         try:
-            entry.sampler.check(problem, m.topology, entry.params)
+            entry.sampler.check(problem, m.network)
             for lattice in search.lattices(entry):
                 half = 4 if entry.second else 2
                 js = half // 2 * np.arange(1, 24 + 1 if entry.second else 72 + 1)
-                params = [lattice.params(int(j)) for j in js]
-                path = search._law(entry, params, True)
+                path = search._law([lattice.sampler(int(j)) for j in js], True)
                 for read in search.reads:
                     paid = search._paid(lattice.price, read)
                     amounts = [of for budget in budgets for of in budget.items()]
@@ -151,7 +150,7 @@ def _sampled(m: Measurement, case: int) -> Iterator[Told]:
     for vectors in VECTORS[:1] if single else VECTORS:
         name, budget = f"{title}_{vectors}", {"bytes": vectors * 8 * problem.dim}
         given = {"budget": budget, "initial": _start(m), "samplers": FEW if single else None}
-        answer = recommend.recommend(problem, m.topology, **given, verify=True)
+        answer = recommend.recommend(problem, m.network, **given, by="b2", verify=True)
         doubted = bool(answer.trust)
         group = "doubted" if doubted else "trusted"
         yield f"doubted.{name}", "network", doubted, {}
@@ -187,13 +186,13 @@ def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
         return m.stream(f"fresh case {case}, {what}")
 
     return module.build(
-        params, m.topology.agents, Partition(Way("equal")), stream, Path("resources")
+        params, m.network.agents, Partition(Way("equal")), stream, Path("resources")
     )
 
 
 def _search(m: Measurement, problem: Problem, found: Any, budget: Any) -> Search:
     positions = m.initial.moments(problem.dim)
-    given = problem, m.topology, positions, found, Wish(budget)
+    given = problem, m.network, positions, found, Wish(budget, by="b2")
     return Search(*given, lambda: m.stream("network"))
 
 
