@@ -26,6 +26,7 @@ RUN = {
     "python.md": "concord/library/test_library.py",
     "problems.md": "concord/library/test_library.py",
     "recommend.md": "concord_arena/test_recommend.py",
+    "bias.md": "concord_arena/test_bias_map.py",
     "your-model.md": "concord/problems/test_model_libraries.py",
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",

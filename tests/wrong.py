@@ -1,8 +1,8 @@
 # ruff: noqa: E501 (each wrong sampler is a line)
 """Samplers that are wrong by mistake, each by a line of one that is right.
 
-``RIGHT`` are three plug-ins as a user may write them; ``WRONG`` says of each mistake what it
-replaces in one of them.
+``RIGHT`` are plug-ins as a user may write them; ``WRONG`` says of each mistake which check sees it,
+and what it replaces in one of them.
 """
 
 import sys
@@ -17,7 +17,7 @@ HEAD = r'''r"""A sampler.
 
 Source: none, an example.
 """
-import random, time
+import random
 from typing import Annotated, NamedTuple
 import numpy as np
 from concord.sampler import Positions, Sampler
@@ -99,62 +99,72 @@ class Accepts(Sampler):
         return Positions(np.where(accepted[..., None], there, x))
 '''
 )
-RIGHT = {"plain": PLAIN, "momentum": MOMENTUM, "accepts": ACCEPTS}
+NUMBER = PLAIN.replace("Annotated[Schedule,", "Annotated[float,").replace(
+    "step_size(k)", "step_size"
+)
+RIGHT = {"plain": PLAIN, "momentum": MOMENTUM, "accepts": ACCEPTS, "number": NUMBER}
 
 NOISE = "rng.standard_normal(x.shape)"
 GRAD = "grad = problem.gradient(x)\n"
 WEIGHTS = 'network.matrix("metropolis")'
 
-# Name: the right one, and pairs of texts.
+# Check that sees the mistake: name of the mistake, the right sampler, and pairs of texts.
+POSTERIOR = "tends_to_the_posterior"
+LOCAL = "a_step_is_local"
+APART = "chains_are_independent"
+GENERATOR = "draws_from_its_generator_alone"
+INPUTS = "leaves_its_inputs_as_they_are"
+SIZES = "takes_any_number_of_chains_and_dimensions"
+REFUSALS = "refuses_in_one_sentence_what_it_cannot_sample"
+MIX = 'network.mix("metropolis", x, plus=noise - eta * grad)'
 WRONG: dict[str, tuple[str, ...]] = {
-    # Noise: how much.
-    "noise sqrt(eta)": ("plain", "np.sqrt(2 * eta)", "np.sqrt(eta)"),
-    "noise 2 eta": ("plain", "np.sqrt(2 * eta)", "2 * eta"),
-    "no noise": ("plain", "noise - eta", "0 * noise - eta"),
-    "no noise of velocities": ("momentum", "+ noise", ""),
-    "no noise for agent 0": ("plain", "new = ", "noise[:, 0] = 0; new = "),
-    "more noise after step 50": ("plain", NOISE, f"(1 + .5 * (k > 50)) * {NOISE}"),
-    # Noise: whose.
-    "one noise for all chains": ("plain", NOISE, "rng.standard_normal(x.shape[1:])"),
-    "a third of the noise shared by chains": ("plain", NOISE, f"np.sqrt(.67) * {NOISE} + np.sqrt(.33) * rng.standard_normal(x.shape[1:])"),
-    "chains in pairs": ("plain", NOISE, "np.repeat(rng.standard_normal((len(x) // 2 + 1, *x.shape[1:])), 2, axis=0)[:len(x)]"),
-    "a seed for each step": ("plain", NOISE, "np.random.default_rng(k).standard_normal(x.shape)"),
-    "noise kept between blocks": ("momentum", NOISE, f"CACHE.setdefault((k, x.shape), {NOISE})"),
-    "noise of even steps comes again": ("plain", NOISE, f"({NOISE} if k % 2 == 0 or CACHE.get('w') is None or CACHE['w'].shape != x.shape else CACHE['w']); CACHE['w'] = noise / np.sqrt(2 * eta)"),
-    "one noise for all agents": ("plain", NOISE, "rng.standard_normal((len(x), 1, x.shape[2])) * np.ones(x.shape)"),
-    "one noise for two agents": ("plain", "new = ", "noise[:, -1] = noise[:, 0]; new = "),
+    # How much noise.
+    "noise without the factor 2": (POSTERIOR, "plain", "np.sqrt(2 * eta)", "np.sqrt(eta)"),
+    "noise without the root": (POSTERIOR, "plain", "np.sqrt(2 * eta)", "2 * eta"),
+    "no noise": (POSTERIOR, "plain", "noise - eta", "0 * noise - eta"),
+    "no noise of velocities": (POSTERIOR, "momentum", "+ noise", ""),
+    "no noise for agent 0": (POSTERIOR, "plain", "new = ", "noise[:, 0] = 0; new = "),
+    "noise that is mixed": (POSTERIOR, "plain", MIX, 'network.mix("metropolis", x + 3 * noise, plus=-eta * grad)'),
+    # Whose noise.
+    "one noise for all agents": (POSTERIOR, "plain", NOISE, "rng.standard_normal((len(x), 1, x.shape[2])) * np.ones(x.shape)"),
+    "one noise for two agents": (POSTERIOR, "plain", "new = ", "noise[:, -1] = noise[:, 0]; new = "),
+    "one noise for all chains": (APART, "plain", NOISE, "rng.standard_normal(x.shape[1:])"),
+    "one noise for two chains": (APART, "plain", NOISE, "np.repeat(rng.standard_normal((len(x) // 2 + 1, *x.shape[1:])), 2, axis=0)[:len(x)]"),
+    "a seed for each step": (APART, "plain", NOISE, "np.random.default_rng(k).standard_normal(x.shape)"),
+    "noise that is cached": (APART, "momentum", NOISE, f"CACHE.setdefault((k, x.shape), {NOISE})"),
+    "numpy's global generator": (GENERATOR, "plain", NOISE, "np.random.standard_normal(x.shape)"),
+    "Python's global generator": (GENERATOR, "plain", NOISE, f"({NOISE} + 1e-6 * random.random())"),
     # Gradients.
-    "another sign": ("plain", "noise - eta", "noise + eta"),
-    "another sign of velocities": ("momentum", "- eta * grad", "+ eta * grad"),
-    "another sign of the last coordinate": ("plain", GRAD, GRAD + "        grad[..., -1] *= -1\n"),
-    "divided by the agents": ("plain", "eta * grad", "eta * grad / network.agents"),
-    "counted twice": ("plain", "eta * grad", "2 * eta * grad"),
-    "a step old": ("plain", GRAD, "grad = CACHE.get('g', 0 * x); grad = grad if grad.shape == x.shape else 0 * x; CACHE['g'] = problem.gradient(x)\n"),
-    "of a neighbor": ("plain", "eta * grad", "eta * np.roll(grad, 1, axis=1)"),
-    "no gradient for agent 1": ("plain", GRAD, GRAD + "        grad[:, 1 % network.agents] = 0\n"),
-    "a prior of its own": ("plain", "eta * grad", "eta * (grad + .3 * x)"),
-    # Acceptance.
-    "acceptance without the way back": ("accepts", "odds += (noise**2).sum(-1) / 2 - (back**2).sum(-1) / (4 * eta)", "pass"),
-    "acceptance the other way round": ("accepts", "problem.potential(x) - problem.potential(there)", "problem.potential(there) - problem.potential(x)"),
+    "another sign": (POSTERIOR, "plain", "noise - eta", "noise + eta"),
+    "another sign of velocities": (POSTERIOR, "momentum", "- eta * grad", "+ eta * grad"),
+    "another sign of the last coordinate": (POSTERIOR, "plain", GRAD, GRAD + "        grad[..., -1] *= -1\n"),
+    "the mean over agents for the sum": (POSTERIOR, "plain", "eta * grad", "eta * grad / network.agents"),
+    "counted twice": (POSTERIOR, "plain", "eta * grad", "2 * eta * grad"),
+    "a step old": (GENERATOR, "plain", GRAD, "grad = CACHE.get(x.shape, 0 * x); CACHE[x.shape] = problem.gradient(x)\n"),
+    "at half of the position": (POSTERIOR, "plain", GRAD, "grad = problem.gradient(x / 2)\n"),
+    "of a neighbor": (LOCAL, "plain", "eta * grad", "eta * np.roll(grad, 1, axis=1)"),
+    "none for agent 1": (POSTERIOR, "plain", GRAD, GRAD + "        grad[:, 1 % network.agents] = 0\n"),
+    "a prior besides": (POSTERIOR, "plain", "eta * grad", "eta * (grad + .3 * x)"),
+    # Velocities and acceptance.
+    "velocities that are not carried on": (POSTERIOR, "momentum", "plus=eta * v), v)", "plus=eta * v), 0 * v)"),
+    "noise of another friction": (POSTERIOR, "momentum", "1 - 2 * eta", "1 - eta"),
+    "acceptance without the way back": (POSTERIOR, "accepts", "odds += (noise**2).sum(-1) / 2 - (back**2).sum(-1) / (4 * eta)", "pass"),
+    "acceptance the other way round": (POSTERIOR, "accepts", "problem.potential(x) - problem.potential(there)", "problem.potential(there) - problem.potential(x)"),
     # Mixing.
-    "mixing by a matrix that does not add up": ("plain", 'network.mix("metropolis", x, plus=noise - eta * grad)', '.9 * network.mix("metropolis", x) + noise - eta * grad'),
-    "mixing without sending": ("plain", 'network.mix("metropolis", x, plus=noise - eta * grad)', f"{WEIGHTS} @ x + noise - eta * grad"),
-    "averages over everybody": ("plain", 'network.mix("metropolis", x, ', 'network.mix("metropolis", x.mean(axis=1, keepdims=True) + 0 * x, '),
-    "looks at everybody": ("plain", "new = ", "x = .9 * x + .1 * x.mean(axis=1, keepdims=True); new = "),
-    "looks at the next agent": ("momentum", GRAD, "grad = problem.gradient((x + np.roll(x, 1, axis=1)) / 2)\n"),
-    "chains pull each other": ("plain", "new = ", "x = .99 * x + .01 * x.mean(axis=0); new = "),
-    # Its manners.
-    "writes into the state": ("plain", "return Positions(new)", "x[:] = new; return Positions(x)"),
-    "writes into the velocities": ("momentum", "v = (1 - 2 * eta) * v - eta * grad + noise", "v *= 1 - 2 * eta; v += noise - eta * grad"),
-    "keeps velocities outside of the state": ("momentum", "return State(network.mix(\"metropolis\", x, plus=eta * v), v)", "v = v + .1 * CACHE.get(v.shape, 0 * v); CACHE[v.shape] = v; return State(network.mix('metropolis', x, plus=eta * v), v)"),
-    "keeps a thing in the sampler": ("plain", "new = ", "self.last = x; new = "),
-    "global random state": ("plain", NOISE, "np.random.standard_normal(x.shape)"),
-    "Python's random state": ("plain", NOISE, f"({NOISE} + 1e-6 * random.random())"),
-    "the time": ("plain", NOISE, f"({NOISE} + 1e-6 * time.perf_counter())"),
-    "float32": ("plain", "Positions(new)", "Positions(new.astype(np.float32))"),
-    "one dimension alone is squeezed": ("plain", "Positions(new)", "Positions(new.squeeze())"),
-    "an error of Python's": ("plain", GRAD, "grad = problem.gradient(x); network.graph.servers\n"),
-    "a refusal without a remedy": ("accepts", "a potential; use another problem", "a potential"),
+    "the sum over neighbors for the mean": (POSTERIOR, "plain", MIX, "network.mix(network.adjacency(), x, plus=noise - eta * grad)"),
+    "mixing with another sign": (POSTERIOR, "plain", MIX, '2 * x - network.mix("metropolis", x) + noise - eta * grad'),
+    "weights that do not add up to one": (POSTERIOR, "plain", MIX, '.9 * network.mix("metropolis", x) + noise - eta * grad'),
+    "mixing without sending": (LOCAL, "plain", MIX, f"{WEIGHTS} @ x + noise - eta * grad"),
+    "the average of all": (LOCAL, "plain", MIX, 'network.mix("metropolis", x.mean(axis=1, keepdims=True) + 0 * x, plus=noise - eta * grad)'),
+    "a look at the next agent": (LOCAL, "momentum", GRAD, "grad = problem.gradient((x + np.roll(x, 1, axis=1)) / 2)\n"),
+    "the average of chains": (APART, "plain", "new = ", "x = .99 * x + .01 * x.mean(axis=0); new = "),
+    # What it writes and returns.
+    "writes into the positions": (INPUTS, "plain", "return Positions(new)", "x[:] = new; return Positions(x)"),
+    "writes into the velocities": (INPUTS, "momentum", "v = (1 - 2 * eta) * v - eta * grad + noise", "v *= 1 - 2 * eta; v += noise - eta * grad"),
+    "velocities outside of the state": (GENERATOR, "momentum", "v = (1 - 2 * eta) * v", "v = CACHE.get(v.shape, v); v = CACHE[v.shape] = (1 - 2 * eta) * v"),
+    "single precision": (SIZES, "plain", "Positions(new)", "Positions(new.astype(np.float32))"),
+    "one chain is squeezed": (SIZES, "plain", "Positions(new)", "Positions(new.squeeze(0) if len(new) == 1 else new)"),
+    "a refusal without a remedy": (REFUSALS, "accepts", "a potential; use another problem", "a potential"),
 }  # fmt: skip
 
 
@@ -169,7 +179,7 @@ def sampler(text: str, name: str) -> Any:
 
 def wrong(name: str) -> Any:
     """Return a wrong sampler."""
-    kind, *changes = WRONG[name]
+    _, kind, *changes = WRONG[name]
     text = RIGHT[kind]
     for old, new in zip(changes[::2], changes[1::2], strict=True):
         assert old in text, f"{name}: {old!r} is not there"

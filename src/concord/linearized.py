@@ -83,6 +83,14 @@ class Linearized(Path):
         done(end - first)
         return path._go(begun, self._begins[place], end)
 
+    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
+        """Return the moments of the sum of the positions over iterations (first, end].
+
+        All along agents are linearized as they are where the sum ends.
+        """
+        self._go(self._start, 0, end)
+        return self._parts[bisect_right(self._begins, end) - 1][1]._sum_moments(moments, first, end)
+
     def _begin(self) -> None:
         """Linearize the problem at the end of the last part, and begin the next part."""
         if not self._begins:

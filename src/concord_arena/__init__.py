@@ -9,7 +9,10 @@ states one (``laws``), by chains otherwise (``chains``). ``prices`` says what an
 from importlib import import_module
 from typing import Any
 
-_PUBLIC = {"recommend": "concord_arena.recommendation"}
+_PUBLIC = {
+    "bias_map": "concord_arena.biases",
+    "recommend": "concord_arena.recommendation",
+}
 __all__ = [*_PUBLIC]
 
 

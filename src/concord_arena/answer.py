@@ -13,7 +13,6 @@ predicted there is never less than the b2 of the Gaussian fit itself, as weighed
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,9 +20,9 @@ from msgspec import field
 
 from concord import kinds, linearized
 from concord.errors import ConcordError
-from concord.laws.exact import Moments, Seen, stationary
-from concord.laws.gaussian import bias2
-from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
+from concord.laws.exact import Moments, Seen
+from concord.laws.gaussian import bias2, monomials
+from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -44,6 +43,7 @@ MANY = 64  # agents beyond which settings are chosen by the network's spectrum
 CONFIRMED = LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
+LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
 HELD = 3e7  # numbers that the powers of versions together may hold
 
@@ -59,20 +59,30 @@ class Entry(NamedTuple):
 
 
 class Wish(Options):
-    """A user's target: the least b2 for a budget by price, or the least price to a value of b2."""
+    """A user's wish: the least score for a budget by price, or the least price to a value of b2.
+
+    by: the score at a budget: ``error``, that of time averages, or ``b2``, the squared bias of the
+    last draw.
+    """
 
     budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
     target: Positive | None = None
     price: Literal[tuple(PRICES)] | None = None  # type: ignore[valid-type]
     level: Literal["worst", "average"] = "worst"
+    by: Literal["error", "b2"] = "error"
     batch_size: Count | None = None
+
+    @property
+    def averages(self) -> bool:
+        """Whether settings are scored by their time averages."""
+        return self.by == "error" and self.target is None
 
 
 class Lattice(NamedTuple):
     """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
 
     limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
-    read-out the score, at which iteration, and b2 by level.
+    read-out the score, at which iteration, and b2 by level, with the ``error`` where it is asked.
     """
 
     entry: Entry
@@ -98,8 +108,9 @@ class Lattice(NamedTuple):
 class Found(NamedTuple):
     """The best setting of an entry with a read-out: place j of a lattice.
 
-    spent: by price. b2: by level. within: the least and the largest value of the tuned option with
-    at most twice the score. how: exact, approximate, screened, or chains.
+    spent: by price. b2: by level, and the ``error`` of a time average where it is asked. within:
+    the least and the largest value of the tuned option with at most twice the score. how: exact,
+    approximate, screened, or chains.
     """
 
     lattice: Lattice
@@ -218,44 +229,6 @@ class Search:
                 count = self._iterations(lattice.price, read) if read in self.reads else 0
                 for j in octaves if count >= 1 else ():
                     yield self._found(lattice, j, read, [j], "chains", (np.inf, count, {}))
-
-    def needs(self, entry: Entry, best: Found, price: str) -> float:
-        """Return the price an entry pays to reach the best one's score, over the best one's price.
-
-        The ratio is nan where it is not known soon, or the entry does not reach the score.
-        """
-        known = self._small and self._exact and self.network.is_lossless
-        if not (known and best.b2[self.wish.level] > 0):
-            return np.nan
-        other, least = copy(self), np.inf
-        other.wish = Wish(target=best.b2[self.wish.level], price=price, level=self.wish.level)
-        with suppress(ConcordError):  # chains alone have scored it
-            least = min((found.score for found in other.entry(entry)), default=np.inf)
-        return least / best.spent[price] if least < UNSOLVED else np.nan
-
-    def worth(self, found: Found) -> float:
-        """Return the number of independent draws that a chain is worth, for the worst coordinate.
-
-        Iterations over the integrated autocorrelation time of the stationary law where everything
-        arrives, 1 + 2 sum_k corr(x_j(0), x_j(k)); at most the iterations. Not a number where that
-        is not known.
-        """
-        if not self._small or found.how == "chains":
-            return np.nan
-        try:
-            bare = Network(self.network.graph, order=self.network.order)
-            step, basis, period = step_of_turn(found.sampler, self._bare(), bare)
-        except NoLaw:
-            return np.nan
-        if (law := stationary(step)) is None:
-            return np.nan
-        read, mix = basis[: self.problem.agents * self.problem.dim], self.reads[found.read][0]
-        if mix is not None:
-            read = np.kron(mix, np.eye(self.problem.dim)) @ read
-        later = step.matrix @ np.linalg.solve(np.eye(len(step.matrix)) - step.matrix, law[1])
-        own, others = (np.einsum("as,st,at->a", read, of, read) for of in (law[1], later))
-        time = period * float((1 + 2 * others / own).max())
-        return min(found.iterations / time, float(found.iterations))
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and a setting's b2 at these iterations for the wished level."""
@@ -378,6 +351,8 @@ class Search:
                         lattice.tried.setdefault(j, {})[read] = np.inf, 0, {}
                     continue
                 b2 = self._scored(path, read, ks)
+                if self.wish.averages:
+                    b2["error"] = self._errors_of_averages(path, read, most)[None]
                 values, rows = self._values(b2, ks, lattice.price, read)
                 for version, (j, value, row) in enumerate(zip(part, values, rows, strict=True)):
                     levels = {level: float(of[row, version]) for level, of in b2.items()}
@@ -390,7 +365,7 @@ class Search:
 
         The objective of an unreached target is b2 times ``UNSOLVED``, beyond all prices.
         """
-        own = b2[self.wish.level]
+        own = b2["error" if self.wish.averages else self.wish.level]
         if self.wish.target is None:
             return own[-1].tolist(), [len(ks) - 1] * own.shape[1]
         at = scores.solved_at(own, self.wish.target)
@@ -483,6 +458,27 @@ class Search:
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
         found = scores.compute_bias(seen, self._target)
         return dict.fromkeys(found, found["average"]) if read == "average" else found
+
+    def _errors_of_averages(self, path: Any, read: str | int, end: int) -> np.ndarray:
+        """Return the errors of versions' time averages, (versions,), as ``recommend`` says.
+
+        Infinite where it is not a number.
+        """
+        path = path if read == "average" else path.reading(self.reads[read][0])
+        averaged = path.averaged(end)
+        if averaged is None:
+            raise NoLaw(
+                f"the law of a time average is not computed over {end:,} iterations; use by='b2'"
+            )
+        late = np.unique(np.linspace(end // 2 + 1, end, LATE).round().astype(int)).tolist()
+        seen, level = path.at(late), "average" if read == "average" else self.wish.level
+        law = (seen.mean, seen.cov) if level == "worst" else seen[2:]
+        (wanted, variances), dim = self._target.monomials(), len(self._target.mean)
+        off = monomials(*law)[0].mean(axis=0)[..., dim:] - wanted[dim:]
+        squares = (off**2 / variances[dim:]).max(axis=-1)
+        squares = squares.max(axis=-1) if level == "worst" else squares
+        both = np.maximum(scores.ergodic(averaged, self._target)[level], squares)
+        return np.nan_to_num(both, nan=np.inf)
 
 
 def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:

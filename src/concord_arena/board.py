@@ -25,6 +25,11 @@ def task_of(run: Mapping[str, Any]) -> str:
     return "+".join(f"{k}={v}" for k, v in run["labels"].items() if k != "entry") or "task"
 
 
+def short_name(run: Mapping[str, Any]) -> str:
+    """Return a task's name as it is printed and typed, such as "apart, ring"."""
+    return ", ".join(str(v) for k, v in run["labels"].items() if k != "entry") or "task"
+
+
 def called(run: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return a task's name for readers, such as "apart, ring"; ``names`` are the study's texts."""
     told = (words.label(k, v, names) for k, v in run["labels"].items() if k != "entry")

@@ -16,7 +16,7 @@ from concord.options import plain
 from concord.progress import each
 from concord_arena import board as scored
 from concord_arena import cards, cells
-from concord_arena.board import called, task_of
+from concord_arena.board import short_name, task_of
 from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import described
 from concord_studies.runs.run import Run
@@ -40,7 +40,7 @@ def compare(
     experiment: none: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no
     law.
     names: entries of the experiment, or kinds of samplers (``entry_of``).
-    parts: parts of tasks' keys, of which a task must have one; none: all tasks.
+    parts: parts of tasks' names, of which a task must have one; none: all tasks.
     """
     known = {*kinds.names("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
     if unknown := [name for name in names if name not in known]:
@@ -48,8 +48,8 @@ def compare(
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
 
     def task(run: Run) -> str:
-        """Return the name of a run's task for readers."""
-        return called(run.document, study.sections.names)
+        """Return the name of a run's task."""
+        return short_name(run.document)
 
     lawless = _lawless(study, names)
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
@@ -66,9 +66,7 @@ def compare(
     runs = [study.runs[key] for key in study.runs if key[0] == experiment]
     entries = list(dict.fromkeys(run.labels["entry"] for run in runs))
     tasks = [run for run in runs if run.labels["entry"] == entries[0]]
-    chosen = [
-        run for run in tasks if not parts or any(part in task_of(run.document) for part in parts)
-    ]
+    chosen = [run for run in tasks if not parts or any(part in task(run) for part in parts)]
     if not chosen:
         known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
         raise ConcordError(f"--tasks: no task has {parts[0]!r}; {nearest(parts[0], known)}")
@@ -118,11 +116,14 @@ def compare(
                 yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
             won, tied, lost = head_to_head.record(logs, 1.05)
-            ratio, lo, hi = head_to_head.median_ratio(logs)
+            ratio = head_to_head.describe_ratio(logs, 3)
+            what = "median over all data sets"
+            if len(logs) > 1:
+                what += f", with a 95 % interval over the {len(logs)} tasks"
             yield (
                 f"{shown[one]} against {shown[other]}, over all data sets: {won} won, {tied} tied, "
-                f"{lost} lost; {shown[other]}'s squared bias is {ratio:.3g} [{lo:.3g}, {hi:.3g}] "
-                f"times {shown[one]}'s (median)"
+                f"{lost} lost; {shown[other]}'s squared bias is {ratio} times {shown[one]}'s "
+                f"({what})"
             )
         yield ""
 

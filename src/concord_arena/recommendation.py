@@ -46,6 +46,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
+LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
@@ -64,11 +65,12 @@ class Answer(Summarized):
     table
         A row for each sampler and read-out, best first: ``sampler``, its ``options``, ``read``
         (each agent's own draws, so many more rounds of averaging, or the network average), the
-        predicted ``b2`` of the worst agent and ``b2_average``, ``iterations`` and what they cost
-        an agent (``gradients``, ``bytes``, and ``seconds`` where there is a clock), ``least`` and
-        ``most``, the values of the tuned option between which the score at most doubles,
-        ``stable``, its largest stable value, and ``law``, how the score was found: exact,
-        approximate (no Gaussian problem), screened (by a smaller system; no bound), or by chains.
+        predicted ``error`` of a time average (where it ranks), the predicted ``b2`` of the worst
+        agent's last draw and ``b2_average``, ``iterations`` and what they cost an agent
+        (``gradients``, ``bytes``, and ``seconds`` where there is a clock), ``least`` and ``most``,
+        the values of the tuned option between which the score at most doubles, ``stable``, its
+        largest stable value, and ``law``, how the score was found: exact, approximate (no Gaussian
+        problem), screened (by a smaller system; no bound), or by chains.
         Samplers without a score come last, with ``why``.
     best
         Arguments of the recommended run: ``concord.sample(**answer.best)``.
@@ -164,6 +166,7 @@ def recommend(
     target: float | Mapping[str, float] | None = None,
     price: str | None = None,
     level: str = "worst",
+    by: str = "error",
     initial: Mapping[str, Any] | None = None,
     samplers: Sequence[str] | None = None,
     batch_size: int | None = None,
@@ -172,14 +175,19 @@ def recommend(
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
 ) -> Answer:
-    r"""Recommend a sampler and its options, and predict the squared bias of its draws.
+    r"""Recommend a sampler and its options, and predict how far its results are off.
 
-    .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
+    .. math::
+        b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    is predicted for every sampler of the arena that the network allows, at many settings of its
-    tuned options, with every read-out. On Gaussian problems the prediction is exact. On other
-    problems a Gaussian is fitted to the posterior by its gradients, and each agent's gradient is
-    linearized over that agent's law; ``answer.trust`` says where this may be wrong.
+    is the squared bias of the last draw. What ranks is the error of averages over the second half
+    of one chain: the expected squared error of the average of each x_j, which is squared bias and
+    variance, and the squared bias of that of each x_j^2 (without its variance), both over the
+    variance of f; the largest counts. Both are predicted for every sampler of the arena that the
+    network allows, at many settings of its tuned options, with every read-out. On Gaussian problems
+    the prediction is exact (the mean of x_j^2 is read at eight iterations). On other problems a
+    Gaussian is fitted to the posterior by its gradients, and each agent's gradient is linearized
+    over that agent's law; ``answer.trust`` says where this may be wrong.
     docs/recommend.md has an example, and how often predictions were right.
 
     Parameters
@@ -195,7 +203,10 @@ def recommend(
         In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
         price="gradients"``.
     level
-        Whose b2 that is: the ``worst`` agent's, or that of the network ``average``.
+        Whose score that is: the ``worst`` agent's, or that of the network ``average``.
+    by
+        What ranks at a budget: the ``error`` of a time average, for one long chain; or ``b2`` of
+        the last draw, for many short ones.
     initial
         Distribution of x^(0), as of ``concord.sample``.
     samplers
@@ -229,7 +240,7 @@ def recommend(
     >>> import concord
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
     >>> answer = concord_arena.recommend(problem, "ring", budget={"gradients": 200})
-    >>> bool(answer.table.b2[0] < 0.01)
+    >>> bool(answer.table.error[0] < 0.05)
     True
     >>> trace = concord.sample(**answer.best)
     """
@@ -239,7 +250,7 @@ def recommend(
             "concord.problems"
         )
     asked = {
-        "budget": {} if budget is None else budget, "price": price, "level": level,
+        "budget": {} if budget is None else budget, "price": price, "level": level, "by": by,
         "target": build(Target, target, "target").b2 if isinstance(target, Mapping) else target,
         "batch_size": batch_size,
     }  # fmt: skip
@@ -417,32 +428,35 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
     choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
     whose = "worst agent" if alone else "network average"
     read = READ.get(str(best.read), _AFTER.format(best.read))
+    bias = f"a squared bias of {best.b2[wish.level]:.2g}"
+    if wish.averages:
+        error, spread = best.b2["error"], f"({whose}, {best.how})"
+        text = (
+            f"averages over the second half of a chain have a squared error of {error:.2g} "
+            f"posterior variances {spread}, as the mean of {_count_draws(error)} has, and the last "
+            f"draw {bias},"
+        )
+    else:
+        text = f"{bias} posterior variances ({whose}, {best.how})"
     text = (
-        f"{best.entry.name} with {choice}, using {read}: "
-        f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
-        f"({whose}, {best.how}) after {_format_amount(best.spent[price], price)} "
+        f"{best.entry.name} with {choice}, using {read}: {text} "
+        f"after {_format_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
     if other is not best and other.score < UNSOLVED:
-        text += f"; {other.entry.name}{_compare_with_best(search, other, best, price)}"
-    worth = search.worth(best)
-    if np.isfinite(worth):
-        count = f"{worth:,.0f}" if worth >= 2 else "one"
-        draws = "draw" if worth < 2 else "draws"
-        text += f". One chain is worth about {count} independent {draws}"
+        text += f"; {other.entry.name}: "
+        if wish.target is not None:
+            text += _format_amount(other.spent[price], price)
+        else:
+            text += f"{other.score:.2g} for as much"
     return f"{text}."
 
 
-def _compare_with_best(search: Search, other: Found, best: Found, price: str) -> str:
-    """Return the part of the sentence that compares the next sampler with the best one."""
-    if search.wish.target is not None:
-        return f": {_format_amount(other.spent[price], price)}"
-    factor = search.needs(other.entry, best, price)
-    if np.isfinite(factor):
-        much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
-        return f" would need {much} for the same bias"
-    return f": {other.b2[search.wish.level]:.2g} for as much"
+def _count_draws(error: float) -> str:
+    """Return how many independent draws have a mean of this expected squared error, as text."""
+    count = 1 / error
+    return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
 
 
 def _format_amount(amount: float, price: str) -> str:
@@ -462,6 +476,7 @@ def _table(
             "sampler": row.entry.name,
             "options": words.options(_nondefault_options(row, wish) | _format_tuned_options(row)),
             "read": str(row.read),
+            **({"error": row.b2["error"]} if wish.averages else {}),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
             "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,
@@ -480,11 +495,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     it are a control variate, whose expectation is exact. how: chains, seed and initial.
     """
     problem, network, found = search.problem, search.network, search.fit
-    try:
-        target = reference_of(problem)
-    except ConcordError:
-        target = found.law
-    wanted, variances = target.monomials()
+    wanted, variances = reference_or_fit(search).monomials()
     mix, k = read_out(row.read, network)[0], row.iterations
     worst = search.wish.level == "worst"
     options = _nondefault_options(row, search.wish)
@@ -516,23 +527,57 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     return b2, lo, hi
 
 
+def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> float:
+    """Run a row's setting; return the error of chains' averages that ``recommend`` predicts.
+
+    The average is over the second half, or ``LATE`` of its draws. how: chains, seed and initial.
+    """
+    wanted, variances = reference_or_fit(search).monomials()
+    mix, k = read_out(row.read, search.network)[0], row.iterations
+    at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", DivergenceWarning)
+        x = sample(row.entry.kind, search.problem, search.network, iterations=k,
+                   record={"at": at}, progress=False, **how,
+                   **_nondefault_options(row, search.wish))["x"]  # fmt: skip
+        x = x if mix is None else mix @ x
+        x = x if search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
+        off = np.concatenate([x, x**2], axis=-1).mean(axis=1) - wanted
+        squares, dim = (off**2).mean(axis=0), x.shape[-1]
+        squares[..., dim:] -= off[..., dim:].var(axis=0) * len(x) / (len(x) - 1)
+        error = float((squares / variances).max())
+    return error if np.isfinite(error) else np.inf
+
+
+def reference_or_fit(search: Search) -> Any:
+    """Return the posterior of a search's problem where it is known, else its Gaussian fit."""
+    try:
+        return reference_of(search.problem)
+    except ConcordError:
+        return search.fit.law
+
+
 def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
     """Return the best of an entry's settings along octaves, scored by running chains.
 
     Its score is that of other chains than those that it was chosen by: the least of noisy numbers
     is less than it is.
     """
-    level = search.wish.level
+    level, averages = search.wish.level, search.wish.averages
 
-    def scored(row: Found, seed: int) -> Found:
-        """Return a row with the squared bias that chains of a seed measure as its score."""
-        score = measured(row, search, {**how, "seed": seed})[0]
-        b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
-        return row._replace(b2=b2, score=score)
+    def scored(row: Found, seed: int, best: bool) -> Found:
+        """Return a row with what chains of a seed measure as its score."""
+        own = {**how, "seed": seed}
+        b2 = {"worst": np.nan, "average": np.nan}  # of one level nothing is measured
+        if best or not averages:
+            b2[level] = measured(row, search, own)[0]
+        if averages:
+            b2["error"] = average_error(row, search, own)
+        return row._replace(b2=b2, score=b2["error" if averages else level])
 
-    rows = [scored(row, how["seed"] + 1) for row in search.stated(entry)]
+    rows = [scored(row, how["seed"] + 1, False) for row in search.stated(entry)]
     rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
-    return [scored(row, how["seed"] + 2) for row in rows[:1]]
+    return [scored(row, how["seed"] + 2, True) for row in rows[:1]]
 
 
 def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:

@@ -77,7 +77,16 @@ class Coordinates:
 
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions)."""
-        parts = [path.at(iterations) for path in self._paths]
+        return self._together([path.at(iterations) for path in self._paths])
+
+    def averaged(self, iterations: int) -> Seen | None:
+        """Return the laws of time averages, as ``Path.averaged`` does."""
+        parts = [path.averaged(iterations) for path in self._paths]
+        known = [part for part in parts if part is not None]
+        return self._together(known) if len(known) == len(parts) else None
+
+    def _together(self, parts: Sequence[Seen]) -> Seen:
+        """Return the laws in the original basis, given those of all coordinates."""
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
@@ -96,6 +105,10 @@ class _Modes(Determined):
     """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
 
     vectors: np.ndarray
+
+    def _select(self, moments: Moments) -> np.ndarray:
+        """Return the matrix, (1, blocks), that maps a mode's state to its position."""
+        return np.eye(1, moments[0].shape[-1])
 
     def _seen(self, moments: Moments) -> Seen:
         """Return the laws of agents and of their average from the moments of modes."""

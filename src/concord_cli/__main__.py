@@ -241,6 +241,8 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("--budget", type=_amount, nargs="+", metavar="PRICE=AMOUNT", help=text)
     sub.add_argument("--target", type=float, help="b2 to be reached at the least --price instead")
     sub.add_argument("--price", help="gradients, bytes or seconds")
+    text = "what ranks: the error of a time average, or b2 of the last draw"
+    sub.add_argument("--by", choices=("error", "b2"), default="error", help=text)
     sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
     sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
     sub.add_argument("--chains", type=int, default=0, help="try what has no law by so many chains")

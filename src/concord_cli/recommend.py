@@ -5,7 +5,7 @@ from argparse import Namespace
 import pandas
 
 from concord.errors import ConcordError, nearest
-from concord_arena.board import task_of
+from concord_arena.board import short_name
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli import studies
 from concord_studies.experiment import read_runs
@@ -23,6 +23,7 @@ def recommend(options: Namespace) -> None:
             budget=dict(options.budget or ()),
             target=options.target,
             price=options.price,
+            by=options.by,
             initial=run.document["initial"],
             batch_size=options.batch_size,
             chains=options.chains,
@@ -62,7 +63,7 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     for (experiment, _), run in study.runs.items():
         stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
         labels = {key: label for key, label in run.labels.items() if key != "sampler"}
-        task = task_of({"labels": labels})
+        task = short_name({"labels": labels})
         chosen = not options.tasks or any(word in task for word in options.tasks)
         if experiment == options.experiment and str(stated) not in seen and chosen:
             seen.add(str(stated))

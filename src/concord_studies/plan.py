@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, in_a_sentence, nearest
 from concord_studies import digests, provenance
+from concord_studies.catalog import described
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -391,3 +392,11 @@ class Plan:
     def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of short experiments, of which a cluster's job makes several."""
         return None if self.experiment(wildcards).parts else "experiments"
+
+
+def _stated_scores(study: Study) -> dict[str, Any]:
+    """Return what the scores and cards of an arena are made from beside metrics."""
+    used = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
+    about = [described("samplers", kind) for kind in used]
+    code = digests.made_from("concord_arena.compete")
+    return {"names": study.sections.names, "samplers": digests.digest(about), **code}

@@ -18,9 +18,9 @@ from concord.sampling.initial import Law
 from concord_arena import cells
 from concord_arena.chains import Chains
 from concord_arena.read_outs import read_out
-from concord_arena.testing.variants import problem
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
+from variants import problem
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }

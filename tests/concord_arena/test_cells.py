@@ -20,7 +20,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
-from concord_studies.tables import leaderboard
+from concord_studies.tables import head_to_head, leaderboard
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -224,6 +224,22 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     said = capsys.readouterr().out
     assert "DE-SGLD, average last against DE-SGLD" in said
     assert "\nring " in said and "de_sgld" not in said
+    assert "(median over all data sets)" in said and "interval" not in said  # of one task
+
+
+def test_a_median_ratio_has_an_interval_over_tasks_where_there_are_several():
+    one, other = np.log([2.0, 3.0, 4.0]), np.log([5.0, 6.0, 7.0])
+    assert head_to_head.describe_ratio([one], 3) == "3"
+    assert head_to_head.describe_ratio([one, other], 3) == "4.47 [3, 6]"
+
+
+def test_tasks_are_printed_as_they_are_typed(capsys):
+    """Of the arena itself, whose tasks have two labels."""
+    names = ["de_sgld", "extra_sgld"]
+    assert __main__.main(["compare", *names, "--tasks", "apart, ring"]) == 0
+    printed = capsys.readouterr().out
+    assert "on apart, ring: " in printed and "\napart, ring  " in printed
+    assert "even" not in printed
 
 
 def test_a_comparison_calls_a_plug_in_by_its_name(tmp_path, monkeypatch, capsys):

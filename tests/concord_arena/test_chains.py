@@ -13,7 +13,7 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord_arena import chains, scores
 from concord_arena.chains import Chains
-from concord_arena.testing.variants import problem
+from variants import problem
 
 RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
 RUN["sampler"] = SimpleNamespace(batches=Batches())

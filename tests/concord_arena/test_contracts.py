@@ -19,6 +19,7 @@ from concord.networks.conditions import network_under
 from concord.options import choices
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
+from concord.rooms import docstring_of
 from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
 from concord_arena.testing.variants import Bare
@@ -79,7 +80,9 @@ def members(protocol):
 def test_every_kind_keeps_its_contract(package, kind):
     """It is documented, its options are described, its functions take what the protocols say."""
     module = kinds.find(package, kind, "tests")
-    for check in CHECKS[package][: 4 if package in APART else None]:
+    if package == "samplers":
+        assert ".. math::" in docstring_of(module) and "Source:" in docstring_of(module)
+    for check in CHECKS[package][: 3 if package in APART else None]:
         with suppress(Inapplicable):
             check(module)
     for protocol in OPTIONAL.get(package, []):

@@ -7,7 +7,7 @@ import concord
 from concord.arguments import ChosenSampler
 from concord.sampler import Sampler
 from concord_arena import prices
-from concord_arena.testing.variants import problem
+from variants import problem
 
 
 def price(kind, options, agents=8, topology="ring", **happens):

@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 
 from concord import kinds
+from concord.contracts import dtype_of
+from concord.errors import ConcordError
 from concord.minibatches import Batches, MiniBatches
-from concord.problem import Batched, ChosenAgents
+from concord.problem import Batched, ChosenAgents, Proximal, WithHessians
 from concord.sampling import streams
-from concord_arena.testing import CHECKS, Inapplicable, problems
-from concord_arena.testing.problems import AGENTS, CHAINS, somewhere
+from concord_arena.testing import CHECKS, Inapplicable
+from concord_arena.testing.parts import AGENTS, CHAINS, draw_positions, problems_of
 
 
 def built(kind):
     """Return the problems of all variants of a kind, 11 points or a data set over three agents."""
-    return [one for _, one in problems.built(kinds.find("problems", kind, "tests"))]
+    return [one for _, one in problems_of(kinds.find("problems", kind, "tests"))]
 
 
 def offering(kind, protocol):
@@ -51,13 +53,48 @@ def test_agents_share_the_points_as_evenly_as_can_be(kind):
 @every_kind
 def test_chosen_agents_have_the_gradients_of_all(kind):
     for problem in offering(kind, ChosenAgents):
-        x = somewhere(problem)
+        x = draw_positions(problem)
         everyone = problem.gradient(x)
         agents = np.array([[2, 0], [1, 2]])
         at = agents[..., None]
         found = problem.gradient_of(agents, np.take_along_axis(x, at, axis=1))
         expected = np.take_along_axis(everyone, at, axis=1)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@every_kind
+def test_hessians_are_slopes_of_the_gradient(kind):
+    for problem in offering(kind, WithHessians):
+        x, v, h = draw_positions(problem), draw_positions(problem, 1), 1e-6
+        try:
+            found = problem.hessian_product(x, v)
+        except ConcordError:  # of options without Hessians
+            continue
+        slope = (problem.gradient(x + h * v) - problem.gradient(x - h * v)) / (2 * h)
+        if dtype_of(problem) is np.dtype(float):
+            np.testing.assert_allclose(found, slope, rtol=0, atol=1e-4 * np.abs(slope).max())
+
+
+@every_kind
+def test_minimizers_have_no_gradient(kind):
+    """``minimize`` and ``minimize_one`` end where grad f_i(x) + c_i x = b_i."""
+    module = kinds.find("problems", kind, "tests")
+    offering(kind, Proximal)
+    for params, problem in problems_of(module):
+        if not isinstance(problem, Proximal):
+            continue
+        if getattr(params, "prior_gradient_at", "iterate") != "iterate":
+            continue  # released code takes the prior's gradient elsewhere than at x
+        linear, start = draw_positions(problem, 2), draw_positions(problem)
+        curvature = np.array([1.0, 2.0, 0.5])
+        try:
+            x = problem.minimize(linear, curvature, start)[0]
+        except ConcordError:  # of options without minimizers
+            continue
+        left = np.abs(problem.gradient(x) + curvature[:, None] * x - linear).max()
+        assert left <= 1e-5 + 1e-8 * np.abs(problem.gradient(start)).max()
+        alone = problem.minimize_one(1, linear[:, 1], curvature, start[:, 1])[0]
+        np.testing.assert_allclose(alone, x[:, 1], rtol=0, atol=1e-5 * np.abs(x[:, 1]).max())
 
 
 class Watched:
@@ -78,7 +115,7 @@ def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
     for problem in offering(kind, Batched):
         if problem.counts.max() > 20:
             continue  # so many that the others show it
-        watched, x = Watched(problem), somewhere(problem)
+        watched, x = Watched(problem), draw_positions(problem)
         rng = streams.generator(7, "rows")
         estimated = MiniBatches(watched, Batches(batch_size=5), CHAINS, rng)
         for _ in range(400):

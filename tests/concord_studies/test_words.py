@@ -1,17 +1,14 @@
 """What readers see of kinds and metrics stands in the kinds' own files."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
 from concord import kinds
 from concord.rooms import display_name
-from concord_arena.testing import CHECKS, Broken, name_is_a_text
-from concord_arena.testing.parts import what_is_declared_is_of_its_metrics
 from concord_studies import metrics, words
-from concord_studies.contracts import Label
-from concord_studies.metrics import Row
+from concord_studies.contracts import Label, declared
+from concord_studies.metrics import alike
 
 
 @pytest.mark.parametrize(
@@ -84,7 +81,7 @@ def test_every_sampler_has_a_name_of_its_own():
 
 PRICED = '''"""Watts that agents have drawn."""
 
-from concord_studies.contracts import Label
+from concord_studies.contracts import Label, declared
 
 METRICS = ("watts", "watts_peak")
 LABELS = {
@@ -113,49 +110,12 @@ def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
     assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
 
 
-def family(**declared: object) -> SimpleNamespace:
-    return SimpleNamespace(
-        METRICS=("a", "b_[0-9]"), rows=lambda m: [Row(0, "0", "a", 1.0)], **declared
-    )
-
-
-@pytest.mark.parametrize(
-    "declared",
-    [
-        {"LABELS": {"a": Label("first"), "b": Label("second")}},
-        {"CONDITIONS": ("a",), "NETWORK": "clocked"},
-        {"EXACT": ("a",), "OF_LAW": ("b_*",)},
-    ],
-)
-def test_what_a_family_may_declare(declared):
-    what_is_declared_is_of_its_metrics(family(**declared))
-
-
-@pytest.mark.parametrize(
-    ("declared", "why"),
-    [
-        ({"LABELS": {"c": Label("third")}}, "LABELS names 'c', which METRICS does not have"),
-        ({"LABELS": {"a": "first"}}, "LABELS has no Label"),
-        ({"CONDITIONS": ("c",)}, "CONDITIONS names 'c'"),
-        ({"EXACT": "a"}, "EXACT is neither a tuple nor a mapping"),
-        ({"EXACT": 20_000}, "EXACT is neither a tuple nor a mapping"),
-        ({"NETWORK": "perfekt"}, "NETWORK is none of clocked, privacy, perfect"),
-    ],
-)
-def test_what_a_family_may_not_declare(declared, why):
-    with pytest.raises(Broken, match=why):
-        what_is_declared_is_of_its_metrics(family(**declared))
-
-
-def test_a_name_is_one_line():
-    name_is_a_text(SimpleNamespace(NAME="DE-SGLD"))
-    for name in ("", 5, "two\nlines", " odd"):
-        with pytest.raises(Broken, match="its name is"):
-            name_is_a_text(SimpleNamespace(NAME=name))
-    name_is_a_text(SimpleNamespace())  # readers see its key
-
-
-@pytest.mark.parametrize("kind", kinds.names("metrics"))
+@pytest.mark.parametrize("kind", kinds.built_in("metrics"))
 def test_families_declare_what_is_theirs(kind):
-    assert what_is_declared_is_of_its_metrics in CHECKS["metrics"]
-    what_is_declared_is_of_its_metrics(kinds.find("metrics", kind, "tests"))
+    module = kinds.find("metrics", kind, "tests")
+    for what in ("LABELS", "CONDITIONS", "EXACT", "OF_LAW"):
+        for name in declared(module, what):  # a metric, or a pattern or the beginning of some
+            named = (alike(n, own) for n in (name, f"{name}_*") for own in module.METRICS)
+            assert name in module.METRICS or any(named), f"{what}: {name}"
+    assert all(isinstance(label, Label) for label in declared(module, "LABELS").values())
+    assert declared(module, "NETWORK") in (None, *metrics.NETWORKS)

@@ -81,6 +81,8 @@ def remade(project: Project, *targets: str) -> set[str]:
     return {*project.jobs(*(targets or ALL))} & WHOLE
 
 
+OF_DEF, OF_CLASS = ((f"\n{word} ", f"\nX = 1\n\n{word} ") for word in ("def", "class"))
+
 # What is edited in a file, and the rules that then run again.
 EDITS = {
     "a parameter of one run": (STUDY, "- 0.001", "- 0.002", WHOLE),
@@ -90,13 +92,13 @@ EDITS = {
     "a limit of the scale": ("config/config.yaml", "iterations: 12", "iterations: 13", WHOLE),
     "an option of a figure": (STUDY, "yscale: log", "yscale: linear", {"figure"}),
     "a claim": (STUDY, "says: w2 is small", "says: w2 is tiny", {"claims"}),
-    "the code of a sampler": ("src/concord/samplers/de_sgld.py", "\nclass ", "\nX = 1\n\nclass ", WHOLE),
-    "the code of another sampler": ("src/concord/samplers/d_ula.py", "\nclass ", "\nX = 1\n\nclass ", set()),
-    "code that is imported by what is imported": ("src/concord/random.py", "\ndef ", "\nX = 1\n\ndef ", WHOLE),
-    "the code of a metric": ("src/concord_studies/metrics/w2.py", "\ndef ", "\nX = 1\n\ndef ", WHOLE),
-    "the code of another metric": ("src/concord_studies/metrics/kl.py", "\ndef ", "\nX = 1\n\ndef ", set()),
-    "the code of a kind of figure": ("src/concord_studies/figures/curves.py", "\ndef ", "\nX = 1\n\ndef ", {"figure"}),
-    "the code of verdicts": ("src/concord_studies/claims/verdicts.py", "\ndef ", "\nX = 1\n\ndef ", {"claims"}),
+    "the code of a sampler": ("src/concord/samplers/de_sgld.py", *OF_CLASS, WHOLE),
+    "the code of another sampler": ("src/concord/samplers/d_ula.py", *OF_CLASS, set()),
+    "code that is imported by what is imported": ("src/concord/random.py", *OF_DEF, WHOLE),
+    "the code of a metric": ("src/concord_studies/metrics/w2.py", *OF_DEF, WHOLE),
+    "the code of another metric": ("src/concord_studies/metrics/kl.py", *OF_DEF, set()),
+    "the code of a kind of figure": ("src/concord_studies/figures/curves.py", *OF_DEF, {"figure"}),
+    "the code of verdicts": ("src/concord_studies/claims/verdicts.py", *OF_DEF, {"claims"}),
     "a comment": ("src/concord/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
     "a docstring": ("src/concord/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
 }  # fmt: skip

@@ -186,9 +186,9 @@ def laws_of_versions(
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
         initial_moments = paths.stacked([exact.initial(agents, dim, positions)] * len(readers))
         # All iterations are alike, so that powers lead over any number of them.
-        return paths.Path(
-            choices[0], initial_moments, agents, dim, mix, (0, 1), SecondMoments(firsts)
-        )
+        powers = SecondMoments(firsts)
+        args = initial_moments, agents, dim, mix, (0, 1), powers
+        return paths.Random(lambda k: powers, *args)
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [with_errors(update, errors[1]) for update in updates]

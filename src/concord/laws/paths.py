@@ -29,6 +29,7 @@ FOREVER = 2**26
 LONGEST_TURN = 64
 # Powers of a run's update are taken where so many iterations lie between two that are recorded.
 LEAP = 20_000
+LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
 # From which iteration on steps are the same again, and after how many.
 Turn = tuple[int, int]
@@ -67,6 +68,8 @@ class Path:
         self._step_cache: dict[int, Any] = {}
         self._turn_starts: list[Moments] = []  # where the first turn begins
         self._powers = powers
+        self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
+        self._summing: list[Determined] = []  # the path of the state with a running sum
 
     def reading(self, mix: np.ndarray | None) -> Self:
         """Return the same laws with answers computed by another matrix ``mix``.
@@ -87,6 +90,7 @@ class Path:
         other = copy(self)
         other._step_at, other._turn = lambda k: self._step(begin + k), (0, period)
         other._step_cache, other._turn_starts = {}, []
+        other._sums, other._summing = {}, []
         return other
 
     def at(self, iterations: Sequence[int]) -> Seen:
@@ -117,11 +121,11 @@ class Path:
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
-            results = self._sum_moments(self._go(self._start, 0, first), first, iterations)
-            if results is None:
-                return None
-            count = iterations - first
-            return self._split(results[0] / count, results[1] / count**2)
+            if iterations not in self._sums:
+                begun = self._go(self._start, 0, first)
+                self._sums[iterations] = self._sum_moments(begun, first, iterations)
+            results, count = self._sums[iterations], iterations - first
+            return results and self._seen((results[0] / count, results[1] / count**2))
 
     def limit(self) -> Seen | None:
         """Return the laws in the limit, (versions, ...); None where no powers lead to it."""
@@ -177,7 +181,7 @@ class Path:
         return moments
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
-        """Return the moments of the sum of the answers over iterations (first, end].
+        """Return the moments of the sum of the positions over iterations (first, end].
 
         moments: of the state at ``first``. None where they are not computed.
         """
@@ -196,9 +200,12 @@ class Path:
 
     def _read(self, moments: Moments) -> np.ndarray:
         """Return the matrix R, (agents * dim, T), that maps a state to the answers."""
-        size = self._agents * self._dim
-        answers = np.eye(size) if self._mix is None else np.kron(self._mix, np.eye(self._dim))
-        return answers @ np.eye(size, moments[0].shape[-1])
+        assert self._mix is not None
+        return np.kron(self._mix, np.eye(self._dim)) @ self._select(moments)
+
+    def _select(self, moments: Moments) -> np.ndarray:
+        """Return the matrix, (agents * dim, T), that maps a state to the positions."""
+        return np.eye(self._agents * self._dim, moments[0].shape[-1])
 
 
 class Determined(Path):
@@ -236,23 +243,33 @@ class Determined(Path):
         return exact.compose(*map(self._step, range(begin, begin + period)))
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
-        """Return the moments of the sum of the answers over iterations (first, end]."""
-        read, (mean, cov) = self._read(moments), moments
+        """Return the moments of the sum of the positions over iterations (first, end]."""
+        read, (mean, cov) = self._select(moments), moments
         stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
         args = wide, self._agents, self._dim, None, self._turn
-        summing = Determined(lambda k: self._step(k).summing(read), *args)
-        mean, cov = summing._go(wide, first, end)
+        if not self._summing:
+            self._summing.append(Determined(lambda k: self._step(k).summing(read), *args))
+        mean, cov = self._summing[0]._go(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
 
-class Lossy(Path):
-    """The moments of versions on a network with losses, averaged over these: steps are ``Move``."""
+class Random(Path):
+    """The moments of versions whose steps are random, averaged over their outcomes.
 
-    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
-        """Return the moments of the sum of the answers over iterations (first, end]."""
-        (mean, cov), read = moments, self._read(moments)
+    Steps have the mean matrix ``lead``: those of a network with losses, and those that samplers
+    choose at random.
+    """
+
+    def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
+        """Return the moments of the sum of the positions over iterations (first, end].
+
+        None over more than ``LONGEST_SUM`` iterations, since it goes step by step.
+        """
+        if end - first > LONGEST_SUM:
+            return None
+        (mean, cov), read = moments, self._select(moments)
         across = np.zeros((*mean.shape[:-1], len(read), mean.shape[-1]))  # Cov(sum, state)
         total = np.zeros((*mean.shape[:-1], len(read)))
         spread = np.zeros((*total.shape, len(read)))
@@ -337,7 +354,7 @@ def lossy(
     dim: int,
     mix: np.ndarray | None = None,
     turn: Turn | None = None,
-) -> Lossy:
+) -> Random:
     """Return the moments of versions on a network with losses, averaged over these.
 
     updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
@@ -354,7 +371,7 @@ def lossy(
         """Return the stacked moves of iteration k."""
         return Move.stacked([at(k) for at, *_ in results])
 
-    return Lossy(step_at, stacked(wide), agents, dim, mix, turn)
+    return Random(step_at, stacked(wide), agents, dim, mix, turn)
 
 
 def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:

@@ -144,6 +144,11 @@ class SecondMoments:
             axis=1,
         )
         self._powers = Powers(_Linear(whole, shift))
+        self.lead = np.tensordot(matrix, share, axes=(1, 0))  # the mean matrix, (versions, S, S)
+
+    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return mean (versions, S) and covariance (versions, S, S) after a step."""
+        return self.after(1, mean, cov)
 
     def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (versions, S) and covariance (versions, S, S) after a number of steps.

@@ -1,8 +1,8 @@
-"""Checks of kinds: the test suite runs them on built-in kinds, ``concord test`` on plug-ins.
+"""Contract tests of kinds: the tests run them on what is built in, ``concord test`` on plug-ins.
 
 ``CHECKS`` of a package are functions of a kind: of a sampler's class, or of another kind's module.
-Each returns None if the kind passes what the docstring says, and raises ``Broken``, ``Prototype``
-(a warning) or ``Inapplicable`` otherwise.
+Each returns None if the kind passes what the docstring says, and raises ``Broken``, or
+``Inapplicable`` where there is nothing to test.
 """
 
 import inspect
@@ -17,15 +17,14 @@ from concord.errors import ConcordError
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options, members
-from concord.rooms import ROOMS, docstring_of, options_of
+from concord.rooms import docstring_of, options_of
 from concord.sampler import Sampler
-from concord_arena.testing import parts, problems, samplers
-from concord_arena.testing._outcome import Broken, Inapplicable, Prototype, expect
-from concord_arena.testing.variants import SEED
+from concord_arena.testing import parts, samplers
+from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
 from concord_studies import contracts as studies
 from concord_studies.markup import line
 
-__all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
+__all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
 
 PROTOCOLS = {
     "samplers": Sampler,
@@ -42,17 +41,11 @@ PROTOCOLS = {
 
 
 def is_documented(module: Any) -> None:
-    """Check that the kind has a docstring."""
-    expect(bool(docstring_of(module).strip()), "it has no docstring")
-
-
-def name_is_a_text(module: Any) -> None:
-    """Check that a display name, if the kind has one, is a text on one line."""
-    name = vars(module).get("name" if isinstance(module, type) else "NAME")
-    if name is not None:
-        expect(isinstance(name, str) and bool(name), f"its name is {name!r}, and no text")
-        why = f"its name is {name!r}; write it on one line, without odd spaces"
-        expect(name == line(name), why)
+    """Check that the kind has a docstring, and that its name, if any, is a text on one line."""
+    expect(docstring_of(module).strip(), "it has no docstring")
+    name = vars(module).get("name" if isinstance(module, type) else "NAME", "a name")
+    fits = isinstance(name, str) and name and name == line(name)
+    expect(fits, f"its name is {name!r}; write a text on one line, without odd spaces")
 
 
 def options_are_typed_and_described(module: Any) -> None:
@@ -64,7 +57,7 @@ def options_are_typed_and_described(module: Any) -> None:
     expect(suited, "its options are no class of concord.options.Options")
     for field in msgspec.structs.fields(params):
         described = members(field.type)[0][1].get("description")
-        expect(bool(described), f"option {field.name} is not described: Annotated[type, 'text']")
+        expect(described, f"option {field.name} is not described: Annotated[type, 'text']")
 
 
 def methods(protocol: Any) -> dict[str, list[str]]:
@@ -77,38 +70,31 @@ def methods(protocol: Any) -> dict[str, list[str]]:
     }
 
 
-def takes_what_the_contract_says(package: str) -> Callable[[Any], None]:
-    """Return the check that a package's kinds have the functions of its contract.
-
-    package: the name of a package of kinds, such as "samplers".
-    """
+def _signature_check(protocol: Any) -> Callable[[Any], None]:
+    """Return the check that kinds have the functions of their protocol."""
 
     def takes_what_the_contract_says(module: Any) -> None:
         """Check that the kind's functions have the parameters of its contract."""
-        for name, wanted in methods(PROTOCOLS[package]).items():
+        for name, wanted in methods(protocol).items():
             expect(name in dir(module), f"it has no {name}")
-            found = list(inspect.signature(getattr(module, name)).parameters)
-            found = found[isinstance(module, type) :]  # without self
-            expect(found == wanted, f"{name} takes {found}, not {wanted}")
+            parameters = list(inspect.signature(getattr(module, name)).parameters)
+            parameters = parameters[isinstance(module, type) :]  # without self
+            expect(parameters == wanted, f"{name} takes {parameters}, not {wanted}")
 
     return takes_what_the_contract_says
 
 
 CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
     package: (
-        *(is_documented, name_is_a_text, options_are_typed_and_described),
-        takes_what_the_contract_says(package),
+        *(is_documented, options_are_typed_and_described, _signature_check(protocol)),
+        *(samplers.CHECKS if package == "samplers" else parts.CHECKS.get(package, ())),
     )
-    for package in ROOMS
+    for package, protocol in PROTOCOLS.items()
 }
-CHECKS["samplers"] += samplers.CHECKS
-CHECKS["problems"] += problems.CHECKS
-for _package, _checks in parts.CHECKS.items():
-    CHECKS[_package] += _checks
 
 
 class Outcome(NamedTuple):
-    """The outcome of a check: its name; ok, warning, failed or not applicable; the reason."""
+    """The outcome of a check: its name; ok, failed or not applicable; the reason."""
 
     check: str
     ended: str
@@ -129,14 +115,10 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
         name = check.__name__.replace("_", " ")
         try:
             check(module)
-        except Broken as error:
-            yield Outcome(name, "failed", str(error))
-        except Prototype as error:
-            yield Outcome(name, "warning", str(error))
         except Inapplicable as error:
             yield Outcome(name, "not applicable", str(error))
-        except ConcordError as error:
-            yield Outcome(name, "failed", f"it refuses what it should take: {error}")
+        except (Broken, ConcordError) as error:
+            yield Outcome(name, "failed", str(error))
         except Exception as error:
             yield Outcome(name, "failed", f"{_place(error)}{type(error).__name__}: {error}")
         else:

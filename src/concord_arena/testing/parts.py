@@ -1,30 +1,35 @@
-"""Checks of topologies, partitions, schedules, initial laws, compressions and metrics."""
+"""The contracts of all kinds but samplers, as checks of a kind's module."""
 
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from concord.chains import Labels, sample_chains
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.networks.conditions import network_under
-from concord.networks.graph import Graph
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
+from concord.problem import Batched, WithPotential
 from concord.record import Record
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition, streams
 from concord.sampling.schedules import Schedule
-from concord_arena.testing._outcome import expect, taken
-from concord_arena.testing.variants import Bare, problem, variants
-from concord_studies.contracts import Label, declared
-from concord_studies.metrics import NETWORKS, Measurement, Row, alike, check_network
+from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
+from concord_studies.contracts import NeedsData, declared
+from concord_studies.metrics import Measurement, Row, check_network
 
-AGENTS = (1, 2, 3, 5, 6, 12)
+AGENTS, CHAINS = 3, 2
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 def _kind(module: Any) -> str:
@@ -32,103 +37,95 @@ def _kind(module: Any) -> str:
     return Path(module.__file__).stem
 
 
-def graphs_are_undirected_and_the_same_again(module: Any) -> None:
-    """Check that a graph has no loops, agents 0 to N - 1, and the same edges at each call."""
+def _accepted(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
+    """Yield options together with ``make(options)``, and skip those that it refuses.
 
-    def again(case: tuple[Any, int]) -> list[Graph]:
-        """Build the graph of options and a number of agents twice."""
-        params, agents = case
-        kind = ChosenTopology(_kind(module), **plain(params))
+    ``Inapplicable`` if it refuses all of them.
+    """
+    accepted, refused = False, ""
+    for each in options:
         try:
-            return [kind.graph(agents) for _ in range(2)]
+            result = make(each)
         except ConcordError as error:
-            expect(";" in str(error), f"it refuses {agents} agents without a remedy: {error}")
-            expect(": kind " not in str(error), str(error))
+            refused = str(error)
+            continue
+        accepted = True
+        yield each, result
+    if not accepted:
+        raise Inapplicable(f"it refuses all options tried: {refused}")
+
+
+def graphs_are_the_same_again(module: Any) -> None:
+    """Check that a graph has the same edges at each call, or is refused with a remedy."""
+
+    def twice(case: tuple[Any, int]) -> list[Any]:
+        """Return the edges of two graphs of the same options and number of agents."""
+        try:
+            kind = ChosenTopology(_kind(module), **plain(case[0]))
+            return [kind.graph(case[1]).edges.tolist() for _ in range(2)]
+        except ConcordError as error:
+            expect(";" in str(error), f"it refuses {case[1]} agents without a remedy: {error}")
             raise
 
-    for (_, agents), graphs in taken(again, product(variants(module), AGENTS)):
-        one, other = (graph.edges.tolist() for graph in graphs)
+    for (_, agents), (one, other) in _accepted(twice, product(variants(module), (1, 2, 3, 5, 12))):
         expect(one == other, f"{agents} agents have another graph again; use a seed")
 
 
 def every_row_has_one_agent(module: Any) -> None:
     """Check that each row goes to one agent, none is left empty, and the generator decides."""
 
-    def split(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
+    def twice(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
         """Split rows over five agents twice, with the same generator."""
-        params, rows = case
-        way = partition.Partition(partition.Way(_kind(module), **plain(params)))
-        return [way.split(rows, 5, streams.generator(1, "p")) for _ in range(2)]
+        way = partition.Partition(partition.Way(_kind(module), **plain(case[0])))
+        return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
-    for _, (parts, again) in taken(split, product(variants(module), (40, np.arange(40) % 3))):
-        expect(len(parts) == 5, f"it gives {len(parts)} parts to 5 agents")
-        expect(min(map(len, parts)) > 0, "it leaves an agent without rows")
+    for _, (parts, again) in _accepted(twice, product(variants(module), (40, np.arange(40) % 3))):
+        expect(len(parts) == 5 and min(map(len, parts)) > 0, "it leaves an agent without rows")
         every = sorted(int(row) for part in parts for row in part)
         expect(every == list(range(40)), "its parts do not hold every row once")
-        equal = all(map(np.array_equal, parts, again))
-        expect(equal, "the same generator gives other parts")
+        expect(all(map(np.array_equal, parts, again)), "the same generator gives other parts")
 
 
 def values_are_positive_numbers(module: Any) -> None:
-    """Check that steps 0 to 1000 are positive, and that the YAML form gives them again."""
+    """Check that the values of steps 0 to 1000 are positive."""
     for params in variants(module):
-        form = {"kind": _kind(module), **plain(params)}
-        schedule = Schedule.parse(form, "schedule")
+        schedule = module.schedule(params)
         values = np.array([schedule(k) for k in range(1001)])
-        expect(bool((np.isfinite(values) & (values > 0)).all()), f"{form} has values not above 0")
-        again = Schedule.parse(schedule.plain(), "schedule")
-        expect([again(k) for k in range(20)] == values[:20].tolist(), f"{form} is another again")
+        expect((np.isfinite(values) & (values > 0)).all(), f"{params} has values not above 0")
 
 
 def draws_have_the_stated_moments(module: Any) -> None:
     """Check that mean and covariance of 10^5 draws are within five standard errors."""
 
-    def drawn(params: Any) -> tuple[np.ndarray, Any]:
+    def draw(params: Any) -> tuple[np.ndarray, Any]:
         """Return draws of an initial law, and its moments."""
         law = initial.Law(_kind(module), **plain(params))
         x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
-        return x, law.moments(2)
+        return x.reshape(-1, 2), law.moments(2)
 
-    for _, (x, moments) in taken(drawn, variants(module)):
+    for _, (x, moments) in _accepted(draw, variants(module)):
         if moments is None:
             continue
-        mean, cov = moments
-        draws = x.reshape(-1, 2) - mean
-        chance = np.sqrt(np.diag(cov) / len(draws))
-        expect(bool((np.abs(draws.mean(axis=0)) <= 5 * chance).all()), "draws have another mean")
-        products = draws[:, :, None] * draws[:, None, :]
-        chance = products.std(axis=0) / np.sqrt(len(draws))
-        off = np.abs(products.mean(axis=0) - cov)
-        expect(bool((off <= 5 * chance + 1e-12).all()), "draws have another covariance")
-
-
-def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
-    """Check that a compression of x, and of zeros, is finite, repeatable and leaves x unchanged."""
-    for params in variants(module):
-        bits = module.bits(params, 7, 8)
-        expect(
-            isinstance(bits, int) and bits > 0, f"bits of a vector are {bits!r}, no number above 0"
-        )
-        for x in (streams.generator(1, "x").standard_normal((3, 4, 7)), np.zeros((3, 4, 7))):
-            x.setflags(write=False)
-            one, other = (module.compress(params, x, streams.generator(1, "c")) for _ in range(2))
-            expect(one.shape == x.shape, f"what stands for x has the shape {one.shape}")
-            expect(bool(np.isfinite(one).all()), "what stands for x is not finite everywhere")
-            expect(np.array_equal(one, other), "the same generator gives something else")
+        apart = x - moments[0]
+        products = apart[:, :, None] * apart[:, None, :]
+        for each, wanted, what in ((apart, 0, "mean"), (products, moments[1], "covariance")):
+            chance = 5 * each.std(axis=0) / np.sqrt(len(x)) + 1e-12
+            expect(
+                (np.abs(each.mean(axis=0) - wanted) <= chance).all(), f"draws have another {what}"
+            )
 
 
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
-    for prob in (problem(5, 2), Bare(5)):
-        network = network_under(build_graph("ring", 5), None)
-        sampler, start = DESGLD(step_size=Schedule(0.01)), initial.Law("normal")
-        about: Any = {"record": Record(), "seed": 1, "labels": Labels()}
-        trace = sample_chains(sampler, prob, network, law=start, chains=4, iterations=6, **about)
-        streamed = partial(streams.generator, 1)
-        m = Measurement(trace, prob, network, sampler, Batches(), start, 6, streamed)
+    network, start = network_under(build_graph("ring", 5), None), initial.Law("normal")
+    sampler, stream = DESGLD(Schedule(0.01)), partial(streams.generator, 1)
+    about: Any = {"law": start, "record": Record(), "seed": 1, "labels": Labels()}
+    for problem in (regression(5, 2), Bare(5)):
+        trace = sample_chains(sampler, problem, network, chains=4, iterations=6, **about)
+        run = Measurement(trace, problem, network, sampler, Batches(), start, 6, stream)
         try:
             check_network(module, None)
-            rows = list(module.rows(m))
+            rows = list(module.rows(run))
         except ConcordError as error:
             expect(";" in str(error), f"it refuses a run without a remedy: {error}")
             continue
@@ -140,31 +137,126 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
-# What names metrics of a family, or patterns or beginnings of some.
-NAMING = ("LABELS", "CONDITIONS", "EXACT", "OF_LAW")
+@cache
+def problems_of(module: Any) -> list[tuple[Any, Any]]:
+    """Return pairs of options and problem, for all variants of a kind without downloaded data."""
+    split = partition.Partition.parse({"kind": "equal"}, "test")
+
+    def build(params: Any) -> Any:
+        """Build the problem of options; a ConcordError if it reads downloaded data."""
+        if isinstance(module, NeedsData) and module.needs(params):
+            raise ConcordError("it reads downloaded data")
+        module.check(params, AGENTS)
+        stream = partial(streams.generator, 5)
+        return module.build(params, AGENTS, split, stream, Path("unused"))
+
+    return list(_accepted(build, variants(module)))
 
 
-def what_is_declared_is_of_its_metrics(module: Any) -> None:
-    """Check that a family labels and marks its own metrics only, and names a known network."""
-    metrics = module.METRICS
-    for what in NAMING:
-        names = declared(module, what)
-        expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
-        for name in names:
-            own = (alike(n, metric) for n in (name, f"{name}_*") for metric in metrics)
-            known = name in metrics or any(own)
-            expect(known, f"{what} names {name!r}, which METRICS does not have")
-    labels = declared(module, "LABELS").values()
-    expect(all(isinstance(one, Label) for one in labels), "LABELS has no Label")
-    about = declared(module, "NETWORK")
-    expect(about is None or about in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
+def _offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield options, problem and positions of all variants that implement a protocol.
+
+    what: what the protocol offers, for the reason why the check does not apply. Left out are
+    variants of released code that take the prior's gradient elsewhere than at x.
+    """
+    pairs = [pair for pair in problems_of(module) if isinstance(pair[1], protocol)]
+    if not pairs:
+        raise Inapplicable(f"it has no {what}")
+    for params, problem in pairs:
+        if getattr(params, "prior_gradient_at", "iterate") == "iterate":
+            yield params, problem, draw_positions(problem)
 
 
-CHECKS: dict[str, tuple[Any, ...]] = {
-    "topologies": (graphs_are_undirected_and_the_same_again,),
-    "partitions": (every_row_has_one_agent,),
+def draw_positions(problem: Any, seed: int = 0) -> np.ndarray:
+    """Draw positions (chains, agents, dim) away from 0, where Laplace priors have a kink."""
+    rng = np.random.default_rng(seed)
+    shape = (CHAINS, problem.agents, problem.dim)
+    x = rng.choice([-1, 1], shape) * rng.uniform(0.2, 1.2, shape)
+    return x.astype(dtype_of(problem))
+
+
+def _is_close(one: np.ndarray, other: np.ndarray, double: float, single: float = 1e-4) -> bool:
+    """Return whether arrays agree up to rounding, relative to the largest entry of the second.
+
+    double, single: the tolerance for arrays of doubles, and of single floats.
+    """
+    rounding = double if other.dtype == float else single
+    return bool(np.abs(one - other).max() <= rounding * np.abs(other).max())
+
+
+def gradients_are_functions_of_the_positions(module: Any) -> None:
+    """Check sizes, and that gradients are finite, repeatable, and the same in blocks of chains."""
+    for params, problem in problems_of(module):
+        expect(problem.agents == AGENTS, f"agents is {problem.agents!r}, not {AGENTS}")
+        expect(isinstance(problem.dim, int) and problem.dim > 0, f"dim is {problem.dim!r}")
+        expect("posterior" in dir(problem), "it has no posterior; set None where it is unknown")
+        why = "it has no from_chain(first); return itself where chains have the same data"
+        expect(hasattr(problem, "from_chain"), why)
+        parameters = list(inspect.signature(problem.from_chain).parameters)
+        expect(parameters == ["first"], f"from_chain takes {parameters}, not first")
+        x = draw_positions(problem)
+        x.setflags(write=False)
+        first = problem.gradient(x)
+        expect(first.shape == x.shape, f"gradient(x) has the shape {first.shape}, not {x.shape}")
+        expect(np.isfinite(first).all(), "the gradient is not finite")
+        before, second = first.copy(), problem.gradient(x + 1)
+        stays = first is not second and np.array_equal(first, before)
+        expect(stays, "a gradient changes afterwards")
+        expect(np.array_equal(problem.gradient(x), before), "the gradient is another one again")
+        later = problem.from_chain(1).gradient(x[1:])
+        why = f"from_chain(1) has other gradients than chain 1, with {params}"
+        expect(_is_close(later, before[1:], 1e-12, 1e-5), why)
+
+
+def gradient_is_the_slope_of_the_potential(module: Any) -> None:
+    """Check gradients against central differences of the potential.
+
+    The differences have errors of order h^2 times third derivatives, and of 1e-16 / h by rounding.
+    """
+    for params, problem, x in _offering(module, WithPotential, "potential"):
+        if dtype_of(problem) is not np.dtype(float):
+            continue
+        shape = problem.potential(x).shape
+        expect(shape == x.shape[:2], f"potential(x) has the shape {shape}, not (chains, agents)")
+        h, slopes, gradient = 1e-5, np.empty_like(x), problem.gradient(x)
+        for coordinate, change in enumerate(h * np.eye(problem.dim)):
+            # Every agent at once: f_i depends on x_i alone.
+            rise = problem.potential(x + change) - problem.potential(x - change)
+            slopes[..., coordinate] = rise / (2 * h)
+        off = np.abs(slopes - gradient) - 1e-6 * np.abs(gradient)
+        why = f"the gradient is not the slope of the potential, with {params}"
+        expect(off.max() <= 1e-7 * np.abs(gradient).max(), why)
+
+
+def mini_batches_average_to_the_gradient(module: Any) -> None:
+    """Check that a mini-batch is the mean of its points, and all points' mean the gradient.
+
+    So it has the same expectation, and the prior's gradient counts once.
+    """
+    for params, problem, x in _offering(module, Batched, "mini-batches"):
+        total, counts = np.zeros_like(x), problem.counts[:, None]
+        for row in range(problem.counts.max()):
+            rows = np.where(row < counts, row, 0)[None].repeat(CHAINS, axis=0)
+            total += problem.batch_gradient(x, rows) * (row < counts)
+        off = np.abs(total / counts - problem.gradient(x)).max()
+        rounding = (1e-12 if x.dtype == float else 1e-4) * np.abs(total).max()
+        why = f"mini-batches of one point do not average to the gradient, with {params}"
+        expect(off <= rounding, why)
+        rows = np.random.default_rng(3).integers(0, counts, (CHAINS, AGENTS, 4))
+        mean = np.mean([problem.batch_gradient(x, rows[..., [j]]) for j in range(4)], axis=0)
+        why = f"a mini-batch is not the mean of its points, with {params}"
+        expect(_is_close(problem.batch_gradient(x, rows), mean, 1e-12), why)
+
+
+CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
+    "problems": (
+        gradients_are_functions_of_the_positions,
+        gradient_is_the_slope_of_the_potential,
+        mini_batches_average_to_the_gradient,
+    ),
+    "topologies": (graphs_are_the_same_again,),
     "schedules": (values_are_positive_numbers,),
+    "partitions": (every_row_has_one_agent,),
     "initial": (draws_have_the_stated_moments,),
-    "compressions": (what_stands_for_a_vector_is_finite_and_the_same_again,),
-    "metrics": (what_is_declared_is_of_its_metrics, a_run_is_measured_or_refused),
+    "metrics": (a_run_is_measured_or_refused,),
 }

@@ -3,7 +3,7 @@
 A pair meets on every task that both have a score of, data set by data set; a score within ``tie``
 of the other's is a tie. What diverged loses against what did not; where both did, it is a tie. The
 ratio is that of the column's score to the row's (above one: the row is better), with an interval by
-resampling tasks.
+resampling tasks, where there are several.
 """
 
 from collections.abc import Sequence
@@ -93,6 +93,12 @@ def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
         return float(np.exp(middle)), float(np.exp(min(lo, middle))), float(np.exp(max(hi, middle)))
 
 
+def describe_ratio(logs: Sequence[np.ndarray], digits: int) -> str:
+    """Return the median ratio as text, with its interval over tasks where there are several."""
+    ratio, lo, hi = (f"{value:.{digits}g}" for value in median_ratio(logs))
+    return ratio if len(logs) == 1 else f"{ratio} [{lo}, {hi}]"
+
+
 def _cell(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str, tie: float
 ) -> str | None:
@@ -102,6 +108,5 @@ def _cell(
     logs = meet(scores, one, other)
     if not logs:
         return "no task in common"
-    ratio, lo, hi = median_ratio(logs)
     won, tied, lost = record(logs, tie)
-    return f"{won}-{tied}-{lost}, {ratio:.2g} [{lo:.2g}, {hi:.2g}]"
+    return f"{won}-{tied}-{lost}, {describe_ratio(logs, 2)}"

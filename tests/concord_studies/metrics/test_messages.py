@@ -18,9 +18,9 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement, activity, messages
 from steps import recorded
+from variants import problem
 
 STEP = Schedule(0.001)
 NAMES = ("unicasts", "broadcasts")

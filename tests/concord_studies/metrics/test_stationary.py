@@ -20,9 +20,13 @@ from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.stability import PRECISION
-from concord_arena.testing.variants import problem
-from concord_studies.metrics import Measurement, stable_step, stationary
+from concord_studies.metrics import (
+    Measurement,
+    stable_step,
+    stationary,
+)
 from tracking import Tracking
+from variants import problem
 
 RING = network("ring", 5)
 

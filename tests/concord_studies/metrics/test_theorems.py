@@ -12,8 +12,12 @@ from concord.samplers.d_ula import DULA
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
-from concord_studies.metrics import Measurement, condition1, w2_point
+from concord_studies.metrics import (
+    Measurement,
+    condition1,
+    w2_point,
+)
+from variants import problem
 
 RING, DUE = network("ring", 5), np.array([0, 1, 20])
 STEP = Schedule(0.002)

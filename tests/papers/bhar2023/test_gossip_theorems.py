@@ -18,9 +18,9 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling import partition, streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement
 from steps import recorded
+from variants import problem
 
 theory = everything.shared("bhar2023", "theory")
 consensus_floor = everything.kind("metrics", "consensus_floor")

@@ -95,7 +95,7 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
     least = _brute(m, problem, budgets, names)
     for budget, (few, many) in zip(budgets, least, strict=True):
         ((price, amount),) = budget.items()
-        given = {"budget": budget, "initial": _start(m), "samplers": names}
+        given = {"budget": budget, "initial": _start(m), "samplers": names, "by": "b2"}
         score = float(recommend.recommend(problem, m.network, **given).table["b2"][0])
         name = f"{price}_{amount:g}"
         holds = {"at_most_36": score <= few * (1 + 1e-9) + ROUNDING}
@@ -139,7 +139,7 @@ def _sampled(m: Measurement, case: int) -> Iterator[Told]:
     for vectors in VECTORS[:1] if single else VECTORS:
         name, budget = f"{title}_{vectors}", {"bytes": vectors * 8 * problem.dim}
         given = {"budget": budget, "initial": _start(m), "samplers": FEW if single else None}
-        answer = recommend.recommend(problem, m.network, **given, verify=True)
+        answer = recommend.recommend(problem, m.network, **given, by="b2", verify=True)
         doubted = bool(answer.trust)
         group = "doubted" if doubted else "trusted"
         yield f"doubted.{name}", "network", doubted, {}
@@ -181,7 +181,7 @@ def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
 
 def _search(m: Measurement, problem: Problem, found: Any, budget: Any) -> Search:
     positions = m.initial.moments(problem.dim)
-    given = problem, m.network, positions, found, Wish(budget)
+    given = problem, m.network, positions, found, Wish(budget, by="b2")
     return Search(*given, lambda: m.stream("network"))
 
 

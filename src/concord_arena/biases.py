@@ -1,0 +1,180 @@
+"""``bias_map``: the stationary bias of SGLD by step size, batch size and network, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from concord import kinds
+from concord.errors import ConcordError, short
+from concord.laws import exact
+from concord.laws.law import update_of
+from concord.laws.read_off import NoLaw
+from concord.minibatches import Batches
+from concord.networks.own import network as network_of
+from concord.options import build
+from concord.problem import Problem
+from concord_arena import scores
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from concord.networks.network import Network
+
+SETTLED = 4096  # an iteration by which the update of a sampler without schedules is the same
+
+
+@dataclass(frozen=True)
+class BiasMap:
+    """The result of ``concord_arena.bias_map``.
+
+    table: a row for each network, batch size (0: full gradients) and step size. Of the worst agent
+    ``w2`` is the 2-Wasserstein distance to the posterior over the root of its trace, ``mean_error``
+    and ``covariance_error`` are the whitened errors of mean and covariance (``arena.scores``), and
+    ``b2`` is the squared bias; ``w2_average`` and ``b2_average`` are those of the network average.
+    All are infinite where there is no stationary distribution.
+    """
+
+    table: pandas.DataFrame
+
+    def plot(self) -> Figure:
+        """Plot W2 against the step size: a panel for each network, a curve for each batch size.
+
+        Solid is the worst agent, dashed the network average.
+        """
+        from concord_studies.figures import style
+
+        return style.styled(_plot)(self.table)
+
+
+def _plot(table: pandas.DataFrame) -> Figure:
+    """Return the figure of ``BiasMap.plot``."""
+    from matplotlib.figure import Figure
+
+    from concord_studies.figures import style
+
+    panels = list(table.groupby("network", sort=False))
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(style.FULL, 2.3 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, (name, panel) in zip(grid, panels, strict=False):
+        curves = panel.groupby("batch_size", sort=False)
+        for color, (size, curve) in zip(cycle(style.PALETTE), curves, strict=False):
+            finite = curve[np.isfinite(curve["w2"])]
+            label = "full gradients" if size == 0 else f"{size} points"
+            axes.loglog(finite["step_size"], finite["w2"], color=color, label=label)
+            axes.loglog(finite["step_size"], finite["w2_average"], color=color, ls="--")
+        axes.set_title(style.name("topology", name))
+        axes.set_xlabel("step size")
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    grid[0].set_ylabel("stationary W2")
+    grid[0].legend()
+    return figure
+
+
+def bias_map(
+    problem: Problem,
+    networks: Any,
+    step_sizes: Sequence[float],
+    batch_sizes: Sequence[int | None] = (None,),
+    sampler: str = "de_sgld",
+    **options: Any,
+) -> BiasMap:
+    """Compute the stationary bias of SGLD by step size, batch size and network.
+
+    It is that of the law that the draws have in the end, exactly: nothing is sampled. docs/bias.md
+    has an example and what it shows.
+
+    Parameters
+    ----------
+    problem
+        A Gaussian one, such as ``concord.problems.linear_regression(X, y, agents=...)``.
+    networks
+        What ``concord.network`` takes, or a mapping from names to such.
+    step_sizes
+        Constant step sizes.
+    batch_sizes
+        Points of a mini-batch, drawn with replacement; None: full gradients.
+    sampler
+        A kind of sampler with a step size: ``de_sgld``, or ``c_ula`` for central SGLD, of one agent
+        on the network ``no_edges``.
+    **options
+        Further options of the sampler.
+
+    Raises
+    ------
+    ConcordError
+        If the sampler has no exact law here, or refuses a network.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> problem = concord.problems.linear_regression(X, X @ [1, -2], agents=4)
+    >>> found = concord_arena.bias_map(problem, ["ring"], [0.001, 0.002], [None, 5])
+    >>> found.table.w2.round(3).tolist()
+    [0.056, 0.108, 0.056, 0.109]
+    """
+    if isinstance(networks, Mapping) and "kind" not in networks:
+        named = dict(networks)
+    else:
+        listed = networks if isinstance(networks, (list, tuple)) else [networks]
+        named = {n if isinstance(n, str) else f"network {i}": n for i, n in enumerate(listed, 1)}
+    rows = []
+    for name, graph in named.items():
+        network = network_of(graph, problem.agents)
+        for size in batch_sizes:
+            for step in step_sizes:
+                stated = {"step_size": step, **options}
+                chosen = build(kinds.find("samplers", sampler, "sampler"), stated, "sampler")
+                chosen.check(problem, network)
+                numbers = _stationary_bias(chosen, problem, network, size)
+                rows.append(
+                    {"network": name, "batch_size": size or 0, "step_size": step, **numbers}
+                )
+    if not rows:
+        raise ConcordError(
+            f"bias_map: networks {short(networks)}, step_sizes {short(step_sizes)}, batch_sizes "
+            f"{short(batch_sizes)}; give at least one of each"
+        )
+    return BiasMap(pandas.DataFrame(rows))
+
+
+def _stationary_bias(
+    sampler: Any, problem: Any, network: Network, size: int | None
+) -> dict[str, float]:
+    """Return the columns of ``BiasMap.table`` for one setting, by name."""
+    agents, dim = problem.agents, problem.dim
+    batches = Batches(batch_size=size)
+    update = update_of(sampler, problem, network, batches)
+    if update.arrivals is not None:
+        raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
+    if size is not None and not hasattr(problem, "batch_noise_covariance"):
+        raise NoLaw(
+            f"{type(problem).__name__} states no covariance of mini-batches; use "
+            "linear_regression, or batch_sizes=[None]"
+        )
+
+    def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of mini-batch gradient errors at a state's moments."""
+        seen = exact.marginals(mean, cov, agents, dim)
+        noise: np.ndarray = problem.batch_noise_covariance(seen.mean, seen.cov, size, "data", "all")
+        return noise
+
+    start = exact.initial(agents, dim, (0.0, 1.0), update.start)
+    law = exact.limit(update.at(SETTLED), *start, None if size is None else errors)
+    names = ("w2", "mean_error", "covariance_error", "b2", "w2_average", "b2_average")
+    if law is None:
+        return dict.fromkeys(names, np.inf)
+    seen, target = exact.marginals(*law, agents, dim), problem.posterior
+    parts, b2 = scores.distance(seen, target), scores.compute_bias(seen, target)
+    worst, average = parts["worst"], parts["average"]
+    values = *(worst[name] for name in names[:3]), b2["worst"], average["w2"], b2["average"]
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
