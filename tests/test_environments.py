@@ -252,12 +252,22 @@ def test_the_lock_names_no_index_and_is_what_its_first_lines_make() -> None:
     )
 
 
-MODELS = {"_jax.py", "_models.py", "_pymc.py", "_numpyro.py", "numpyro.py"}  # that JAX computes
+MODELS = {
+    "_jax.py",
+    "_models.py",
+    "_pymc.py",
+    "_numpyro.py",
+    "numpyro.py",
+    "posterior.py",
+}  # that JAX computes
+
+
+PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:
     distributions = importlib.metadata.packages_distributions()
-    sources = sorted((ROOT / "src/concord").rglob("*.py"))
+    sources = [*(ROOT / "src/concord").rglob("*.py"), *PLUG_INS]
     assert len(sources) > 50
     for path in sources:
         if path.name in ("bench.py", "crate.py"):  # not a job, and of an extra
@@ -276,7 +286,8 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
-    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").rglob("*.py"))
+    sources = *(ROOT / "src/concord/problems").rglob("*.py"), *PLUG_INS
+    text = "".join(path.read_text() for path in sources)
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 

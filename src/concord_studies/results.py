@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord_studies import metrics
 from concord_studies.selection import distinct, lookup, matches
@@ -101,6 +102,8 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
             f"{metrics_csv}: it is not a table of metrics ({detail}); "
             "delete the file to have it made again"
         ) from error
+    for family in run.get("metrics", ()):
+        kinds.find("metrics", family)  # whose labels are shown, and which may be a plug-in
     return Measured(run, table)
 
 

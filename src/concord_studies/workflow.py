@@ -142,17 +142,13 @@ class Workflow:
         given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         folders = [os.path.abspath(folder) for folder in given if folder]
 
-        def path(chosen: Iterable[str]) -> str:
-            """Return the package's source and some folders as a quoted Python path."""
-            unique = dict.fromkeys([source, *chosen])
-            return shlex.quote(os.pathsep.join(unique))
-
-        text = f"export PYTHONSAFEPATH=1 PYTHONPATH={path(())}; "
+        path = shlex.quote(os.pathsep.join(dict.fromkeys([source, *folders])))
+        text = f"export PYTHONSAFEPATH=1 PYTHONPATH={shlex.quote(source)}; "
         if self.mirror:
             text += f"export CONCORD_DATA_MIRROR={shlex.quote(self.mirror)}; "
         here = shlex.quote(os.environ.get("CONDA_PREFIX", ""))
         python = shlex.quote(str(Path(sys.executable).parent))
-        text += f'if [ "${{CONDA_PREFIX-}}" = {here} ]; then export PYTHONPATH={path(folders)} '
+        text += f'if [ "${{CONDA_PREFIX-}}" = {here} ]; then export PYTHONPATH={path} '
         return (text + f"PATH={python}:$PATH; fi; ").replace("{", "{{").replace("}", "}}")
 
     # Targets.

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import concord
+import everything
 from concord_cli.__main__ import main
 from concord_studies import make as making
 from concord_studies.configuration.batches import CELLS, MOST, SMALL, TOGETHER, batches, cost, long
@@ -74,6 +75,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "config" / "papers" / "x" / "study.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump(STUDY, sort_keys=False))
+    everything.copy("parayil2020", path.parent)
     shutil.copy(CONFIG, tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -14,6 +14,7 @@ import yaml
 from snakemake.iocontainers import Wildcards
 from test_make import CONFIG, RUNS, STUDY
 
+import everything
 from concord_studies import integrity
 from concord_studies.configuration.stated import RESERVED
 from concord_studies.make import make
@@ -48,6 +49,7 @@ def folder(tmp_path, monkeypatch):
     study.parent.mkdir(parents=True)
     sections = {**STUDY, "assumptions": {"weights": WEIGHTS}, "claims": {"c": CLAIM}}
     study.write_text(yaml.safe_dump(sections, sort_keys=False))
+    everything.copy("parayil2020", study.parent)
     (tmp_path / ".snakemake").mkdir()
     shutil.copy(CONFIG, tmp_path / "config")
     shutil.copy(CONFIG.parent / "datasets.yaml", tmp_path / "config")

@@ -17,6 +17,12 @@ ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
 
 
+@pytest.fixture(autouse=True)
+def _no_plug_ins():
+    """Recommend of what is built in, as without a study."""
+    kinds.use()
+
+
 @pytest.fixture(scope="module")
 def problem():
     return concord.problems.quadratic(

@@ -8,7 +8,8 @@ import everything
 from concord.errors import ConcordError
 from concord.sampling import streams
 from concord.sampling.partition import Partition
-from concord_studies.datasets import readers
+
+readers = everything.shared("parayil2020", "readers")
 
 Params = everything.kind("problems", "sparse_logistic").Params
 SparseLogistic = everything.kind("problems", "sparse_logistic").SparseLogistic
