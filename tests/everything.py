@@ -1,5 +1,6 @@
 """The kinds of Concord and of all its studies: what tests over all kinds are about."""
 
+import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,3 +26,9 @@ def shared(study: str, name: str) -> Any:
     """Return a module that the kinds of a study share."""
     (folder,) = (folder for folder in STUDIES if folder.name == study)
     return import_module(kinds.module_of(folder / "plugins" / f"{name}.py"))
+
+
+def copy(study: str, folder: Path) -> None:
+    """Copy the plug-ins of a study into the folder of another one."""
+    (own,) = (folder for folder in STUDIES if folder.name == study)
+    shutil.copytree(own / "plugins", folder / "plugins")

@@ -255,14 +255,22 @@ def test_the_lock_names_no_index_and_is_what_its_first_lines_make() -> None:
     )
 
 
+PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
+
+
+def is_model(path: Path) -> bool:
+    """Return whether what a file computes is a model of JAX."""
+    return "models" in path.parts or path.name in ("numpyro.py", "posterior.py")
+
+
 def test_conda_environments_hold_what_jobs_import() -> None:
     distributions = importlib.metadata.packages_distributions()
-    sources = sorted((ROOT / "src").rglob("*.py"))
+    sources = [*(ROOT / "src").rglob("*.py"), *PLUG_INS]
     assert len(sources) > 50
     for path in sources:
-        if path.name == "crate.py" or "logger" in str(path):  # not a job, and of an extra
+        if path.name == "crate.py":  # not a job, and of an extra
             continue
-        lenet, models = path.name == "lenet.py", "models" in path.parts or path.name == "numpyro.py"
+        lenet, models = path.name == "lenet.py", is_model(path)
         name = "models" if models else "site" if path.parent.name == "site" else "concord"
         name = "lenet" if lenet else name
         held = set(read_conda(f"{name}.yaml"))
@@ -276,7 +284,8 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
-    text = "".join(path.read_text() for path in (ROOT / "src").rglob("problems/**/*.py"))
+    sources = *(ROOT / "src").rglob("*.py"), *PLUG_INS
+    text = "".join(path.read_text() for path in sources)
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import kinds
 from concord.errors import ConcordError
 from concord_studies import metrics
 from concord_studies.io import read_text
@@ -114,6 +115,8 @@ def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Meas
     except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
         detail = " ".join(str(error).split())
         raise ConcordError(f"{path}: it is not a table of metrics ({detail}); {AGAIN}") from error
+    for family in {name for run in documents.values() for name in run.get("metrics", ())}:
+        kinds.find("metrics", family)  # whose labels are shown, and which may be a plug-in
     rows = dict(list(table.groupby("run", sort=False)[list(COLUMNS)]))
     nothing = table.iloc[:0][list(COLUMNS)]
     return {

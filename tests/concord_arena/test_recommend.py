@@ -20,6 +20,12 @@ FEW = ["de_sgld", "extra_sgld"]
 recommend = partial(concord_arena.recommend, by="b2")
 
 
+@pytest.fixture(autouse=True)
+def _no_plug_ins():
+    """Recommend of what is built in, as without a study."""
+    kinds.use()
+
+
 @pytest.fixture(scope="module")
 def problem():
     return concord.problems.quadratic(

@@ -6,9 +6,12 @@ import pytest
 
 from concord import kinds
 from concord.rooms import display_name
-from concord_studies import metrics, words
+from concord_studies import metrics, results, words
 from concord_studies.contracts import Label, declared
 from concord_studies.metrics import alike
+
+for family in kinds.names("metrics"):
+    kinds.find("metrics", family)  # their labels are known once a run has used them
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,7 @@ def test_every_sampler_has_a_name_of_its_own():
 PRICED = '''"""Watts that agents have drawn."""
 
 from concord_studies.contracts import Label, declared
+from concord_studies.metrics import alike
 
 METRICS = ("watts", "watts_peak")
 LABELS = {
@@ -101,7 +105,9 @@ def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
     try:
         kinds.use(tmp_path)
         assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
-        kinds.find("metrics", "power", "tests")  # a run uses it
+        table = tmp_path / "metrics.csv"
+        table.write_text(metrics.to_csv(()))
+        results.read({"metrics": ["power"]}, table)  # a run uses it
         assert words.metric("watts_peak") == "largest power"
         assert words.quantity("watts_peak") == "peak"
         assert metrics.prices()["watts"].unit == "W"

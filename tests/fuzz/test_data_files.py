@@ -14,8 +14,11 @@ import pytest
 import scipy.io
 from mutations import garbled
 
+import everything
 from concord.errors import ConcordError
 from concord_studies.datasets import readers
+
+parayil = everything.shared("parayil2020", "readers")
 
 RULE = "read, or refused in one sentence with the file's name"
 
@@ -52,11 +55,11 @@ def digits(count: int = 2) -> bytes:
 
 
 READERS: dict[str, tuple[Callable[[Path], Any], Callable[[], bytes]]] = {
-    "a9a": (partial(readers.a9a, counts=(4, 2)), libsvm),
+    "a9a": (partial(parayil.a9a, counts=(4, 2)), libsvm),
     "magic": (partial(readers.magic, counts=(1, 3)), magic),
-    "images": (partial(readers.mnist_images, count=2), lambda: idx(2, 28, 28)),
-    "labels": (partial(readers.mnist_labels, count=30), lambda: idx(30)),
-    "svhn": (partial(readers.svhn, count=2), digits),
+    "images": (partial(parayil.mnist_images, count=2), lambda: idx(2, 28, 28)),
+    "labels": (partial(parayil.mnist_labels, count=30), lambda: idx(30)),
+    "svhn": (partial(parayil.svhn, count=2), digits),
 }
 
 

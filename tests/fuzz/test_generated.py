@@ -19,6 +19,7 @@ from mutations import dumped, encoded, garbled, mutated
 from options import options_of
 from pieces import CONFIG
 
+import everything
 from concord.sampling.trace import read_trace, write_trace
 from concord_cli.__main__ import main
 from concord_studies import integrity, provenance
@@ -76,6 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "x").mkdir()
     (folder / "x" / "study.yaml").write_text(dumped(PAPER))
+    everything.copy("gurbuzbalaban2021", folder / "x")
     shutil.copy(CONFIG / "config.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})

@@ -19,7 +19,11 @@ from test_data_files import READERS
 from concord.errors import ConcordError
 from concord.sampling.trace import read_trace
 
-FILES = sorted([*ROOT.glob("src/**/*.py"), ROOT / "Snakefile", *ROOT.glob("workflow/**/*.smk")])
+FILES = sorted(
+    path
+    for pattern in ("src/**/*.py", "config/*/*/plugins/**/*.py", "Snakefile", "workflow/**/*.smk")
+    for path in ROOT.glob(pattern)
+)
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "input"}
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "shelve", "marshal", "joblib", "cloudpickle"}
 FORBIDDEN_NAMES = {

@@ -36,6 +36,7 @@ def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.delenv("CONCORD_DATA_MIRROR", raising=False)
     (project.paper.parent / "tiny").mkdir()
     (project.paper.parent / "tiny" / "study.yaml").write_text(PAPER)
+    everything.copy("parayil2020", project.paper.parent / "tiny")
     return project
 
 
@@ -52,7 +53,7 @@ def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
 
 def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
     with tiny.edited(
-        "src/concord_studies/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
+        "config/papers/tiny/plugins/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
     ):
         output = tiny.make("tiny", "--dry-run")
         assert "left out tiny/map: LeNet needs PyTorch" in output

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from concord import kinds
-from concord.rooms import options_of
+from concord.rooms import display_name, options_of
 from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.shown import Output
@@ -241,14 +241,23 @@ def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return the options of a component that its kind demands, or that are not their defaults.
 
-    First the kind, if it is a plug-in: it may have the name of what it is a reading of.
+    First the kind, if it is a plug-in with the name of what is built in, as readings of it have.
     """
-    usual = _usual(options_of(kinds.find(package, chosen["kind"], package)))
+    kind = kinds.find(package, chosen["kind"], package)
+    usual = _usual(options_of(kind))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }
-    plugged = {"plug-in": str(chosen["kind"])} if kinds.origin(package, chosen["kind"]) else {}
+    plugged = {"plug-in": str(chosen["kind"])} if _is_reading(package, kind) else {}
     return plugged | {key: text for key, text in texts.items() if usual.get(key) != text}
+
+
+@cache
+def _is_reading(package: str, kind: Any) -> bool:
+    """Return whether a kind is a plug-in with the name of one that is built in."""
+    built_in = {name: kinds.find(package, name, package) for name in kinds.built_in(package)}
+    names = {display_name(other) or name for name, other in built_in.items()}
+    return kind not in built_in.values() and display_name(kind) in names
 
 
 @cache

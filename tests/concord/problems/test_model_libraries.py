@@ -11,6 +11,7 @@ import pytest
 
 import concord
 import concord_arena
+import everything
 from concord.errors import ConcordError
 
 pytestmark = pytest.mark.thorough
@@ -477,10 +478,7 @@ def test_the_page_runs() -> None:
 
 
 def posteriors():
-    sys.path.insert(0, "config/studies/posteriordb/plugins")
-    import posterior
-
-    return posterior
+    return everything.kind("problems", "posterior")
 
 
 @pytest.fixture(scope="module")
@@ -518,8 +516,9 @@ def test_a_gaussian_process_has_proximal_steps(resources) -> None:
 import sys
 from pathlib import Path
 import numpy as np
-sys.path.insert(0, "config/studies/posteriordb/plugins")
-import posterior
+from concord import kinds
+kinds.use(Path("config/studies/posteriordb"))
+posterior = kinds.find("problems", "posterior")
 given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
 made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
 x = np.random.default_rng(0).standard_normal((50, 8, 13))

@@ -52,7 +52,7 @@ def claim(metric):
         ),
         (claim("w2_exat"), "does not compute 'w2_exat'; did you mean 'w2_exact'?"),
         (figure("curves", metric="w2", lines="agent", agents=["average"]), None),
-        (figure("box_plots"), "'misclassified_median'; add misclassified to the metrics"),
+        (figure("curves", metric="accuracy_mean"), "'accuracy_mean'; add accuracy to the metrics"),
         (figure("curves", metric="w2", floor="w2_floor"), None),
         (
             figure("curves", metric="w2", x="unicast_bytes"),
@@ -67,8 +67,8 @@ def claim(metric):
         (figure("curves", metric="w2", agents=[7], select={"experiment": "one"}), "of agent 7"),
         (table("final_values", metrics=["w2*"]), None),
         (
-            table("final_values", metrics=["theorem2.*"]),
-            "tables.t: no run that it shows computes 'theorem2.*'; add theorem2 to the metrics",
+            table("final_values", metrics=["condition1.*"]),
+            "tables.t: no run that it shows computes 'condition1.*'; add condition1 to the metrics",
         ),
     ],
 )
@@ -127,11 +127,10 @@ def test_a_claim_about_an_agent_that_is_not_recorded_is_refused(tmp_path, capsys
         (["consensus_error"], {}, "consensus_error reads consensus_error, which the run does not"),
         (["consensus_error"], {}, "; add probes: [consensus_error] to its record"),
         (
-            ["draws"],
+            ["posterior_draws"],
             {"draws": False},
-            "draws reads draws, which the run does not record; add",
+            "posterior_draws reads draws, which the run does not record; add",
         ),
-        (["predictions"], {}, "; add averages: [predictive] to its record"),
         (["consensus_error", "w2"], {"probes": ["consensus_error"]}, None),
     ],
 )
@@ -145,7 +144,7 @@ def test_a_metric_whose_probe_is_not_recorded_is_refused(families, record, said,
     ("family", "network", "said"),
     [
         ("seconds", None, "seconds needs a network with compute or link"),
-        ("timeline", {"awake": 0.5}, "timeline needs a network with compute or link"),
+        ("seconds", {"awake": 0.5}, "seconds needs a network with compute or link"),
         ("seconds", {"compute": {"seconds": 0.1}}, None),
         ("privacy", {"noise": 0.1}, "metrics[0]: metric privacy needs a network with privacy;"),
         ("privacy", {"privacy": {"clip": 1.0, "sigma": 1.0, "delta": 1e-6}}, None),

@@ -102,7 +102,7 @@ MISTAKES = [  # a place, what it is set to, and what is said
         "w2_exat",
         "claims.nearer: one/*'w2_exat'; did you mean 'w2_exact'?",
     ),
-    ("claims.nearer.check.both.metric", "kl_average", "kl_average'; add kl to the metrics"),
+    ("claims.nearer.check.both.metric", "accuracy_sd", "accuracy_sd'; add accuracy to the metrics"),
     (
         "claims.nearer.check.both.runs.sampler",
         "de_psgld",
@@ -192,7 +192,7 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("figures.paid.options.metric", "w3", "'w3'"),
     ("figures.paid.options.floor", "w2_flor", "did you mean 'w2_floor'?"),
     ("figures.paid.options.x", "unicast", "'unicast'"),
-    ("tables.last.options.metrics", ["w2", "kl_averag"], "did you mean 'kl_average'?"),
+    ("tables.last.options.metrics", ["w2", "accuracy_mea"], "did you mean 'accuracy_mean'?"),
     ("tables.last.options.across", ["smapler"], "across: *did you mean 'sampler'?"),
     ("tables.printed.options.by", "step", "options.by: *'step'"),
     (

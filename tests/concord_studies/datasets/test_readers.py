@@ -12,8 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import everything
 from concord.errors import ConcordError
 from concord_studies.datasets import readers
+
+parayil = everything.shared("parayil2020", "readers")
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
@@ -72,7 +75,7 @@ def refused(words: str, call, path: Path, *args) -> None:
 
 
 def test_real_a9a():
-    features, labels = readers.a9a(real("a9a") / "a9a")
+    features, labels = parayil.a9a(real("a9a") / "a9a")
     assert features.shape == (32561, 123)
     assert features.nnz == 451592
     assert features.dtype == np.float64 and labels.dtype == np.int64
@@ -95,18 +98,18 @@ def test_real_mnist():
     folder = real(
         "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", "train-labels-idx1-ubyte.gz"
     )
-    images = readers.mnist_images(folder / "t10k-images-idx3-ubyte.gz", 10000)
+    images = parayil.mnist_images(folder / "t10k-images-idx3-ubyte.gz", 10000)
     assert images.shape == (10000, 28, 28) and images.dtype == np.uint8
     assert images.min() == 0 and images.max() == 255
-    test = readers.mnist_labels(folder / "t10k-labels-idx1-ubyte.gz", 10000)
+    test = parayil.mnist_labels(folder / "t10k-labels-idx1-ubyte.gz", 10000)
     assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    train = readers.mnist_labels(folder / "train-labels-idx1-ubyte.gz", 60000)
+    train = parayil.mnist_labels(folder / "train-labels-idx1-ubyte.gz", 60000)
     assert train[:5].tolist() == [5, 0, 4, 1, 9]
     assert train.shape == (60000,)
 
 
 def test_real_svhn():
-    images, labels = readers.svhn(real("test_32x32.mat") / "test_32x32.mat")
+    images, labels = parayil.svhn(real("test_32x32.mat") / "test_32x32.mat")
     assert images.shape == (26032, 32, 32)
     assert np.bincount(labels)[0] == 1744
 
@@ -123,7 +126,7 @@ def test_breast_cancer():
 def test_a9a_format(tmp_path):
     path = tmp_path / "a9a"
     path.write_text(SVMLIGHT)
-    features, labels = readers.a9a(path, (2, 1))
+    features, labels = parayil.a9a(path, (2, 1))
     expected = np.zeros((3, 123))
     expected[[0, 0, 0, 1, 2, 2], [0, 2, 122, 1, 6, 8]] = 1
     assert np.array_equal(features.toarray(), expected)
@@ -142,8 +145,8 @@ def test_mnist_format(tmp_path):
     arrays = write_mnist(tmp_path, (5, 3))
     for part, count in (("train", 5), ("t10k", 3)):
         names = f"{part}-images-idx3-ubyte.gz", f"{part}-labels-idx1-ubyte.gz"
-        images = readers.mnist_images(tmp_path / names[0], count)
-        labels = readers.mnist_labels(tmp_path / names[1], count)
+        images = parayil.mnist_images(tmp_path / names[0], count)
+        labels = parayil.mnist_labels(tmp_path / names[1], count)
         assert images.dtype == np.uint8 and labels.dtype == np.int64
         assert np.array_equal(images, arrays[names[0]]) and np.array_equal(labels, arrays[names[1]])
 
@@ -153,7 +156,7 @@ def test_svhn_format(tmp_path):
     colors[..., 3] = 255
     classes = np.array([[1], [10], [9], [5]], dtype=np.uint8)
     (tmp_path / "test_32x32.mat").write_bytes(mat(X=colors, y=classes))
-    images, labels = readers.svhn(tmp_path / "test_32x32.mat", 4)
+    images, labels = parayil.svhn(tmp_path / "test_32x32.mat", 4)
     assert images.shape == (4, 32, 32) and images.dtype == np.float32
     red, green, blue = colors[5, 20, :, 2].astype(float)
     luma = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
@@ -215,11 +218,11 @@ REFUSED = {
     ],
 }
 READ = {
-    "a9a": lambda path: readers.a9a(path, (2, 1))[0].toarray(),
+    "a9a": lambda path: parayil.a9a(path, (2, 1))[0].toarray(),
     "magic": lambda path: readers.magic(path, (1, 2))[0],
-    "mnist": lambda path: readers.mnist_images(path, 4),
-    "labels": lambda path: readers.mnist_labels(path, 4),
-    "svhn": lambda path: readers.svhn(path, 2)[0],
+    "mnist": lambda path: parayil.mnist_images(path, 4),
+    "labels": lambda path: parayil.mnist_labels(path, 4),
+    "svhn": lambda path: parayil.svhn(path, 2)[0],
 }
 
 
@@ -238,10 +241,10 @@ def test_what_is_wrong_is_told(tmp_path, name, content, words):
 @pytest.mark.parametrize(
     ("reader", "name"),
     [
-        (readers.a9a, "a9a/a9a"),
+        (parayil.a9a, "a9a/a9a"),
         (readers.magic, "magic/magic04.data"),
-        (lambda path: readers.mnist_images(path, 1), "mnist/train-images-idx3-ubyte.gz"),
-        (readers.svhn, "svhn/test_32x32.mat"),
+        (lambda path: parayil.mnist_images(path, 1), "mnist/train-images-idx3-ubyte.gz"),
+        (parayil.svhn, "svhn/test_32x32.mat"),
     ],
 )
 def test_missing_files_name_the_command(tmp_path, reader, name):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import everything
 from concord import kinds
 from concord.errors import ConcordError
 from concord.options import build
@@ -20,13 +21,17 @@ from concord.sampling.trace import read_trace
 from concord_cli.__main__ import main
 from concord_studies.configuration.config import Config
 from concord_studies.configuration.project import load_studies
-from concord_studies.datasets import readers
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
+readers = everything.shared("parayil2020", "readers")
+
 ROOT = Path(__file__).parents[3]
 # Which need a table, PyTorch, and draws of a certified run.
-DATA = {"numpyro", "pymc", "table", "ball", "gaussian_product", "lenet", "breast_cancer"}
+DATA = {
+    *("numpyro", "pymc", "posterior", "table", "ball", "gaussian_product", "lenet"),
+    "breast_cancer",
+}
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
 
@@ -63,9 +68,7 @@ def examples() -> dict[str, dict[str, Any]]:
                 found.setdefault(name, small(run))
     tried = {run["problem"]["kind"] for run in found.values()}
     like = found["de_sgld_linear_regression"]
-    for kind in sorted(
-        set(kinds.names("problems")) - tried - DATA
-    ):  # that no paper has: as they are
+    for kind in sorted({*kinds.names("problems")} - tried - DATA):  # that no paper has: as they are
         params = msgspec.structs.asdict(kinds.find("problems", kind, "tests").Params())
         agents = 8 if kind == "eight_schools" else like["agents"]
         own = {"problem": {"name": kind, "kind": kind, **params}, "agents": agents}

@@ -8,7 +8,9 @@ import pytest
 import everything
 import measurements
 from concord.errors import ConcordError
+from concord.record import Record
 from concord.sampling.trace import Trace
+from concord_studies import metrics
 from concord_studies.metrics import Measurement
 
 predictions = everything.kind("metrics", "predictions")
@@ -168,3 +170,8 @@ def test_one_chain_learns_and_another_diverges(three_chains):
     three_chains.trace["predictive_mean"][2] = np.nan
     assert np.isnan(table(three_chains)["accuracy_near"][0])
     assert np.isnan(table(three_chains, "network")["learned_share"][0])
+
+
+def test_a_run_that_keeps_no_averages_is_refused():
+    with pytest.raises(ConcordError, match=r"; add averages: \[predictive\] to its record"):
+        metrics.check(["predictions"], "metrics", Record())

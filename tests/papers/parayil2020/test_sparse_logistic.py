@@ -8,8 +8,9 @@ import everything
 from concord.errors import ConcordError
 from concord.sampling import streams
 from concord.sampling.partition import Partition
-from concord_studies.datasets import readers
 from concord_studies.datasets.folder import DataFolder
+
+readers = everything.shared("parayil2020", "readers")
 
 Params = everything.kind("problems", "sparse_logistic").Params
 SparseLogistic = everything.kind("problems", "sparse_logistic").SparseLogistic

@@ -28,7 +28,8 @@ from concord.libraries import sparse
 from concord.options import Options, Positive
 from concord.problems._arithmetic import sigmoid
 from concord.sampling.partition import Partition
-from concord_studies.datasets import readers
+
+from .. import readers
 
 ROWS = {"a9a": 32561}
 

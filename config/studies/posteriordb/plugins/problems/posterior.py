@@ -23,8 +23,10 @@ from concord.models.numpyro import from_numpyro
 from concord.options import Options
 from concord.problems import _own
 from concord.sampling.partition import Partition, enough
-from concord_studies.datasets import readers, registry
+from concord_studies.datasets import registry
 from concord_studies.datasets.registry import verify
+
+from .. import readers
 
 JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
 JITTER = 1e-10  # of the Gaussian process's covariance, as in the Stan program
