@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.3.0"
 
 # Where each name lives. As text, imported when asked for: importing the package stays fast, and
-# results do not depend on the code of what they do not use (``concord_studies.digests`` follows imports).
+# results do not depend on the code of what they do not use (digests of code follow imports).
 _PUBLIC = {
     "ConcordError": "errors",
     "DivergenceWarning": "errors",
