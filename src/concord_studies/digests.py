@@ -13,7 +13,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,6 +175,8 @@ def _place(top: str) -> Path | None:
 @cache
 def version(name: str) -> str:
     """Return the version of the library from which a package or module is imported."""
+    from importlib import metadata  # a tenth of a start: of planning alone
+
     for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):
         try:
             return metadata.version(distribution)
@@ -189,4 +190,6 @@ _ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 @cache
 def _distributions() -> Mapping[str, list[str]]:
+    from importlib import metadata  # as above
+
     return metadata.packages_distributions()

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +27,7 @@ from concord.sampling.trace import Trace, join_traces, read_traces, write_traces
 from concord_studies import metrics
 from concord_studies.contracts import Extra
 from concord_studies.digests import digest, made_from
-from concord_studies.io import whole, write_whole
+from concord_studies.io import read_text, whole, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
 from concord_studies.provenance import AGAIN, describe, write_provenance
@@ -79,7 +80,7 @@ class Experiment:
             return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS))
         if self.universe:
             return 0
-        return most if self.job["runtime"] > 60 else min(most, int(self.cost / LONG))
+        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / LONG))
 
     @cached_property
     def job(self) -> dict[str, Any]:
@@ -112,19 +113,25 @@ class Experiment:
 
 def read_runs(path: Path) -> Experiment:
     """Read a runs.yaml, and find the plug-ins of its study; a ConcordError if it is not whole."""
+    text = read_text(path)
     try:
-        stated = json.loads(path.read_text("utf-8"))
-        study, documents = Path(stated["study"]), dict(stated["runs"])
-        if not documents:
+        stated = json.loads(text)
+        study = Path(stated["study"])
+        if not kinds.studies:
+            kinds.use(study)
+        runs = {name: _run_of(own, f"{path}: {name}") for name, own in stated["runs"].items()}
+        if not runs:
             raise ValueError("it has no run")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConcordError(
-            f"{path}: it is no list of runs as planning writes it ({error}); {AGAIN}, "
-            "by `snakemake -n`"
-        ) from None
-    kinds.use(study)
-    runs = {name: Run.of(document, f"{path}: {name}") for name, document in documents.items()}
-    return Experiment(study, runs, stated["universe"])
+        return Experiment(study, runs, stated["universe"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConcordError(f"{path}: it is not as planning writes it ({error}); {AGAIN}") from None
+
+
+def _run_of(document: Mapping[str, Any], where: str) -> Run:
+    """Return the run that a document states; a universe's has no chains if all is exact."""
+    chains = document["chains"]
+    run = Run.of({**document, "chains": max(chains, 1)}, where)
+    return run if chains else with_changes(run, chains=0)
 
 
 # Division of a long experiment into parts.
@@ -205,7 +212,7 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
     sampled here.
     A ConcordError that names the run that fails, or what the parts lack.
     """
-    planned = digest(path.read_text("utf-8"))
+    planned = digest(read_text(path))
     experiment = read_runs(path)
     rows: dict[str, Sequence[Row]] = {}
     about: dict[str, Any] = {}
@@ -233,7 +240,9 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
 def _measured(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     """Return the metrics of a run, which is sampled where there is no trace of it."""
     problem = run.build_problem(resources)
-    return measured(run, problem, trace or sample_run(run, problem), resources)
+    # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
+    trace = trace or sample_run(run, problem).contiguous()
+    return measured(run, problem, trace, resources)
 
 
 def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
@@ -273,7 +282,7 @@ def _join_scores(
     """Return the rows of all cells, and what is told of them, joined from parts."""
     cells: dict[str, Any] = {}
     for path in parts:
-        cells |= json.loads(path.read_text("utf-8"))
+        cells |= json.loads(read_text(path))
     if absent := [name for name in experiment.runs if name not in cells]:
         raise ConcordError(
             f"{absent[0]}: no part has its scores; make them with `concord score`, and name all"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tiny_project import EXPERIMENT, FIGURE, PAPER, RUNS, TABLE, TinyProject
+from tiny_project import FIGURE, METRICS, PAPER, PROVENANCE, RUNS, TABLE, TinyProject
 
 from concord_cli.__main__ import main
 from concord_studies import provenance
@@ -28,11 +28,8 @@ for module in (
     import_module(module)
 
 SETTINGS = ["--scale", "smoke"]
-RESULTS = ["--results", "results/smoke"]
 FOLDER = f"config/papers/{PAPER}"
-FILES = ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
-RUN, TRACE, TRACE_SEAL, METRICS, SEAL = (f"{RUNS[0]}/{name}" for name in FILES)
-NAMES = [Path(run).name for run in RUNS]
+DRAWS = RUNS.replace("runs.yaml", "draws.nc")
 
 
 def beside(path: str, *endings: str) -> tuple[str, ...]:
@@ -56,25 +53,21 @@ SIDECARS = (".json", ".caption.md")
 CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md")
 LEDGER = beside("results/smoke/claims.csv", ".csv", ".md")
 COMMANDS = {
-    "make": Command(
-        ("make", FOLDER, f"{EXPERIMENT}/batch_0", *NAMES, *SETTINGS, *RESULTS),
-        (f"results/smoke/{PAPER}/{EXPERIMENT}/batch_0.made.json",),
-        tuple(f"{run}/{name}" for run in RUNS for name in FILES),
-    ),
-    "resolve": Command(("resolve", FOLDER, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
-    "sample": Command(("sample", RUN), (TRACE,), (TRACE_SEAL,)),
-    "measure": Command(("measure", RUN, TRACE), (METRICS,), (SEAL,)),
+    "sample": Command(("sample", RUNS), (DRAWS,)),
+    "measure": Command(("measure", RUNS, DRAWS), (METRICS,), (PROVENANCE,)),
     "draw": Command(
-        ("draw", FOLDER, Path(FIGURE).stem, *SETTINGS, *RESULTS),
+        ("draw", FIGURE.replace(".pdf", ".yaml")),
         beside(FIGURE, ".pdf", ".svg", ".png"),
         beside(FIGURE, *SIDECARS),
     ),
     "tabulate": Command(
-        ("tabulate", FOLDER, Path(TABLE).stem, *SETTINGS, *RESULTS),
+        ("tabulate", TABLE.replace(".csv", ".yaml")),
         beside(TABLE, ".csv", ".md", ".tex"),
         beside(TABLE, *SIDECARS),
     ),
-    "judge": Command(("judge", FOLDER, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),
+    "judge": Command(
+        ("judge", FOLDER, *SETTINGS, "--tables", METRICS), CLAIMS, beside(CLAIMS[0], ".json")
+    ),
     "ledger": Command(("ledger", CLAIMS[0]), LEDGER, beside(LEDGER[0], ".json")),
 }
 
@@ -93,7 +86,7 @@ def run(
         try:
             sys.stderr = open(writing, "w", buffering=1)  # noqa: SIM115
             os.chdir(project.folder)
-            provenance.commit = lambda: {"commit": "unknown", "dirty": None}
+            provenance.commit = lambda: None
             fault()
             code = main([*command.arguments, "-o", *command.outputs])
         except BaseException:

@@ -20,7 +20,7 @@ FAULTS = {
     "SIGINT of Snakemake and its jobs": (signal.SIGINT, "group"),
     "SIGTERM of Snakemake": (signal.SIGTERM, "process"),
 }
-RULE = "the same command again ends with the bytes of an undisturbed run, and leaves nothing behind"
+RULE = "after --unlock the same command ends with the same bytes, and leaves nothing behind"
 
 
 def strike(fault: str, snakemake: psutil.Popen, project: TinyProject, rng: random.Random) -> bool:
@@ -65,6 +65,8 @@ def test_signals_at_any_moment_cost_nothing_but_time(finished, tmp_path, effort,
         project = TinyProject(tmp_path / str(len(faults)))
         struck, hit = [], True
         while hit:
+            if struck:  # as Snakemake says if its lock was left behind
+                project.make("--unlock")
             snakemake = start(project)
             try:
                 hit = bool(faults) and strike(faults[-1], snakemake, project, rng)

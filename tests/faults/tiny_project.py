@@ -14,7 +14,9 @@ from smoke_project import PAPER, RESULTS, Project, of_all_runs, timeless
 __all__ = [
     "ALL",
     "FIGURE",
+    "METRICS",
     "PAPER",
+    "PROVENANCE",
     "RESULTS",
     "RUNS",
     "TABLE",
@@ -24,7 +26,9 @@ __all__ = [
 ]
 
 EXPERIMENT = "linear_step"
-RUNS = [f"{RESULTS}/{EXPERIMENT}/step_size={size}" for size in ("0.001", "0.006")]
+RUNS, METRICS, PROVENANCE = (
+    f"{RESULTS}/{EXPERIMENT}/{name}" for name in ("runs.yaml", "metrics.csv", "metrics.json")
+)
 FIGURE, TABLE = f"{RESULTS}/figures/fig4.pdf", f"{RESULTS}/tables/stationary.csv"
 ALL = ("reproduce", "ledger")
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -125,12 +124,6 @@ class Project:
         table = lines[: lines.index("")] if "" in lines else lines
         return {rule: int(count) for rule, count in map(str.split, table) if rule != "total"}
 
-    def batches(self, *targets: str) -> set[str]:
-        """Return the batches whose metrics Snakemake would make."""
-        rules = re.split(r"^ *(?:local)?rule ", self.make(*targets, "--dry-run"), flags=re.M)
-        found = (re.search(r"wildcards: batch=(\S+)", r) for r in rules if r.startswith("measure:"))
-        return {batch[1] for batch in found if batch}
-
     @contextmanager
     def edited(self, path: str, old: str, new: str) -> Iterator[None]:
         """Replace the first ``old`` in a file for the time of a with statement."""
@@ -151,15 +144,14 @@ class Project:
 
 
 def timeless(content: bytes) -> bytes:
-    """Return what a file holds whenever it is made: a seal, but for the times of its files."""
+    """Return what a file holds whenever it is made: of provenance, all but the time."""
     try:
         document = json.loads(content)
     except ValueError:
         return content
-    if not isinstance(document, dict) or "seen" not in document:
+    if not isinstance(document, dict) or "time" not in document:
         return content
-    kept = {key: value for key, value in document.items() if key not in ("seen", "seal")}
-    return json.dumps(kept).encode()
+    return json.dumps({key: value for key, value in document.items() if key != "time"}).encode()
 
 
 def without_alternatives(assumptions: dict[str, Any]) -> dict[str, Any]:

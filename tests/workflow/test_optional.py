@@ -47,7 +47,7 @@ def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
     file.parent.mkdir(parents=True)
     file.touch()
     output = tiny.make(MAP, "--dry-run")
-    assert output.count(str(lenet.SVHN)) >= 1  # an input of the batch
+    assert output.count(str(lenet.SVHN)) >= 1  # an input of the experiment
     assert tiny.jobs(MAP)["fetch"] == 4
 
 

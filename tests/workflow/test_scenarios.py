@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,7 +45,7 @@ def reduce(project: Project) -> None:
     quantity = {"experiment": EXPERIMENT, "metric": "w2", "agents": [0], "runs": {}}
     claim = {
         **{"where": "Figure 4", "says": "w2 is small", "reason": "of this test"},
-        "check": {"kind": "value", "quantity": {**quantity, "runs": {"step_size": "0.001"}}},
+        "check": {"kind": "measurement", "quantity": {**quantity, "runs": {"step_size": "0.001"}}},
     }
     kept = {key: sections[key] for key in ("paper", "problems", "defaults") if key in sections}
     experiment = {EXPERIMENT: sections["experiments"][EXPERIMENT]}
@@ -68,12 +69,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
         project.make(*ALL)
 
     folder = once.made(tmp_path_factory, "one_experiment", make)
-    return Project(tmp_path_factory.mktemp("one_experiment") / "project", folder)
+    project = Project(tmp_path_factory.mktemp("one_experiment") / "project", folder)
+    project.original = folder
+    return project
 
 
 @pytest.fixture
 def copy(made: Project, tmp_path: Path) -> Project:
-    return Project(tmp_path / "project", made.folder)
+    """A project that was made, to be changed."""
+    return Project(tmp_path / "project", made.original)
 
 
 def remade(project: Project, *targets: str) -> set[str]:
@@ -81,26 +85,26 @@ def remade(project: Project, *targets: str) -> set[str]:
     return {*project.jobs(*(targets or ALL))} & WHOLE
 
 
-OF_DEF, OF_CLASS = ((f"\n{word} ", f"\nX = 1\n\n{word} ") for word in ("def", "class"))
-
 # What is edited in a file, and the rules that then run again.
+SOURCE, STUDIES = "src/concord", "src/concord_studies"
+CLASS, DEF = (("\n" + word, "\nX = 1\n\n" + word) for word in ("class ", "def "))
 EDITS = {
-    "a parameter of one run": (STUDY, "- 0.001", "- 0.002", WHOLE),
+    "a parameter of one run": (STUDY, "- 0.006", "- 0.007", WHOLE),
     "a run more": (STUDY, "- 0.001", "- 0.001\n        - 0.002", WHOLE),
-    "a default": (STUDY, "chains: ", "agents: 6\n  chains: ", WHOLE),
+    "a default": (STUDY, "agents: 6", "agents: 5", WHOLE),
     "the master seed": ("config/config.yaml", "seed: 1", "seed: 2", WHOLE),
     "a limit of the scale": ("config/config.yaml", "iterations: 12", "iterations: 13", WHOLE),
     "an option of a figure": (STUDY, "yscale: log", "yscale: linear", {"figure"}),
     "a claim": (STUDY, "says: w2 is small", "says: w2 is tiny", {"claims"}),
-    "the code of a sampler": ("src/concord/samplers/de_sgld.py", *OF_CLASS, WHOLE),
-    "the code of another sampler": ("src/concord/samplers/d_ula.py", *OF_CLASS, set()),
-    "code that is imported by what is imported": ("src/concord/random.py", *OF_DEF, WHOLE),
-    "the code of a metric": ("src/concord_studies/metrics/w2.py", *OF_DEF, WHOLE),
-    "the code of another metric": ("src/concord_studies/metrics/kl.py", *OF_DEF, set()),
-    "the code of a kind of figure": ("src/concord_studies/figures/curves.py", *OF_DEF, {"figure"}),
-    "the code of verdicts": ("src/concord_studies/claims/verdicts.py", *OF_DEF, {"claims"}),
-    "a comment": ("src/concord/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
-    "a docstring": ("src/concord/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
+    "the code of a sampler": (f"{SOURCE}/samplers/de_sgld.py", *CLASS, WHOLE),
+    "the code of another sampler": (f"{SOURCE}/samplers/d_ula.py", *CLASS, set()),
+    "code that is imported by what is imported": (f"{SOURCE}/loop.py", *DEF, WHOLE),
+    "the code of a metric": (f"{STUDIES}/metrics/w2.py", *DEF, WHOLE),
+    "the code of another metric": (f"{STUDIES}/metrics/kl.py", *DEF, set()),
+    "the code of a kind of figure": (f"{STUDIES}/figures/curves.py", *DEF, {"figure"}),
+    "the code of verdicts": (f"{STUDIES}/stages/judge.py", *DEF, {"claims"}),
+    "a comment": (f"{SOURCE}/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
+    "a docstring": (f"{SOURCE}/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
 }  # fmt: skip
 
 
@@ -115,7 +119,7 @@ def test_what_is_edited_is_made_again_and_nothing_else(what, made):
 def test_what_is_edited_is_noticed_without_snakemakes_records(copy):
     shutil.rmtree(copy.folder / ".snakemake")
     assert remade(copy) == set()
-    with copy.edited(STUDY, "- 0.001", "- 0.002"):
+    with copy.edited(STUDY, "- 0.006", "- 0.007"):
         assert remade(copy) == WHOLE
 
 
@@ -157,7 +161,7 @@ def test_a_stale_figure_and_one_that_was_never_made_are_both_made(copy):
 def test_a_rule_of_ones_own_on_a_table_is_up_to_date_after_one_call(copy):
     snakefile = copy.folder / "Snakefile"
     snakefile.write_text(snakefile.read_text() + OWN)
-    with copy.edited(STUDY, "- 0.001", "- 0.002"):
+    with copy.edited(STUDY, "- 0.006", "- 0.007"):
         copy.make("results/rows.txt")
         assert copy.jobs("results/rows.txt") == {}
 
@@ -188,9 +192,17 @@ def test_a_table_that_was_edited_or_cut_is_refused(damage: Callable, keeps_time,
 def test_a_planned_file_of_something_else_is_refused(copy):
     """As when another configuration is planned while a job runs."""
     with ExitStack() as stack:
-        stack.enter_context(copy.edited(STUDY, "- 0.001", "- 0.002"))
+        stack.enter_context(copy.edited(STUDY, "- 0.006", "- 0.007"))
         assert remade(copy) == WHOLE
-    command = ["python", "-m", "concord_cli", "draw", f"{RESULTS}/figures/fig4.yaml", "-o", "x.pdf"]
+    command = [
+        sys.executable,
+        "-m",
+        "concord_cli",
+        "draw",
+        f"{RESULTS}/figures/fig4.yaml",
+        "-o",
+        "x.pdf",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(copy.folder / "src")}
     with copy.edited(f"{RESULTS}/{EXPERIMENT}/runs.yaml", '"seed": 1', '"seed": 2'):
         done = subprocess.run(
@@ -202,7 +214,7 @@ def test_a_planned_file_of_something_else_is_refused(copy):
 
 def test_a_run_that_fails_is_named_and_what_else_stands_is_kept(copy):
     before = (copy.folder / FIGURE).read_bytes()
-    change = "src/concord/samplers/de_sgld.py", "    def step(", "    def stop("
+    change = f"{SOURCE}/samplers/de_sgld.py", "drift = eta", "drift = None * eta"
     with copy.edited(*change):
         done = copy.snakemake(FIGURE)
     assert done.returncode != 0

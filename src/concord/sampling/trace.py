@@ -210,6 +210,11 @@ class Trace(Summarized):
         """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
         write_trace(self, Path(path))
 
+    def contiguous(self) -> Trace:
+        """Return the trace with arrays that lie in memory as those of a file do."""
+        found = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
+        return replace(self, variables=found)
+
     def marked(self) -> Trace:
         """Return the trace with the values of diverged chains replaced by nan.
 

@@ -35,10 +35,6 @@ class Config(Options):
     data_mirror: Annotated[
         str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
     ] = None
-    chains_per_job: Annotated[
-        Annotated[int, Meta(ge=50, multiple_of=50)] | None,
-        "most chains that one job samples, a multiple of 50; none: all chains of a run",
-    ] = None
     smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
     pairs: Annotated[
         bool, "the multiverse has every two alternatives of different assumptions together, too"

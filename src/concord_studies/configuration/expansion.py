@@ -83,6 +83,10 @@ def expand(
     for axis, values in sweep.items():
         place = f"{where}.sweep.{axis}"
         check_label(axis, place, file)
+        if axis in ("run", *metrics.COLUMNS):
+            raise ConcordError(
+                f"{file}: {place}: the table of metrics has a column {axis!r}; rename the axis"
+            )
         axes.append([(axis, *cell) for cell in cells_of(axis, values, place, file)])
     count = math.prod(map(len, axes))
     if count > MOST_RUNS:

@@ -49,7 +49,8 @@ class Entry:
             shown = [(experiment, name) for experiment, name in self.stated["runs"]]
         except (ValueError, KeyError, TypeError) as error:
             raise ConcordError(f"{path}: it is no entry as planning writes it; {AGAIN}") from error
-        kinds.use(Path(self.stated["study"]))
+        if not kinds.studies:
+            kinds.use(Path(self.stated["study"]))
         self.module = kinds.find(self.section, self.stated["kind"], str(path))
         self.params = build(self.module.Params, self.stated["options"], f"{path}: options")
         folder = path.parents[1]

@@ -10,22 +10,25 @@ from zipfile import ZipFile
 
 import pytest
 
+import by_hand
 from concord_cli.__main__ import main
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
+SMOKE = {"scale": "smoke"}
 EXPERIMENT = "gurbuzbalaban2021/linear_step"
-RUNS = ("step_size=0.003", "step_size=0.006")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> Path:
-    """Two runs at smoke scale."""
+    """An experiment at smoke scale."""
     results, before = tmp_path_factory.mktemp("results"), os.getcwd()
     os.chdir(ROOT)
     try:
-        arguments = ["config/papers/gurbuzbalaban2021", "linear_step/two", *RUNS]
-        where = ["--scale", "smoke", "--results", str(results), "-o", str(results / "made.json")]
-        assert main(["make", *arguments, *where]) == 0
+        study = Study(Path("config/papers/gurbuzbalaban2021"), load_config(changes=SMOKE))
+        runs = by_hand.write(by_hand.experiments(study)["linear_step"], results / EXPERIMENT)
+        assert main(["measure", str(runs), "-o", str(runs.with_name("metrics.csv"))]) == 0
     finally:
         os.chdir(before)
     return results
@@ -53,5 +56,5 @@ def test_the_crate_is_valid(results, tmp_path, monkeypatch):
     with ZipFile(crate) as archive:
         metadata = json.loads(archive.read("ro-crate-metadata.json"))
         listed = {e["@id"]: e["sha256"] for e in metadata["@graph"] if "sha256" in e}
-        table = f"results/{EXPERIMENT}/{RUNS[0]}/metrics.csv"
+        table = f"results/{EXPERIMENT}/metrics.csv"
         assert hashlib.sha256(archive.read(table)).hexdigest() == listed[quote(table)]

@@ -10,24 +10,21 @@ import pytest
 import yaml
 from msgspec.structs import asdict
 
+import by_hand
 import everything
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.samplers.de_sgld import DESGLD
 from concord_cli.__main__ import main
-from concord_studies import integrity
 from concord_studies.claims import ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.markup import table_of
-from concord_studies.runs import measure
-from concord_studies.runs.measure import made as measured_from
-from concord_studies.runs.measure import measured
+from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import ChosenProblem, Run
-from concord_studies.runs.sample import sample
 from concord_studies.stages import judge
 from concord_studies.stages.measured import why_not
 
@@ -101,34 +98,25 @@ def mutated(run: Run, mutant: Any) -> Run:
     return replace(run, sampler=chosen)
 
 
-def make(paper: Study, results: Path, mutant: Any = None) -> Path:
-    """Make the metrics of all runs of a paper."""
-    for run in paper.runs.values():
-        problem = run.build_problem(results)
-        sampled = run if mutant is None else mutated(run, mutant)
-        trace = sample(sampled, problem)
-        folder = results / run.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.yaml").write_text(run.text)
-        (folder / "metrics.csv").write_text(measured(run, problem, trace))
-        integrity.seal([folder / "metrics.csv"], measured_from(run, Path("resources")))
-    return results
+def make(paper: Study, results: Path, mutant: Any = None) -> list[Path]:
+    """Make the metrics of all experiments of a paper; return their tables."""
+    return by_hand.make(paper, results, mutant and (lambda run: mutated(run, mutant)))
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Path]]:
     folder = tmp_path_factory.mktemp("judge")
     paper = load(folder)
     return paper, make(paper, folder)
 
 
-def verdicts(paper: Study, results: Path, column: str = "verdict") -> dict[str, str]:
-    rows = judge.verdicts(paper, results, judge.made(paper, results))
+def verdicts(paper: Study, tables: list[Path], column: str = "verdict") -> dict[str, str]:
+    rows = judge.verdicts(paper, tables)
     return {row["claim"]: row[column] for row in rows}
 
 
-def ours(paper: Study, results: Path) -> dict[str, str]:
-    return verdicts(paper, results, "ours")
+def ours(paper: Study, tables: list[Path]) -> dict[str, str]:
+    return verdicts(paper, tables, "ours")
 
 
 # A wrong sampler changes the verdicts that rest on its chains.
@@ -209,22 +197,14 @@ def test_what_other_seeds_say_makes_it_inconclusive():
 
 
 def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
-    found = ours(load(tmp_path), tmp_path)
+    found = ours(load(tmp_path), [])
     assert found["ring_nearer"] == "paper2021/walk/topology=ring was not run"
 
 
 def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
     _, results = made
-    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another run.yaml;"):
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another configuration"):
         verdicts(load(tmp_path, seed=2), results)
-
-
-def test_metrics_of_other_code_are_not_taken_for_these(made, monkeypatch):
-    """Source that was changed while a job ran, and put back before another one reads its result."""
-    paper, results = made
-    monkeypatch.setattr(measure, "code", lambda *_: "other")
-    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another code; delete"):
-        verdicts(paper, results)
 
 
 def test_verdicts_that_were_edited_are_not_joined(tmp_path):
@@ -280,7 +260,7 @@ def test_table_and_page(made, tmp_path):
 def test_a_paper_without_claims(tmp_path):
     paper = load(tmp_path, claims={}, discrepancies={})
     outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
-    judge.judge(paper, tmp_path, outputs)
+    judge.judge(paper, [], outputs)
     assert ledger.read_rows(outputs[0]) == []
     judge.ledger(
         [outputs[0]],
@@ -295,7 +275,7 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
     table.write_text(table_of(ledger.COLUMNS, [row]))
-    integrity.seal([table], {})
+    write_provenance([table])
     judge.ledger([table], [joined], tmp_path / "none.yaml")
     for path in (table, joined):
         (cells,) = csv.DictReader(path.open())
@@ -330,7 +310,7 @@ def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str)
     ]
     path = folder / "claims.csv"
     path.write_text(table_of(ledger.COLUMNS, rows))
-    integrity.seal([path], {})
+    write_provenance([path])
     return path
 
 
@@ -419,7 +399,7 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     expected, page = committed
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
-    integrity.seal([path], {})
+    write_provenance([path])
     found = ledger.changes(path, expected, strict=True)
     assert found.lines == () and found.text.startswith("Verdicts are not compared")
     with pytest.raises(ConcordError, match="smoke scale"):

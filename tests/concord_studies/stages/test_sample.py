@@ -13,14 +13,10 @@ from scipy.sparse import csr_array
 
 import everything
 from concord import kinds
-from concord.errors import ConcordError
-from concord.options import build
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
-from concord.sampling.trace import read_trace
-from concord_cli.__main__ import main
-from concord_studies.configuration.config import Config
 from concord_studies.configuration.project import load_studies
+from concord_studies.experiment import Experiment, blocks, part_of
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -87,13 +83,6 @@ def made_up_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "a9a", lambda path: table)
 
 
-def test_the_configuration_speaks_of_the_same_blocks() -> None:
-    assert build(Config, {"chains_per_job": 3 * CHAINS_PER_BLOCK})
-    for number in (CHAINS_PER_BLOCK - 1, CHAINS_PER_BLOCK + 1):
-        with pytest.raises(ConcordError, match="chains_per_job"):
-            build(Config, {"chains_per_job": number})
-
-
 def test_every_kind_of_problem_is_tried() -> None:
     tried = {run["problem"]["kind"] for run in EXAMPLES.values()}
     assert tried == set(kinds.names("problems")) - DATA
@@ -134,58 +123,12 @@ def test_data_sets_go_on_counting_in_the_next_piece() -> None:
     np.testing.assert_array_equal(piece, problem.gradient(x)[50:])
 
 
-@pytest.fixture
-def pieces(tmp_path: Path) -> list[Path]:
-    """A run.yaml, and the traces of its chains in three pieces."""
+def test_parts_of_an_experiment_are_all_chains_of_its_runs_once() -> None:
     run = run_of(EXAMPLES["de_sgld_linear_regression"])
-    (tmp_path / "run.yaml").write_text(run.text)
-    paths = [tmp_path / "run.yaml"]
-    for chains in ("0:50", "50:100", f"100:{CHAINS}"):
-        paths.append(tmp_path / f"chains_{chains.replace(':', '_')}.nc")
-        command = ["sample", str(paths[0]), "--chains", chains, "-o", str(paths[-1])]
-        assert main(command) == 0
-    return paths
-
-
-def test_joined_trace_is_that_of_one_job(pieces: list[Path], tmp_path: Path) -> None:
-    run, *traces = map(str, pieces)
-    joined, one = tmp_path / "joined.nc", tmp_path / "one.nc"
-    assert main(["sample", run, *traces, "-o", str(joined)]) == 0
-    assert main(["sample", run, "-o", str(one)]) == 0
-    assert read_trace(joined).attributes == read_trace(one).attributes
-    for variable in read_trace(one).variables:
-        np.testing.assert_array_equal(read_trace(joined)[variable], read_trace(one)[variable])
-
-
-@pytest.mark.parametrize(
-    ("order", "said"),
-    [
-        ((0, 2, 1), "it was made from another range of chains"),
-        ((0, 0, 1), "it was made from another range of chains"),
-        ((0, 1), f"the pieces hold 100 of the {CHAINS} chains"),
-    ],
-)
-def test_join_refuses_what_is_not_the_run(
-    pieces: list[Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    order: tuple[int, ...],
-    said: str,
-) -> None:
-    run, *traces = map(str, pieces)
-    output = tmp_path / "joined.nc"
-    assert main(["sample", run, *(traces[i] for i in order), "-o", str(output)]) == 2
-    assert said in capsys.readouterr().err and not output.exists()
-
-
-@pytest.mark.parametrize("chains", ["0:70", "20:50", "50:50", "0:150", "50", "one:two"])
-def test_only_whole_blocks_can_be_asked_for(
-    pieces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], chains: str
-) -> None:
-    command = ["sample", str(pieces[0]), "--chains", chains, "-o", str(tmp_path / "trace.nc")]
-    try:
-        code = main(command)
-    except SystemExit as stop:
-        code = stop.code
-    assert code == 2
-    assert chains in capsys.readouterr().err
+    experiment = Experiment(Path("config/papers/x"), {"one": run, "other": run})
+    every = [block for group in blocks(experiment) for block in group]
+    for parts in range(1, len(every) + 1):
+        shares = [part_of(experiment, part + 1, parts) for part in range(parts)]
+        chains = [(n, k) for share in shares for n, a, b in share for k in range(a, b)]
+        assert chains == [(name, k) for name in ("one", "other") for k in range(CHAINS)]
+        assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for _, begin, _ in share)

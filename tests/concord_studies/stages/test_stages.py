@@ -13,12 +13,16 @@ import numpy as np
 import pytest
 import yaml
 
+import by_hand
 import concord
 from concord.errors import FINITE_RANGE, ConcordError
 from concord.sampling import streams
 from concord.sampling.trace import read_trace
 from concord_cli.__main__ import main
 from concord_studies import io, provenance
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.io import load_yaml
 from processes import python
 
 SOURCE = Path(concord.__file__).parents[1]
@@ -66,41 +70,52 @@ def command(*arguments):
     assert main([str(argument) for argument in arguments]) == 0
 
 
-def make(folder, run):
-    """Resolve, sample and measure a run in the folder; return the run's own folder."""
-    place = folder / "results" / "x" / "steps" / run
-    paper = folder / "config" / "papers" / "x"
-    config = folder / "config" / "config.yaml"
-    command("resolve", paper, "steps", run, "--config", config, "-o", place / "run.yaml")
-    command("sample", place / "run.yaml", "-o", place / "trace.nc")
-    command("measure", place / "run.yaml", place / "trace.nc", "-o", place / "metrics.csv")
-    return place
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A folder with a paper of two runs, of which one diverges, both measured."""
+    """A folder with a paper of two runs, of which one diverges; they were made by commands."""
     folder = tmp_path_factory.mktemp("project")
     study = folder / "config" / "papers" / "x" / "study.yaml"
     study.parent.mkdir(parents=True)
     study.write_text(yaml.safe_dump(PAPER, sort_keys=False))
     shutil.copy(CONFIG, folder / "config")
-    for run in (CALM, WILD):
-        make(folder, run)
+    study = Study(study.parent, load_config(folder / "config" / "config.yaml"))
+    (experiment,) = by_hand.experiments(study).values()
+    runs = by_hand.write(experiment, place(folder))
+    command("sample", runs, "-o", place(folder) / "draws.nc")
+    command("measure", runs, place(folder) / "draws.nc", "-o", place(folder) / "metrics.csv")
+    for section, name in (("figures", "fig1"), ("tables", "end")):
+        by_hand.plan_entry(study, folder / "results", section, name)
     return folder
 
 
-def place(project, run):
-    return project / "results" / "x" / "steps" / run
+def place(project):
+    return project / "results" / "x" / "steps"
+
+
+def document(project, run):
+    return json.loads((place(project) / "runs.yaml").read_text())["runs"][run]
+
+
+def trace_of(project, run):
+    return read_trace(place(project) / "draws.nc", run)
 
 
 def rows(project, run, metric):
-    with open(place(project, run) / "metrics.csv") as file:
-        return [row for row in csv.DictReader(file) if row["metric"] == metric]
+    with open(place(project) / "metrics.csv") as file:
+        return [r for r in csv.DictReader(file) if (r["run"], r["metric"]) == (run, metric)]
 
 
-def test_run_yaml_states_everything_and_the_trace_carries_it(project):
-    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+def edited(project, folder, **changes):
+    """Write a runs.yaml with one run that was edited by hand; return its path."""
+    stated = json.loads((place(project) / "runs.yaml").read_text())
+    stated["runs"] = {CALM: stated["runs"][CALM] | changes}
+    path = folder / "runs.yaml"
+    path.write_text(json.dumps(stated))
+    return path
+
+
+def test_runs_yaml_states_everything_and_the_draws_carry_it(project):
+    run = document(project, CALM)
     assert run["sampler"] == {
         **{"kind": "de_sgld", "step_size": 0.02},
         **{"batch_size": None, "batch_order": "with_replacement"},
@@ -109,18 +124,18 @@ def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     }
     assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
     assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
-    attributes = read_trace(place(project, CALM) / "trace.nc").attributes
-    assert json.loads(attributes["run"]) == run
-    assert list(json.loads(attributes["inputs"])) == [str(place(project, CALM) / "run.yaml")]
-    assert attributes["concord"] == concord.__version__
+    assert json.loads(trace_of(project, CALM).attributes["run"]) == run
+    assert load_yaml(place(project) / "runs.yaml")["runs"][CALM] == run
 
 
 def test_metrics_are_numbers_and_nothing_else(project):
     """No versions, dates or paths: what differs between identical computations stays out."""
-    with open(place(project, CALM) / "metrics.csv") as file:
+    with open(place(project) / "metrics.csv") as file:
         table = list(csv.reader(file))
-    assert table[0] == ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
-    for iteration, agent, metric, *numbers, trials in table[1:]:
+    columns = ["run", "step", "iteration", "agent", "metric", "value", "lo", "hi", "trials"]
+    assert table[0] == columns
+    for run, step, iteration, agent, metric, *numbers, trials in table[1:]:
+        assert run == f"step={step}"
         assert iteration.isdigit()
         assert agent in ("0", "2", "average", "network")
         assert metric.replace("_", "").replace("2", "").isalpha()
@@ -132,14 +147,15 @@ def test_metrics_are_numbers_and_nothing_else(project):
 
 def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
     """Common random numbers: two runs of a problem differ in the stream of noise alone."""
-    one, other = (read_trace(place(project, run) / "trace.nc") for run in (CALM, WILD))
+    one, other = (trace_of(project, run) for run in (CALM, WILD))
     np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
     asked, generator = [], streams.generator
     monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
     labels = []
-    for run in (CALM, WILD):
+    for part in (1, 2):
         asked.clear()
-        command("sample", place(project, run) / "run.yaml", "-o", tmp_path / "trace.nc")
+        runs = place(project) / "runs.yaml"
+        command("sample", runs, "--part", part, "--of", 2, "-o", tmp_path / "draws.nc")
         labels.append({key[1]: key for key in asked})
     assert set(labels[0]) == {"data", "partition", "initial", "network", "clock", "noise"}
     assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
@@ -150,7 +166,7 @@ def test_divergence_is_a_result(project):
     (fraction,) = rows(project, WILD, "diverged")
     assert (fraction["agent"], fraction["value"]) == ("network", "1.0")
     (first,) = rows(project, WILD, "diverged_first")
-    trace = read_trace(place(project, WILD) / "trace.nc")
+    trace = trace_of(project, WILD)
     assert int(first["iteration"]) == trace["diverged_at"].min() == float(first["value"])
     assert 3 <= int(first["iteration"]) <= 7  # 50^k passes 1e8 near k = 5
     size = np.abs(trace["x"]).max(axis=(0, 2, 3))
@@ -163,26 +179,18 @@ def test_divergence_is_a_result(project):
 def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     folder = project / "results" / "x" / "figures"
     outputs = [folder / f"fig1.{ending}" for ending in ("pdf", "svg", "png")]
-    paper, config = project / "config/papers/x", project / "config/config.yaml"
-    command(
-        *("draw", paper, "fig1", "--config", config, "--results", project / "results"),
-        *("-o", *outputs),
-    )
+    command("draw", folder / "fig1.yaml", "-o", *outputs)
     assert all(path.stat().st_size > 1000 for path in outputs)
     assert "step size 0.02 or 5" in (folder / "fig1.caption.md").read_text()
     sidecar = json.loads((folder / "fig1.json").read_text())
-    assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
+    assert len(sidecar["inputs"]) == 1 and sidecar["seed"] == 1
     assert "diverged" in outputs[1].read_text()
 
 
 def test_a_table_is_written_in_three_forms_with_its_layout_as_data(project):
     folder = project / "results" / "x" / "tables"
     outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "tex")]
-    paper, config = project / "config/papers/x", project / "config/config.yaml"
-    command(
-        *("tabulate", paper, "end", "--config", config, "--results", project / "results"),
-        *("-o", *outputs),
-    )
+    command("tabulate", folder / "end.yaml", "-o", *outputs)
     layout = json.loads((folder / "end.json").read_text())["table"]
     assert set(layout) == {"columns", "rows", "labels", "note"}
     long, page, latex = (path.read_text() for path in outputs)
@@ -191,25 +199,28 @@ def test_a_table_is_written_in_three_forms_with_its_layout_as_data(project):
         assert cell.partition(" ")[0] in page and cell.partition(" ")[0] in latex
 
 
-def test_the_same_run_gives_the_same_bytes_in_another_process(project, tmp_path):
-    source = place(project, CALM)
+def test_a_run_by_itself_gives_the_same_bytes_in_another_process(project, tmp_path):
+    """Sampled and measured at once, in parts, or a run alone, by ``concord run``."""
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONHASHSEED": "7"}
+    study, config = project / "config/papers/x", project / "config/config.yaml"
+    runs, parts = place(project) / "runs.yaml", [tmp_path / f"{part}.nc" for part in (1, 2)]
     for arguments in (
-        ["sample", source / "run.yaml", "-o", tmp_path / "trace.nc"],
-        ["measure", source / "run.yaml", tmp_path / "trace.nc", "-o", tmp_path / "metrics.csv"],
+        ["measure", runs, "-o", tmp_path / "once.csv"],
+        *(["sample", runs, "--part", p.stem, "--of", 2, "-o", p] for p in parts),
+        ["measure", runs, *parts, "-o", tmp_path / "parts.csv"],
+        ["run", study, "steps", CALM, "--config", config, "-o", tmp_path / "alone"],
     ):
-        subprocess.run(
-            [sys.executable, "-m", "concord_cli", *map(str, arguments)], env=environment, check=True
-        )
-    again = (tmp_path / "metrics.csv").read_bytes()
-    assert again == (source / "metrics.csv").read_bytes()
+        command_line = [sys.executable, "-m", "concord_cli", *map(str, arguments)]
+        subprocess.run(command_line, env=environment, check=True)
+    whole = (place(project) / "metrics.csv").read_text()
+    assert (tmp_path / "once.csv").read_text() == (tmp_path / "parts.csv").read_text() == whole
+    alone = (tmp_path / "alone" / "metrics.csv").read_text()
+    assert whole.startswith(alone) and len(alone) > 1000
 
 
 def test_another_seed_gives_another_result(project, tmp_path):
-    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
-    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, "seed": 2}))
-    command("sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
-    one, other = read_trace(place(project, CALM) / "trace.nc"), read_trace(tmp_path / "trace.nc")
+    command("sample", edited(project, tmp_path, seed=2), "-o", tmp_path / "draws.nc")
+    one, other = trace_of(project, CALM), read_trace(tmp_path / "draws.nc")
     assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
 
 
@@ -221,30 +232,32 @@ def refused(capsys, *arguments):
     return text
 
 
-def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
-    text = refused(
-        capsys,
-        *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
-        *("-o", tmp_path / "metrics.csv"),
-    )
-    assert "it was made from another run.yaml; delete the file to have it made again" in text
-    assert list(tmp_path.iterdir()) == []
+def test_draws_of_other_runs_are_refused_and_so_is_a_part_that_lacks(project, tmp_path, capsys):
+    output, runs = tmp_path / "metrics.csv", edited(project, tmp_path, seed=2)
+    text = refused(capsys, "measure", runs, place(project) / "draws.nc", "-o", output)
+    assert "draws.nc: it has draws of other runs; delete the file to have it made again" in text
+    part, runs = tmp_path / "1.nc", place(project) / "runs.yaml"
+    command("sample", runs, "--part", 1, "--of", 2, "-o", part)
+    text = refused(capsys, "measure", runs, part, "-o", output)
+    assert f"{part}: with the other parts it lacks chains of {WILD}" in text
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(("part", "parts"), [(0, 1), (3, 2), (1, 3)])
+def test_a_part_that_is_none_is_refused(part, parts, project, tmp_path, capsys):
+    runs, output = place(project) / "runs.yaml", tmp_path / "x.nc"
+    text = refused(capsys, "sample", runs, "--part", part, "--of", parts, "-o", output)
+    assert "the experiment has at most 2 parts, numbered from 1; choose among these" in text
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "the key 'agents' is missing; delete the file to have it made again"),
-        ("[]", "the key 'agents' is missing"),
-        ("a: [", "delete the file to have it made again"),
-        ("seed: 1", "the key 'agents' is missing"),
-    ],
+    "content", ["", "[]", "a: [", '{"study": "x"}', '{"study": 1, "runs": {}}']
 )
-def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
-    (tmp_path / "run.yaml").write_text(content)
-    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
-    assert str(tmp_path / "run.yaml") in text and message in text
-    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+def test_a_broken_runs_yaml_is_refused(content, tmp_path, capsys):
+    (tmp_path / "runs.yaml").write_text(content)
+    text = refused(capsys, "sample", tmp_path / "runs.yaml", "-o", tmp_path / "draws.nc")
+    assert f"{tmp_path / 'runs.yaml'}: it is not as planning writes it (" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -252,26 +265,25 @@ def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
     [
         ("sampler", {"kind": "de_sgld", "step_size": -1}, "sampler.step_size: -1 is not positive"),
         ("sampler", {"kind": "de_sgdl"}, "did you mean 'de_sgld'?"),
-        ("agents", 41, "40 rows cannot give each of 41 agents"),
+        ("agents", 41, "x/steps/step=0.02: "),
     ],
 )
 def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, tmp_path, capsys):
-    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
-    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, key: value}))
-    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
-    assert message in text and not (tmp_path / "trace.nc").exists()
+    runs = edited(project, tmp_path, **{key: value})
+    text = refused(capsys, "sample", runs, "-o", tmp_path / "draws.nc")
+    assert message in text and not (tmp_path / "draws.nc").exists()
 
 
 def test_missing_files_are_told(tmp_path, capsys):
-    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    text = refused(capsys, "sample", tmp_path / "runs.yaml", "-o", tmp_path / "draws.nc")
     assert "cannot be read (No such file or directory)" in text
 
 
 def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
     text = refused(
         capsys,
-        *("resolve", project / "config/papers/x", "steps", "step=0.03"),
-        *("--config", project / "config/config.yaml", "-o", tmp_path / "run.yaml"),
+        *("run", project / "config/papers/x", "steps", "step=0.03"),
+        *("--config", project / "config/config.yaml", "-o", tmp_path / "alone"),
     )
     assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
 
@@ -282,9 +294,9 @@ def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("concord_studies.make.write_trace", interrupted)
-    output = tmp_path / "trace.nc"
-    assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
+    monkeypatch.setattr("concord_studies.experiment.write_traces", interrupted)
+    output = tmp_path / "draws.nc"
+    assert main(["sample", str(place(project) / "runs.yaml"), "-o", str(output)]) == 130
     assert capsys.readouterr().err == "concord: interrupted\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -385,7 +397,7 @@ main(["sample", sys.argv[1], "-o", "never.nc"])
 
 
 def test_sampling_loads_no_heavy_library_before_its_first_step(project):
-    loaded = {*python(STARTED, place(project, CALM) / "run.yaml").split()}
+    loaded = {*python(STARTED, place(project) / "runs.yaml").split()}
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "jsonschema", "xarray"}
     heavy |= {"networkx", "importlib.metadata"}
     assert loaded & heavy == set() and "numpy" in loaded

@@ -1,7 +1,6 @@
 """Other defensible values and other seeds: what is run, what is judged, and what it says."""
 
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,10 @@ import numpy as np
 import pandas
 import pytest
 import yaml
-from concord_studies.make import Batch
 
+import by_hand
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies import integrity
-from concord_studies import make as making
 from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.claims.quantities import Source
@@ -22,8 +19,10 @@ from concord_studies.claims.robustness import BASE
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.configuration.universes import SMALL_RUNS, Multiverse, universe, universes
+from concord_studies.configuration.universes import Multiverse, universes
+from concord_studies.experiment import Experiment, measure
 from concord_studies.markup import table_of
+from concord_studies.provenance import write_provenance
 from concord_studies.results import Measured
 from concord_studies.stages import judge
 from concord_studies.stages import survey as stage
@@ -98,25 +97,20 @@ def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -
     return Study(path, load_config(changes=changes))
 
 
-def make(paper: Study, results: Path) -> None:
-    """Make the study's runs, and those of all universes."""
-    own = Batch("all", paper.key, tuple(paper.runs.values()))
-    for batch in (own, *Multiverse(paper).batches.values()):
-        making.make(batch, results, RESOURCES, batch.file(results))
+Made = tuple[Study, list[Path]]
 
 
-def small_runs(paper: Study, results: Path, name: str) -> dict[str, Path]:
-    """Return the tables of the runs of a universe that take little time."""
-    batch = Multiverse(paper).batches[name, SMALL_RUNS]
-    return {f"{r.experiment}/{r.name}": batch.place(r, results).table for r in batch.runs}
+def make(paper: Study, results: Path) -> list[Path]:
+    """Make the study's experiments and its universes; return their tables."""
+    tables = by_hand.make(paper, results) + by_hand.make_universes(paper, results)
+    return tables
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("multiverse")
     paper = load(folder)
-    make(paper, folder / "results")
-    return paper, folder / "results"
+    return paper, make(paper, folder / "results")
 
 
 def mistake(folder: Path, **alternative: Any) -> str:
@@ -170,8 +164,8 @@ def test_a_run_is_computed_once(tmp_path):
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
     paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
     found = Multiverse(paper)
-    batches = {k[0]: len(batch.runs) for k, batch in found.batches.items() if "seed" not in k[0]}
-    assert batches == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
+    computed = {k: len(own.runs) for k, own in found.experiments.items() if "seed" not in k}
+    assert computed == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
 
 
@@ -205,26 +199,6 @@ def test_two_alternatives_of_one_name_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("wieghts.lazy", "assumptions has no 'wieghts'; did you mean 'weights'?"),
-        ("weights.lasy", "none is called 'lasy'; did you mean 'lazy'?"),
-        ("seed_9", "there is no universe 'seed_9'; did you mean 'seed_"),
-        ("weights.lazy+data.no", "there is no universe 'weights.lazy+data.no'"),
-    ],
-)
-def test_a_universe_that_does_not_exist_is_refused(name, message, tmp_path):
-    with pytest.raises(ConcordError) as caught:
-        universe(load(tmp_path), name)
-    assert message in str(caught.value)
-
-
-def test_a_batch_of_a_universe_has_its_runs(tmp_path):
-    batch = Multiverse(load(tmp_path)).batch("weights.lazy", "small-runs")
-    assert [run.name for run in batch.runs] == ["topology=ring", "topology=no_edges"]
-
-
-@pytest.mark.parametrize(
     ("experiment", "metric", "at", "chains", "rows"),
     [
         ("walk", "w2_exact", "last", 0, 6),  # of an agent and of the average, 3 iterations
@@ -246,18 +220,19 @@ def test_a_universe_computes_what_claims_read_and_no_other_numbers(
     }
     experiments = {**DEFINITION["experiments"], "classes": classes}
     paper = load(tmp_path, experiments=experiments, claims={"one": claim}, assumptions={})
-    batch = Multiverse(paper).batch("seed_3", SMALL_RUNS)
-    run = batch.runs[0]
+    universe = Multiverse(paper).experiments["seed_3"]
+    run = next(iter(universe.runs.values()))
     assert run.experiment == experiment and run.chains == chains
     keys = ["iteration", "agent", "metric"]
     whole = paper.varied(paper.runs[experiment, run.name], seed=3)
-    places = []
-    for one in (Batch("whole", "whole", (whole,)), batch):
-        making.make(one, tmp_path, RESOURCES, one.file(tmp_path))
-        places.append(one.place(one.runs[0], tmp_path))
+    tables = []
+    for name, runs in (("whole", {run.name: whole}), ("lean", {run.name: run})):
+        one = by_hand.write(Experiment(paper.path, runs, universe=True), tmp_path / name)
+        measure(one, [], one.with_name("metrics.csv"), RESOURCES)
+        tables.append(one.with_name("metrics.csv"))
     own, found = (
-        pandas.read_csv(place.table, dtype={"agent": str}).set_index(keys).sort_index()
-        for place in places
+        pandas.read_csv(table, dtype={"agent": str}).set_index(keys).sort_index()
+        for table in tables
     )
     assert len(found) == (rows or len(own)) and len(found) <= len(own)
     # Sums of arrays that come from a file and of those that do not differ by rounding.
@@ -274,33 +249,17 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
     defaults = {**DEFINITION["defaults"], "problem": problem, **split}
     paper = load(tmp_path, defaults=defaults, assumptions={})
     found = Multiverse(paper)
-    assert set(found.batches) == {(f"seed_{seed}", SMALL_RUNS) for seed in (2, 3, 4, 5)}
-    assert {run.experiment for run in found.batch("seed_2", SMALL_RUNS).runs} == {"other"}
+    assert set(found.experiments) == {f"seed_{seed}" for seed in (2, 3, 4, 5)}
+    assert {run.experiment for run in found.experiments["seed_2"].runs.values()} == {"other"}
     run = found.runs["seed_2"]["walk", "topology=ring"]
-    assert found.home(run)[0] == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
-
-
-def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
-    paper, results = made
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
-    stage.survey(paper, copy, [first])
-    shutil.rmtree(copy / paper.key / "multiverse" / "weights.lazy")
-    batch = Multiverse(paper).batches["weights.lazy", SMALL_RUNS]
-    making.make(batch, copy, RESOURCES, batch.file(copy))
-    assert batch.file(copy).read_bytes() == batch.file(results).read_bytes()
-    before, again = (small_runs(paper, folder, "weights.lazy") for folder in (results, copy))
-    assert all(again[name].read_bytes() == before[name].read_bytes() for name in before)
-    stage.survey(paper, copy, [second])
-    assert first.read_bytes() == second.read_bytes()
+    assert found.home(run) == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
 
 
 # What is judged
 
 
-def rows(paper: Study, results: Path) -> dict[tuple[str, str], robustness.Row]:
-    found = stage.judged(Multiverse(paper), results)
+def rows(paper: Study, tables: list[Path]) -> dict[tuple[str, str], robustness.Row]:
+    found = stage.judged(Multiverse(paper), tables)
     return {(row["claim"], row["universe"]): row for row in found}
 
 
@@ -323,23 +282,18 @@ def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
     assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
 
 
-def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
-    paper, results = made
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    small_runs(paper, copy, "weights.lazy")["walk/topology=ring"].unlink()
-    table = small_runs(paper, copy, "seed_2")["walk/topology=ring"]
-    table.write_text(table.read_text().replace("w2_exact", "w2_other"))
-    found = rows(paper, copy)
-    for name in ("weights.lazy", "seed_2"):
-        assert found["nearer", name]["verdict"] == judgements.NOT_RUN
-        assert found["nearer", name]["ours"].endswith("was not run")
+def test_what_was_not_run_is_told(made):
+    paper, tables = made
+    found = rows(paper, [path for path in tables if path.parent.name != "weights.lazy"])
+    assert found["nearer", "weights.lazy"]["verdict"] == judgements.NOT_RUN
+    assert found["nearer", "weights.lazy"]["ours"].endswith("was not run")
     assert found["nearer", "seed_3"]["verdict"] != judgements.NOT_RUN
 
 
 def test_claims_read_another_agent_where_an_alternative_says_so(made):
-    paper, results = made
-    table = pandas.read_csv(small_runs(paper, results, "data.third")["other/run"])
+    (path,) = (path for path in made[1] if path.parent.name == "data.third")
+    table = pandas.read_csv(path)
+    table = table[table["run"] == "other/run"]
     last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
     assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
 
@@ -395,32 +349,25 @@ def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
     }
 
 
-def printed(paper, results):
+def printed(paper, tables, multiverse=None):
     """Return the verdict of the claim ``printed``."""
-    rows = judge.verdicts(paper, results, judge.made(paper, results))
-    (row,) = [row for row in rows if row["claim"] == "printed"]
+    (row,) = (r for r in judge.verdicts(paper, tables, multiverse) if r["claim"] == "printed")
     return row
 
 
 def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
-    paper, results = made
-    copy = tmp_path / "results"
-    shutil.copytree(results, copy)
-    before = printed(paper, copy)
+    paper, tables = made
+    own = [path for path in tables if path.parents[1].name != "multiverse"]
+    before = printed(paper, own)
     assert before["multiverse"] == "" and before["verdict"] == before["alone"]
-    table = copy / paper.key / "multiverse.csv"
-    stage.survey(paper, copy, [table])
-    after = printed(paper, copy)
+    table = tmp_path / "multiverse.csv"
+    stage.survey(paper, tables, [table])
+    after = printed(paper, own, table)
     found = {row["universe"]: row["verdict"] for row in robustness.read_rows(table)
              if row["claim"] == "printed"}  # fmt: skip
     assert {"holds", "does not hold"} <= {v for u, v in found.items() if u == BASE or "seed" in u}
     assert (after["verdict"], after["alone"]) == (judgements.SEED, before["verdict"])
     assert after["multiverse"].startswith("depends on ") and "with seed" in after["ours"]
-    # Of another configuration it says nothing.
-    claims = {**DEFINITION["claims"]}
-    claims["printed"] = {**claims["printed"], "says": "something else"}
-    stale = printed(load(tmp_path, claims=claims), copy)
-    assert stale["multiverse"] == "" and stale["verdict"] == stale["alone"]
 
 
 def ledger_of(folder: Path, verdict: str, over: str) -> Path:
@@ -428,7 +375,7 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
     row |= {"verdict": verdict, "alone": "holds", "multiverse": over, "scale": "paper"}
     path = folder / "claims.csv"
     path.write_text(table_of(ledger.COLUMNS, [row]))
-    integrity.seal([path], {})
+    write_provenance([path])
     return path
 
 
