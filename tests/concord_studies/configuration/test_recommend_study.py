@@ -1,4 +1,4 @@
-"""The study that validates ``recommend`` runs: at its least size nothing is better than an answer."""
+"""The study that validates ``recommend`` runs; at its least size answers are the best."""
 
 from pathlib import Path
 
