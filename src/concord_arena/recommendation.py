@@ -20,6 +20,7 @@ from concord.contracts import reference_of
 from concord.distances import squared
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
+from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
 from concord.networks.own import network as network_of
@@ -77,7 +78,8 @@ class Answer(Summarized):
     trust
         Reasons to doubt what is predicted; empty where none is known.
     verified
-        With ``verify``: predicted b2 of the best rows, and measured with a 95 % interval.
+        With ``verify``: ``predicted`` b2 of the best rows, and ``measured`` with a 95 % interval;
+        and the ``error`` of time averages, with ``measured_error``, where it ranks.
     tried
         How many settings were scored.
     """
@@ -496,29 +498,16 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     """
     problem, network, found = search.problem, search.network, search.fit
     wanted, variances = reference_or_fit(search).monomials()
-    mix, k = read_out(row.read, network)[0], row.iterations
-    worst = search.wish.level == "worst"
-    options = _nondefault_options(row, search.wish)
-
-    def values(own: Any) -> np.ndarray:
-        """Return (x, x^2) of each chain's last draw on a problem, (chains, agents, 2 dim)."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", DivergenceWarning)
-            x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
-                       progress=False, **how, **options)["x"][:, -1]  # fmt: skip
-            x = x if mix is None else mix @ x
-            x = x if worst else x.mean(axis=1, keepdims=True)
-            return np.concatenate([x, x**2], axis=-1)
-
-    f, center = values(problem), np.zeros(1)
+    k, worst = row.iterations, search.wish.level == "worst"
+    f, center = _sampled(row, search, how, problem, [k]), np.zeros(1)
     if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
         with suppress(NoLaw):
             gaussian = QuadraticProblem(found.hessians, found.shift)
             given = [row.sampler], [gaussian], network, search.positions
             law = laws_of_versions(*given, most=np.inf)
-            seen = law.reading(mix).at([k]).only((0, 0))
+            seen = law.reading(read_out(row.read, network)[0]).at([k]).only((0, 0))
             of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
-            control, exact = values(gaussian), monomials(*of)[0]
+            control, exact = _sampled(row, search, how, gaussian, [k]), monomials(*of)[0]
             if np.isfinite(control).all():
                 f, center = f - control, exact
     if not np.isfinite(f).all():
@@ -527,26 +516,38 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     return b2, lo, hi
 
 
-def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> float:
-    """Run a row's setting; return the error of chains' averages that ``recommend`` predicts.
+def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Run a row's setting; return the error of chains' averages, and a 95 % interval of it.
 
     The average is over the second half, or ``LATE`` of its draws. how: chains, seed and initial.
     """
     wanted, variances = reference_or_fit(search).monomials()
-    mix, k = read_out(row.read, search.network)[0], row.iterations
+    k, dim = row.iterations, search.problem.dim
     at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
+    f = _sampled(row, search, how, search.problem, at)
+    if not np.isfinite(f).all():
+        return np.inf, np.inf, np.inf
+    means = mean_interval((f - wanted)[..., :dim] ** 2 / variances[:dim])
+    seconds = squared(f[..., dim:], wanted[dim:], variances[dim:])
+    error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
+    return error, lo, hi
+
+
+def _sampled(
+    row: Found, search: Search, how: Mapping[str, Any], problem: Problem, at: Sequence[int]
+) -> np.ndarray:
+    """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
+
+    x is what a row's setting reads out on a problem. how: chains, seed and initial.
+    """
+    mix, options = read_out(row.read, search.network)[0], _nondefault_options(row, search.wish)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", DivergenceWarning)
-        x = sample(row.entry.kind, search.problem, search.network, iterations=k,
-                   record={"at": at}, progress=False, **how,
-                   **_nondefault_options(row, search.wish))["x"]  # fmt: skip
+        x = sample(row.entry.kind, problem, search.network, iterations=at[-1],
+                   record={"at": at}, progress=False, **how, **options)["x"]  # fmt: skip
         x = x if mix is None else mix @ x
         x = x if search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
-        off = np.concatenate([x, x**2], axis=-1).mean(axis=1) - wanted
-        squares, dim = (off**2).mean(axis=0), x.shape[-1]
-        squares[..., dim:] -= off[..., dim:].var(axis=0) * len(x) / (len(x) - 1)
-        error = float((squares / variances).max())
-    return error if np.isfinite(error) else np.inf
+        return np.concatenate([x, x**2], axis=-1).mean(axis=1)
 
 
 def reference_or_fit(search: Search) -> Any:
@@ -572,7 +573,7 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
         if best or not averages:
             b2[level] = measured(row, search, own)[0]
         if averages:
-            b2["error"] = average_error(row, search, own)
+            b2["error"] = average_error(row, search, own)[0]
         return row._replace(b2=b2, score=b2["error" if averages else level])
 
     rows = [scored(row, how["seed"] + 1, False) for row in search.stated(entry)]
@@ -581,10 +582,15 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
 
 
 def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
-    """Run the settings of rows; return a table of predicted and measured squared bias."""
-    lines = [
-        (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
-        for row in rows
-    ]
-    names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
-    return pandas.DataFrame(lines, columns=names)
+    """Run the settings of rows; return a table of predicted and measured scores."""
+    lines = []
+    for row in rows:
+        line: dict[str, Any] = {"sampler": row.entry.name, "read": str(row.read)}
+        if search.wish.averages:
+            line["error"] = row.b2["error"]
+            numbers = average_error(row, search, how)
+            line |= dict(zip(("measured_error", "error_lo", "error_hi"), numbers, strict=True))
+        line["predicted"] = row.b2[search.wish.level]
+        line |= dict(zip(("measured", "lo", "hi"), measured(row, search, how), strict=True))
+        lines.append(line)
+    return pandas.DataFrame(lines)

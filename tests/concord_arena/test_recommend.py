@@ -12,7 +12,7 @@ import concord_arena
 from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.gaussian import bias2
-from concord_arena.recommendation import average_error, measured
+from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -502,15 +502,15 @@ def test_chains_have_the_error_that_is_predicted(case):
     counts = np.array([3.0, 5.0, 4.0, 4.0])[:, None]
     blind = concord.Problem(lambda x: np.exp(x) * 2 - counts, agents=4, dim=1)
     network = concord.network("ring", 4, **conditions)
+    start = {"kind": "normal", "sd": 0.5}
     answer = concord_arena.recommend(
         blind if skewed else gaussian(), network, budget={"gradients": 120}, samplers=[sampler],
-        initial={"kind": "normal", "sd": 0.5},
+        initial=start, verify=True,
     )  # fmt: skip
-    how = {"chains": 2000, "seed": 1, "initial": {"kind": "normal", "sd": 0.5}}
-    row = answer._rows[0]
-    error = average_error(row, answer._search, how)
-    # Of a mean of 2000 squares; the approximation knows less.
-    assert row.b2["error"] == pytest.approx(error, rel=0.25 if skewed else 0.12)
+    row = answer.verified.iloc[0]
+    slack = 1.25 if skewed else 1.05  # the approximation knows less
+    assert row["error_lo"] / slack <= row["error"] <= row["error_hi"] * slack
+    assert row["error"] == answer.table["error"][0]
 
 
 def test_a_chain_that_stays_where_it_starts_is_not_recommended():

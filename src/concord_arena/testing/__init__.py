@@ -119,13 +119,13 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
             yield Outcome(name, "not applicable", str(error))
         except (Broken, ConcordError) as error:
             yield Outcome(name, "failed", str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             yield Outcome(name, "failed", f"{_place(error)}{type(error).__name__}: {error}")
         else:
             yield Outcome(name, "ok")
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Return file and line of the innermost frame of an error as text."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{frame.filename}, line {frame.lineno}: "
