@@ -211,7 +211,7 @@ def rules() -> dict[str, str]:
 def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
     commands = {name: text for name, text in rules().items() if "\n    shell:" in text}
     # What is used `with` changes keeps the environment of the rule that it is made of.
-    assert {"fetch", "sample_chains", "figure"} <= set(commands)
+    assert {"fetch", "sample", "figure"} <= set(commands)
     named = {
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()

@@ -6,7 +6,7 @@ import pytest
 
 from concord import kinds
 from concord.rooms import display_name
-from concord_studies import metrics, results, words
+from concord_studies import metrics, words
 from concord_studies.contracts import Label, declared
 from concord_studies.metrics import alike
 
@@ -105,9 +105,7 @@ def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
     try:
         kinds.use(tmp_path)
         assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
-        table = tmp_path / "metrics.csv"
-        table.write_text(metrics.to_csv(()))
-        results.read({"metrics": ["power"]}, table)  # a run uses it
+        kinds.find("metrics", "power")  # as a run does that uses it
         assert words.metric("watts_peak") == "largest power"
         assert words.quantity("watts_peak") == "peak"
         assert metrics.prices()["watts"].unit == "W"

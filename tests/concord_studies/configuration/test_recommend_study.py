@@ -8,8 +8,8 @@ import pytest
 import everything
 from concord.networks.own import network
 from concord.sampling.initial import Law
-from concord_arena.testing.variants import problem
 from measurements import measurement
+from variants import problem
 
 answers = everything.kind("metrics", "answers")
 

@@ -14,9 +14,9 @@ from concord.networks.own import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement, stable_step, stationary
 from steps import Quadratic
+from variants import problem
 
 exact_moments = everything.kind("metrics", "exact_moments")
 stationary_steps = everything.kind("metrics", "stationary_steps")

@@ -20,8 +20,8 @@ from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement
+from variants import problem
 
 budget = everything.kind("metrics", "budget")
 lemma12 = everything.kind("metrics", "lemma12")

@@ -12,8 +12,8 @@ from concord.samplers.d_ula import DULA
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement
+from variants import problem
 
 consensus_rate = everything.kind("metrics", "consensus_rate")
 RING, DUE = network("ring", 5), np.array([0, 1, 20])

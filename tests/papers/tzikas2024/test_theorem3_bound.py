@@ -17,8 +17,8 @@ from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement
+from variants import problem
 
 posterior_covariance = everything.kind("metrics", "posterior_covariance")
 theorem3 = everything.kind("metrics", "theorem3")
