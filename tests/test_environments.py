@@ -211,15 +211,16 @@ def rules() -> dict[str, str]:
 def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
     commands = {name: text for name, text in rules().items() if "\n    shell:" in text}
     # What is used `with` changes keeps the environment of the rule that it is made of.
-    assert {"fetch", "sample_chains", "figure"} <= set(commands)
+    assert {"fetch", "sample", "figure"} <= set(commands)
     named = {
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()
     }
-    environments = {"ENVIRONMENT", "flow.environment(flow.sampling)"}
-    environments.add("flow.environment(flow.measuring)")
-    environments.add('"../../envs/site.yaml"')
+    environments = {"ENVIRONMENT", "plan.environment", '"../../envs/site.yaml"'}
     assert {name: text for name, text in named.items() if text not in environments} == {}
+
+
+OURS = {"concord", "concord_studies"}
 
 
 def imported(path: Path) -> set[str]:
@@ -230,7 +231,11 @@ def imported(path: Path) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(str(node.module))
-    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"concord"}
+    return (
+        {name.partition(".")[0] for name in names}
+        - sys.stdlib_module_names
+        - {"concord", "concord_studies"}
+    )
 
 
 def test_what_the_package_never_imports_is_no_run_time_dependency() -> None:

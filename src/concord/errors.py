@@ -92,10 +92,14 @@ _ENDINGS = {
 }
 
 
-def blamed(error: BaseException) -> str | None:
-    """Return the file and line of a plug-in where an error arose, None if it did in none."""
+def blamed(error: BaseException, folder: Path | None = None) -> str | None:
+    """Return the file and line of a plug-in where an error arose, None if it did in none.
+
+    folder: that of the plug-in; none: one called plugins, as a study's is.
+    """
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "plugins" in Path(frame.filename).parts:  # the folder of a study's
+        path = Path(frame.filename)
+        if "plugins" in path.parts if folder is None else path.is_relative_to(folder):
             return f"{frame.filename}, line {frame.lineno}"
     return None
 

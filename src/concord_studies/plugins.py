@@ -389,7 +389,7 @@ def _distribution(entry: EntryPoint) -> str:
 def _told(error: BaseException, path: Path | None = None) -> str:
     """Return one sentence, with its line, about an error in a plug-in's code."""
     text = " ".join(str(error).split()) or "no reason given"
-    place = blamed(error) or (str(path) if path else None)
+    place = blamed(error, path and path.parent) or (str(path) if path else None)
     if isinstance(error, SyntaxError):
         text, place = error.msg, f"{error.filename or path}, line {error.lineno}"
     what = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"

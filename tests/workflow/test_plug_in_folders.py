@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 from smoke_project import RESULTS, Project
-from test_distributions import LADDER, install
+
+from installed import LADDER, install
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 

@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
+import by_hand
 from concord.errors import ConcordError
 from concord.sampling.schedules import Schedule
 from concord_cli.__main__ import main
-from concord_studies import distributions, plugins, provenance
+from concord_studies import plugins
+from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
-from concord_studies.provenance import SOURCE, code
-from concord_studies.runs.sample import modules
+from concord_studies.configuration.study import Study
+from concord_studies.digests import _made_from as made_from
+from concord_studies.digests import closure, read
+from concord_studies.digests import made_from as stated
+from concord_studies.provenance import SOURCE
 
 DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -133,29 +138,25 @@ def refused(capsys, *command):
 
 def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
     assert main(["check", str(study)]) == 0
-    for folder in capsys.readouterr().out.split():
-        run = Path("results", folder)
-        experiment, name = run.parts[-2:]
+    loaded = Study(study, load_config())
+    runs = by_hand.write(by_hand.experiments(loaded)["compare"], Path("results/mine/compare"))
+    entry = by_hand.plan_entry(loaded, Path("results"), "figures", "fig1")
+    draws, table = runs.with_name("draws.nc"), runs.with_name("metrics.csv")
+    for command in (
+        ["sample", runs, "-o", draws],
+        ["measure", runs, draws, "-o", table],
+        ["draw", entry, "-o", "fig1.svg"],
+    ):
         plugins.use()  # every command finds them for itself
-        assert main(["resolve", str(study), experiment, name, "-o", f"{run}/run.yaml"]) == 0
-        plugins.use()
-        assert main(["sample", f"{run}/run.yaml", "-o", f"{run}/trace.nc"]) == 0
-        plugins.use()
-        out = ["-o", f"{run}/metrics.csv"]
-        assert main(["measure", f"{run}/run.yaml", f"{run}/trace.nc", *out]) == 0
-        assert ",w2_exact," in (run / "metrics.csv").read_text()
-    assert main(["draw", str(study), "fig1", "-o", "fig1.svg"]) == 0
-    used = json.loads((run / "metrics.json").read_text())["plugins"]  # of the last run
-    assert set(used) == {
-        *("samplers/lazy_de_sgld", "topologies/ladder", "problems/bowl", "schedules/cosine"),
-    }
-    assert used["topologies/ladder"]["from"] == str(study / "plugins" / "ladder.py")
+        assert main([str(word) for word in command]) == 0
+    assert ",w2_exact," in table.read_text()
 
 
 def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     def digests():
+        made_from.cache_clear(), read.cache_clear()  # as in another process
         _, papers = load_studies(Path("config"))
-        return {run.name: code(*run.modules) for run in papers["mine"].runs.values()}
+        return {run.name: stated(*run.modules) for run in papers["mine"].runs.values()}
 
     before = digests()
     path = study / "plugins" / "ladder.py"
@@ -169,9 +170,7 @@ def test_a_new_file_outdates_nothing(study):
     """Code of a run is that of the kinds it names, not of their neighbors."""
     _, papers = load_studies(Path("config"))
     run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
-    from concord_studies.provenance import module_files
-
-    files = [Path(file) for file in module_files(*modules(run))]
+    files = [Path(file) for file in closure("concord_studies.runs.sample", *run.modules)]
     for folder in ("topologies", "partitions", "schedules", "initial"):
         kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
         assert len(kinds) == 1, folder
@@ -301,35 +300,6 @@ def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code
     assert said.startswith(f"concord: {path}, line {number}: {sentence}") and said.count("\n") == 1
 
 
-def test_data_that_a_plug_in_reads_is_named_once_and_in_provenance(study, tmp_path, capsys):
-    (tmp_path / "agents.txt").write_text("4")
-    path = study / "plugins" / "ladder.py"
-    path.write_text(LADDER.replace("    if agents % 2:", "    open('agents.txt')\n    if agents:"))
-    path.write_text(path.read_text().replace("    if agents:", "    if agents % 2:"))
-    provenance.keeps(tmp_path)  # as what JAX has compiled
-    assert main(["check", str(study)]) == 0 and capsys.readouterr().err == ""
-    provenance._KEPT.clear()
-    assert main(["check", str(study)]) == 0
-    assert capsys.readouterr().err == (
-        f"concord: {path}: it reads {tmp_path}/agents.txt, whose changes nobody notices: results "
-        "made with it are not made again\n"
-    )
-    (about,) = plugins.provided([("topologies", "ladder"), ("topologies", "ring")]).values()
-    assert about["unwatched"] == [str(tmp_path / "agents.txt")]
-    assert about["from"] == str(path) and set(about) == {"from", "sha256", "unwatched"}
-
-
-def test_code_reached_by_the_path_of_modules_is_refused(study, tmp_path, capsys):
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "helper_of_mine.py").write_text("")
-    path = study / "plugins" / "ladder.py"
-    path.write_text(f"{LADDER}\nimport sys\nsys.path.append('lib')\nimport helper_of_mine\n")
-    said = refused(capsys, "check", study)
-    assert f"it imports {tmp_path}/lib/helper_of_mine.py, which no installed distribution" in said
-    sys.path.remove("lib")
-    sys.modules.pop("helper_of_mine", None)
-
-
 @pytest.mark.parametrize("text", ["x = 1\n", "raise ValueError\n", "x =\n"])
 @pytest.mark.parametrize("name", ["random.py", "yaml/__init__.py"])
 def test_a_file_in_the_way_of_a_module_is_named(study, tmp_path, name, text):
@@ -369,7 +339,7 @@ def forget():
     """Look again at what is installed."""
     for remembered in (plugins.installed, plugins._source, plugins._load):
         remembered.cache_clear()
-    distributions.forget()
+    plugins.installed.cache_clear()
 
 
 @pytest.fixture
@@ -404,9 +374,7 @@ def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
 
     assert len(topology.build_graph("rungs", 6).edges) == 7
     assert plugins.origin("topologies", "rungs") == "of-ladders 1.2"
-    from concord_studies.provenance import module_files
-
-    files = {Path(f).name for f in module_files(plugins.location("topologies", "rungs"))}
+    files = {Path(f).name for f in closure(plugins.location("topologies", "rungs"))}
     assert {"ladder.py", "words.py"} <= files
 
 
