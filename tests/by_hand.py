@@ -54,6 +54,14 @@ def make(study: Study, results: Path, sampled: Callable[[Run], Run] | None = Non
     return tables
 
 
+def write_nothing(experiment: Experiment, folder: Path) -> None:
+    """Write an experiment's runs.yaml, and a table of metrics without any row."""
+    runs = write(experiment, folder)
+    table = runs.with_name("metrics.csv")
+    table.write_text(to_csv(experiment, {}))
+    write_provenance([table], planned=digest(runs.read_text()))
+
+
 def make_universes(study: Study, results: Path) -> list[Path]:
     """Make the metrics of all universes of a study; return their tables."""
     tables = []

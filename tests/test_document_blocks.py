@@ -34,6 +34,8 @@ RUN = {
 }
 # Rules that are no file's: what somebody types after `snakemake`.
 RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)
+# Options of Snakemake that take a word.
+TAKING = ("--workflow-profile", "--profile", "--list-changes", "--report", "--forcerun")
 STARTS = ("make", "concord", "snakemake", "python")
 
 
@@ -167,11 +169,7 @@ def targets() -> set[str]:
     files = [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk"), ROOT / "workflow/Snakefile"]
     rules = {name for path in files for name in RULES.findall(path.read_text())}
     studies = {path.parent.name for path in (ROOT / "config").glob("*/*/study.yaml")}
-    beside = {
-        "everything",
-        "ledger",
-        "multiverse",
-    }  # tests/concord_studies/test_workflow.py: there are these
+    beside = {"everything", "ledger", "multiverse"}
     return rules | studies | beside | {f"multiverse_{key}" for key in studies}
 
 
@@ -194,16 +192,20 @@ def test_commands_are_known(name, line):
                 assert glob.glob(str(ROOT / word)) or (ROOT / word.split("=")[0]).exists()
     elif program == "snakemake":
         asked = rest[: rest.index("--config")] if "--config" in rest else rest
-        skip = {n + 1 for n, word in enumerate(asked) if word == "--workflow-profile"}
+        skip = {n + 1: word for n, word in enumerate(asked) if word in TAKING}
         for n, word in enumerate(asked):
             if n in skip:
-                assert (ROOT / word).is_dir()
+                assert not skip[n].endswith("profile") or (ROOT / word).is_dir()
             elif word.startswith("results/"):
-                key, section, output = word.split("/")[-3:]
+                entry = word.split("/")[-3:]
+                entry = entry if entry[1] in ("figures", "tables") else word.split("/")[1:4]
+                key, part, output = entry
                 (folder,) = (ROOT / "config").glob(f"*/{key}")
                 stated = "\n".join(path.read_text() for path in folder.glob("*.yaml"))
-                assert re.search(rf"^{section}:", stated, re.M)
-                assert f"\n  {Path(output).stem}:" in stated
+                shown = part in ("figures", "tables")
+                name = Path(output).stem if shown else output.split(".")[0]
+                name = part if not shown and part != "multiverse" else name
+                assert f"\n  {name}:" in stated
             elif not word.startswith("-"):
                 assert word in targets()
     elif rest[:3] == ["-m", "pip", "install"]:

@@ -112,12 +112,13 @@ def test_make_and_concord_know_what_they_are_told(capsys):
 
 
 def test_a_job_can_be_repeated_by_hand(tmp_path, monkeypatch):
-    """The first command of a stage; the others read what the one before wrote."""
+    """A run alone; what other commands read is planned."""
     monkeypatch.chdir(ROOT)
     page = ROOT / "docs" / "how-it-works.md"
-    (line,) = (text for text in code(page) if text.startswith("concord resolve"))
-    assert main(shlex.split(line.replace("$run", str(tmp_path)))[1:]) == 0
-    assert (tmp_path / "run.yaml").exists()
+    (line,) = (text for text in code(page) if text.startswith("concord run"))
+    line = line.replace("-o alone", f"--scale smoke -o {tmp_path}")
+    assert main(shlex.split(line)[1:]) == 0
+    assert {p.name for p in tmp_path.iterdir()} >= {"runs.yaml", "draws.nc", "metrics.csv"}
 
 
 def test_the_page_of_the_ledger_counts_claims_that_need_data():

@@ -216,9 +216,7 @@ def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()
     }
-    environments = {"ENVIRONMENT", "flow.environment(flow.sampling)"}
-    environments.add("flow.environment(flow.measuring)")
-    environments.add('"../../envs/site.yaml"')
+    environments = {"ENVIRONMENT", "plan.environment", '"../../envs/site.yaml"'}
     assert {name: text for name, text in named.items() if text not in environments} == {}
 
 

@@ -77,7 +77,13 @@ RECORDED = {
 def test_what_fails_is_recorded_as_failed(processes, tmp_path):
     fuzz = tmp_path / "tests" / "fuzz"
     fuzz.mkdir(parents=True)
-    for name in ("conftest.py", "everything.py", "reliability.py", "fuzz/conftest.py", "fuzz/harness.py"):
+    for name in (
+        "conftest.py",
+        "everything.py",
+        "reliability.py",
+        "fuzz/conftest.py",
+        "fuzz/harness.py",
+    ):
         shutil.copy(HERE / name, tmp_path / "tests" / name)
     (fuzz / "test_made_up.py").write_text(MADE_UP)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", processes]

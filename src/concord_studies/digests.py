@@ -39,17 +39,23 @@ def made_from(*roots: str | Path) -> dict[str, Any]:
 
     roots: dotted names of this project's modules, or files.
     """
-    return _made_from(frozenset(_path_of(root) for root in roots))
+    return _made_from(frozenset(roots))
 
 
-@cache
-def _made_from(roots: frozenset[str]) -> dict[str, Any]:
+def closure(*roots: str | Path) -> dict[str, File]:
+    """Return the files of modules and of all that they import, by path."""
     found: dict[str, File] = {}
-    pending = list(roots)
+    pending = [_path_of(root) for root in roots]
     while pending:
         if (path := pending.pop()) not in found:
             found[path] = read(path)
             pending += found[path].files
+    return found
+
+
+@cache
+def _made_from(roots: frozenset[str | Path]) -> dict[str, Any]:
+    found = closure(*roots)
     names = sorted({name for file in found.values() for name in file.libraries})
     return {
         "code": digest(sorted(file.digest for file in found.values())),

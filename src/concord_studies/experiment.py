@@ -193,16 +193,16 @@ def sample(
     """Sample the runs of a runs.yaml, or one of several parts of them, and write their draws."""
     experiment = read_runs(path)
     traces: dict[str, Trace] = {}
+    about = {key: str(value) for key, value in describe().items()}
     for name, first, end in each(part_of(experiment, part, parts), "runs"):
         run = experiment.runs[name]
         with _naming(run):
             problem = run.build_problem(resources)
             trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
-        trace.attributes = {"run": json.dumps(run.document)}
+        trace.attributes = {"run": json.dumps(run.document), **about}
         traces[name] = trace
-    attributes = {key: str(value) for key, value in describe().items()}
     with whole(output) as temporary:
-        write_traces(traces, temporary, attributes)
+        write_traces(traces, temporary)
 
 
 def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from concord_studies.make import Batch, make
 
+import by_hand
 from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
 from concord.options import build
 from concord_arena import cells, compete, tuning
+from concord_arena.jobs import score
 from concord_cli import __main__
-from concord_studies import integrity, results
+from concord_studies import provenance, results
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
-from concord_studies.io import load_yaml
+from concord_studies.experiment import Experiment, measure
 from concord_studies.tables import head_to_head, leaderboard
 
 STUDY = """
@@ -58,18 +59,20 @@ def scored(study, entry, topology="ring"):
     return run, cells.score(run, cells.task_of(run, Path()))
 
 
-def made(study, entry):
-    """Make the cells of an entry."""
-    runs = study.select({"experiment": "tasks", "entry": entry}, "experiments")
-    batch = Batch(f"tasks/{entry}", study.key, tuple(runs))
-    make(batch, Path("results"), Path(), batch.file(Path("results")))
+def made(study, *entries):
+    """Make the cells of entries; return them by name."""
+    runs = study.select({"experiment": "tasks", "entry": [*entries]}, "experiments")
+    folder = Path("results", study.key, "tasks")
+    stated = by_hand.write(Experiment(study.path, {run.name: run for run in runs}), folder)
+    score(stated, folder / "scores.json", Path())
+    measure(stated, [folder / "scores.json"], folder / "metrics.csv", Path())
+    return results.read(folder)
 
 
 def board(study):
     folder = Path("results", study.key)
-    compete.board(
-        study, Path("results"), [folder / "scores.csv", folder / "cost.csv"], folder / "cards"
-    )
+    outputs = [folder / "scores.csv", folder / "cost.csv"]
+    compete.board(study, [folder / "tasks" / "metrics.csv"], outputs, folder / "cards")
 
 
 def values(found, metric, agent="worst"):
@@ -201,8 +204,7 @@ def test_what_does_not_apply_says_why(study):
 
 
 def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
-    for entry in ("de_sgld", "paper", "sghmc", "mine"):
-        made(study, entry)
+    made(study, "de_sgld", "paper", "sghmc", "mine")
     board(study)
     with open("results/arena/scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -217,9 +219,8 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     }
     card = Path("results/arena/cards/mine.md").read_text(encoding="utf-8")
     assert "adapt then combine" in card and "Worst tasks" in card
-    folder = Path("results/arena/tasks/topology=ring+entry=mine")
-    assert load_yaml(folder / "choice.yaml")["gradients"]["settings"] == 36
-    assert load_yaml(folder / "run.yaml")["sampler"]["kind"] == "mine"
+    about = provenance.read_provenance(Path("results/arena/tasks/metrics.csv"))
+    assert about["choice"]["topology=ring+entry=mine"]["gradients"]["settings"] == 36
     assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
     said = capsys.readouterr().out
     assert "DE-SGLD, average last against DE-SGLD" in said
@@ -263,8 +264,7 @@ def test_every_cell_has_its_state_and_its_cost(study):
     )
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
     own = Study(study.path, load_config())
-    for entry in ("de_sgld", "paper", "sghmc", "choco", "mine"):
-        made(own, entry)
+    made(own, "de_sgld", "paper", "sghmc", "choco", "mine")
     board(own)
     states: dict[str, set[tuple[str, str]]] = {}
     with open("results/arena/scores.csv", encoding="utf-8") as file:
@@ -283,48 +283,10 @@ def test_every_cell_has_its_state_and_its_cost(study):
     assert all(0 <= seconds < 60 for seconds in costs.values())
 
 
-def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
-    for entry in ("de_sgld", "paper"):
-        made(study, entry)
-    path = study.path / "plugins" / "samplers" / "mine.py"
-    text = path.read_text(encoding="utf-8").replace("mine", "other")
-    path.with_name("other.py").write_text(text, encoding="utf-8")
-    line = (
-        "        other: { sampler: { kind: other, step_size: 0.01 }, arena: { tune: step_size } }\n"
-    )
-    (study.path / "study.yaml").write_text(STUDY + line, encoding="utf-8")
-    more = Study(study.path, load_config())
-    there, missing = [], []
-    for run in more.runs.values():
-        metrics = Path("results", run.folder, "metrics.csv")
-        if not metrics.exists():
-            missing.append(run.labels["entry"])
-            continue
-        integrity.check(metrics, cells.made(run, Path()))  # else it is made again
-        there.append(run.labels["entry"])
-    assert set(there) == {"de_sgld", "paper"} and "other" in missing
-    made(more, "other")
-    measured = [
-        results.read(run.document, Path("results", run.folder, "metrics.csv"))
-        for run in more.runs.values()
-        if run.labels["entry"] in ("de_sgld", "paper", "other")
-    ]
-    options = build(leaderboard.Params, {"prices": ["bytes"], "targets": [1]}, "")
-    board = leaderboard.tabulate(options, measured)
-    assert {row[board.columns.index("entry")] for row in board.rows} == {
-        "de_sgld", "paper", "other",
-    }  # fmt: skip
-
-
 def test_counts_of_the_leaderboard_add_up(study):
-    from concord_studies.tables import head_to_head
 
-    measured = []
-    for entry in ("de_sgld", "paper", "sghmc", "mine"):
-        made(study, entry)
-    for run in study.runs.values():
-        path = Path("results", run.folder, "metrics.csv")
-        measured.append(results.read(run.document, path))
+
+    measured = list(made(study, "de_sgld", "paper", "sghmc", "mine").values())
     options = {"prices": ["gradients"], "targets": [1, 0.1]}
     table = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]

@@ -27,7 +27,7 @@ rule measure:
         parts=plan.parts,
         data=ancient(plan.data),
     output:
-        table=f"{EXPERIMENT}/metrics.csv",
+        made=f"{EXPERIMENT}/metrics.csv",
         provenance=f"{EXPERIMENT}/metrics.json",
     log:
         f"{LOGS}/{OF_EXPERIMENT}/measure.log",
@@ -44,58 +44,46 @@ rule measure:
         runtime=plan.minutes,
     params:
         made_from=plan.digest("runs"),
+        command="measure",
     shell:
-        "python -m concord_cli measure {input.runs:q} {input.parts:q} -o {output.table:q} 2> {log:q}"
+        "python -m concord_cli {params.command} {input.runs:q} {input.parts:q} "
+        "-o {output.made:q} 2> {log:q}"
 
 
 # Some runs of a long experiment, or some of their chains. `--notemp` keeps the draws.
-rule sample:
+use rule measure as sample with:
     input:
         runs=plan.planned("runs"),
+        parts=[],
         data=ancient(plan.data),
     output:
-        temp(f"{EXPERIMENT}/draws.{PART}.nc"),
+        made=temp(f"{EXPERIMENT}/draws.{PART}.nc"),
     log:
         f"{LOGS}/{OF_EXPERIMENT}/sample.{PART}.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/sample.{PART}.tsv"
-    priority: plan.priority
-    conda:
-        plan.environment
-    threads: 1
-    resources:
-        mem_mb=plan.memory,
-        runtime=plan.minutes,
     params:
-        made_from=plan.digest("runs"),
-        command="sample",
-        part="--part {part} --of {parts}",
-    shell:
-        "python -m concord_cli {params.command} {input.runs:q} {params.part} -o {output:q} 2> {log:q}"
+        command="sample --part {part} --of {parts}",
 
 
 use rule sample as score with:
     output:
-        temp(f"{EXPERIMENT}/scores.{PART}.json"),
+        made=temp(f"{EXPERIMENT}/scores.{PART}.json"),
     log:
         f"{LOGS}/{OF_EXPERIMENT}/score.{PART}.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/score.{PART}.tsv"
     params:
-        made_from=plan.digest("runs"),
-        command="score",
-        part="--part {part} --of {parts}",
+        command="score --part {part} --of {parts}",
 
 
 # The draws of all runs of an experiment, for whoever asks for them.
 use rule sample as draws with:
     output:
-        f"{EXPERIMENT}/draws.nc",
+        made=f"{EXPERIMENT}/draws.nc",
     log:
         f"{LOGS}/{OF_EXPERIMENT}/draws.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/draws.tsv"
     params:
-        made_from=plan.digest("runs"),
         command="sample",
-        part="",

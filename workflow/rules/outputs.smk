@@ -96,9 +96,7 @@ use rule claims as survey with:
             directory(f"{STUDY}/multiverse/figures"),
             patterns=["{name}.svg"],
             caption="../report/multiverse.rst",
-            category="{study}",
-            subcategory="multiverse",
-            labels={"name": "{name}"},
+            **{**REPORTED, "subcategory": "multiverse"},
         ),
     log:
         f"{LOGS}/{{study}}/multiverse.log",

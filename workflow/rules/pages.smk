@@ -1,5 +1,5 @@
-# What shows results to others. Documents and templates are no inputs, so the site is made anew
-# whenever somebody asks for it.
+# What shows results to others. Documents and templates are no inputs, so pages are made anew
+# whenever somebody asks for them.
 
 
 # For `--report`: what is there, whatever was asked for.
@@ -17,22 +17,22 @@ rule site:
     conda:
         "../../envs/site.yaml"
     params:
-        options=plan.options,
+        command="site",
+        options=f"{plan.options} --results {RESULTS}",
+        output="site",
     shell:
-        "python -m concord_cli site {params.options} --results {RESULTS:q} -o site 2> {log:q}"
+        "python -m concord_cli {params.command} {params.options} -o {params.output:q} 2> {log:q}"
 
 
-# What was made, in one file that strangers can check; `make crate` asks for this.
-rule crate:
+# What was made, in one file that strangers can check.
+use rule site as crate with:
     input:
         plan.without_downloads,
         f"{RESULTS}/claims.csv",
     log:
         f"{LOGS}/crate.log",
-    localrule: True
     conda:
         ENVIRONMENT
     params:
-        options=plan.options,
-    shell:
-        "python -m concord_cli crate {params.options} --results {RESULTS:q} -o {RESULTS:q}/crate.zip 2> {log:q}"
+        command="crate",
+        output=f"{RESULTS}/crate.zip",

@@ -260,15 +260,13 @@ def write_trace(trace: Trace, path: Path) -> None:
     _write(path, lambda file: _put(trace, file))
 
 
-def write_traces(traces: Mapping[str, Trace], path: Path, attributes: Mapping[str, str]) -> None:
+def write_traces(traces: Mapping[str, Trace], path: Path) -> None:
     """Write the traces of several runs into one file, a group each, called like the run."""
 
     def put(file: Any) -> None:
-        """Put all traces and the attributes into a file."""
+        """Put all traces into a file."""
         for name, trace in traces.items():
             _put(trace, file.create_group(name))
-        for key, text in attributes.items():
-            file.attrs[key] = text
 
     _write(path, put)
 

@@ -24,9 +24,9 @@ from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.streams import generator
-from concord_studies.provenance import module_files
+from concord_studies.digests import closure
 from concord_studies.runs.run import Run
-from concord_studies.runs.sample import modules, sample
+from concord_studies.runs.sample import sample
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
@@ -330,5 +330,5 @@ def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) ->
 
 
 def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
-    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
-    assert not any("gossip_ula" in file for file in module_files(*modules(run)))
+    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "runs.yaml")
+    assert "gossip_ula" not in " ".join(closure("concord_studies.runs.sample", *run.modules))

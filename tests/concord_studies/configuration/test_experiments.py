@@ -31,8 +31,8 @@ def config():
 @pytest.mark.parametrize("key", ["bhar2023", "parayil2020", "extra2024"])
 def test_runs_are_those_of_the_whole_study(key, config):
     whole, bare = Study(PAPERS / key, config), Experiments(PAPERS / key, config)
-    assert {k: run.text for k, run in bare.runs.items()} == {
-        k: run.text for k, run in whole.runs.items()
+    assert {k: run.document for k, run in bare.runs.items()} == {
+        k: run.document for k, run in whole.runs.items()
     }
     assert "claims" not in bare.raw and "claims" in whole.raw
 

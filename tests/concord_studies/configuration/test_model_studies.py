@@ -93,13 +93,13 @@ def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
 
 @pytest.mark.parametrize("problem", [TABLE, OWN])
 def test_a_file_counts_as_what_runs_are_made_from(folder, problem) -> None:
-    before = run_of(folder, problem).data_digest(Path("resources"))
-    assert run_of(folder, problem).data_digest(Path("resources")) == before
+    before = run_of(folder, problem).data_digest()
+    assert run_of(folder, problem).data_digest() == before
     (folder / "rows.csv").write_text((folder / "rows.csv").read_text() + "1.0,2.0\n")
-    after = run_of(folder, problem).data_digest(Path("resources"))
+    after = run_of(folder, problem).data_digest()
     assert after != before
     (folder / "model.py").write_text(MODEL + "\n# other\n")
-    assert (run_of(folder, OWN).data_digest(Path("resources")) != after) or problem == TABLE
+    assert (run_of(folder, OWN).data_digest() != after) or problem == TABLE
 
 
 def test_models_are_not_executed_where_studies_are_checked(folder) -> None:

@@ -3,17 +3,16 @@
 import os
 from dataclasses import replace
 
-import pandas
 import pytest
-from concord_studies.make import Batch, make
 
+import by_hand
 from concord import __version__
 from concord_cli.__main__ import main
+from concord_studies import results
 from concord_studies.configuration.init import init
 from concord_studies.configuration.project import orphans
 from concord_studies.configuration.study import Study
-from concord_studies.results import Measured
-from concord_studies.runs.run import Run
+from concord_studies.experiment import Experiment, measure
 
 
 def test_a_new_study_passes_the_check(tmp_path, monkeypatch, capsys):
@@ -33,16 +32,12 @@ def test_its_claim_holds(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1}
     paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
-    runs = tuple(replace(run, chains=2) for run in paper.claim_runs())  # the law needs none
-    batch = Batch("all", paper.key, runs)
-    make(batch, tmp_path, tmp_path, tmp_path / "all.json")
+    runs = {run.name: replace(run, chains=2) for run in paper.claim_runs()}  # the law needs none
+    stated = by_hand.write(Experiment(paper.path, runs), tmp_path / "networks")
+    measure(stated, [], stated.with_name("metrics.csv"), tmp_path)
     (case,) = paper.cases.values()
-
-    def measured(run: Run) -> Measured:
-        table = batch.place(run, tmp_path).table
-        return Measured(run.document, pandas.read_csv(table, dtype={"agent": str}))
-
-    found = case.judge(measured)
+    measured = results.read(stated.parent)
+    found = case.judge(lambda run: measured[run.name])
     assert found.verdict == "holds"
 
 
@@ -67,25 +62,17 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_orphans_are_folders_of_runs_that_no_study_has(tmp_path):
+def test_orphans_are_experiments_that_no_study_has(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1, "smoke": {"chains": 8, "iterations": 12}}
     paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
     results = tmp_path / "results"
-    asked = next(iter(paper.runs.values())).folder
-    made = [
-        asked,
-        "mystudy/networks/gone",
-        "mystudy/other/run",
-        "gone/a/b",
-        "smoke/mystudy/networks",
-    ]
-    for folder in made:
+    for folder in ("mystudy/networks", "mystudy/other", "gone/a", "smoke/mystudy"):
         (results / folder).mkdir(parents=True)
-        (results / folder / "run.yaml").touch()
-    (results / "mystudy" / "figures" / "kept").mkdir(parents=True)
+        (results / folder / "runs.yaml").touch()
+    (results / "mystudy" / "figures").mkdir(parents=True)
     found = [str(path.relative_to(results)) for path in orphans(results, [paper])]
-    assert found == ["gone/a/b", "mystudy/networks/gone", "mystudy/other/run"]
+    assert found == ["gone/a", "mystudy/other"]
 
 
 def test_version(capsys):

@@ -9,14 +9,20 @@ from pathlib import Path
 
 import pytest
 
+import by_hand
 from concord import kinds
 from concord.errors import ConcordError
 from concord.networks.topology import build_graph
 from concord.sampling.schedules import Schedule
 from concord_cli.__main__ import main
+from concord_studies import digests
+from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
-from concord_studies.provenance import SOURCE, code, module_files
-from concord_studies.runs.sample import modules
+from concord_studies.configuration.study import Study
+from concord_studies.digests import _made_from as made_from
+from concord_studies.digests import closure, read
+from concord_studies.digests import made_from as stated
+from concord_studies.provenance import SOURCE
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -146,24 +152,25 @@ def refused(capsys, *command):
 
 def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
     assert main(["check", str(study)]) == 0
-    for folder in capsys.readouterr().out.split():
-        run = Path("results", folder)
-        experiment, name = run.parts[-2:]
+    loaded = Study(study, load_config())
+    runs = by_hand.write(by_hand.experiments(loaded)["compare"], Path("results/mine/compare"))
+    entry = by_hand.plan_entry(loaded, Path("results"), "figures", "fig1")
+    draws, table = runs.with_name("draws.nc"), runs.with_name("metrics.csv")
+    for command in (
+        ["sample", runs, "-o", draws],
+        ["measure", runs, draws, "-o", table],
+        ["draw", entry, "-o", "fig1.svg"],
+    ):
         kinds.use()  # every command finds them for itself
-        assert main(["resolve", str(study), experiment, name, "-o", f"{run}/run.yaml"]) == 0
-        kinds.use()
-        assert main(["sample", f"{run}/run.yaml", "-o", f"{run}/trace.nc"]) == 0
-        kinds.use()
-        out = ["-o", f"{run}/metrics.csv"]
-        assert main(["measure", f"{run}/run.yaml", f"{run}/trace.nc", *out]) == 0
-        assert ",w2_exact," in (run / "metrics.csv").read_text()
-    assert main(["draw", str(study), "fig1", "-o", "fig1.svg"]) == 0
+        assert main([str(word) for word in command]) == 0
+    assert ",w2_exact," in table.read_text()
 
 
 def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     def digests():
+        made_from.cache_clear(), read.cache_clear()  # as in another process
         _, papers = load_studies(Path("config"))
-        return {run.name: code(*run.modules) for run in papers["mine"].runs.values()}
+        return {run.name: stated(*run.modules) for run in papers["mine"].runs.values()}
 
     before = digests()
     path = study / "plugins" / "topologies" / "ladder.py"
@@ -177,7 +184,7 @@ def test_a_new_file_outdates_nothing(study):
     """Code of a run is that of the kinds it names, not of their neighbors."""
     _, papers = load_studies(Path("config"))
     run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
-    files = [Path(file) for file in module_files(*modules(run))]
+    files = [Path(file) for file in closure("concord_studies.runs.sample", *run.modules)]
     for folder in ("topologies", "partitions", "schedules", "initial"):
         kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
         assert len(kinds) == 1, folder
@@ -276,10 +283,13 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     kinds.use(study)
     with pytest.raises(ConcordError, match="3 agents make no ladder; use an even number"):
         build_graph("ladder", 3)
-    assert str(shared.absolute()) in module_files(kinds.location("topologies", "ladder"))
-    before = code(kinds.location("topologies", "ladder"))
+    ladder = kinds.location("topologies", "ladder")
+    assert str(shared.absolute()) in closure(ladder)
+    before = stated(ladder)
     shared.write_text("ODD = 'make no ladder; take one more'\n")
-    assert code(kinds.location("topologies", "ladder")) != before
+    for remembered in (read, digests._remembered, digests._made_from):
+        remembered.cache_clear()
+    assert stated(ladder) != before
 
 
 def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
@@ -418,7 +428,7 @@ def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
     assert "rungs" in kinds.names("topologies")
     assert len(build_graph("rungs", 6).edges) == 7
     assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
-    files = {Path(f).name for f in module_files(kinds.location("topologies", "rungs"))}
+    files = {Path(f).name for f in closure(kinds.location("topologies", "rungs"))}
     assert {"ladder.py", "words.py"} <= files
 
 

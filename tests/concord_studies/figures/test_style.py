@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies import results
+from concord_studies import digests, provenance, results
 from concord_studies.figures import _panels, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
 
 FORMATS = ("pdf", "svg", "png")
-
 
 # What a user may have set for figures of another kind; without LaTeX the first would be an error.
 OTHER_TASTE = {
@@ -250,11 +249,15 @@ def test_an_axis_label_keeps_to_its_panel(across, lines):
         assert label.get_window_extent().width <= panels.figure.bbox.width / across
 
 
-def test_reading_a_run_keeps_agents_as_text(tmp_path):
+def test_reading_an_experiment_keeps_agents_as_text(tmp_path):
+    (tmp_path / "runs.yaml").write_text('{"runs": {"one": {"experiment": "linear", "run": "one"}}}')
     (tmp_path / "metrics.csv").write_text(
-        "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
+        "run,agents,iteration,agent,metric,value,lo,hi,trials\n"
+        "one,5,0,0,w2,1.5,1.0,2.0,3\none,5,0,average,w2,1.25,,,0\n"
     )
-    measured = results.read({"experiment": "linear", "run": "one"}, tmp_path / "metrics.csv")
+    planned = digests.digest((tmp_path / "runs.yaml").read_text())
+    provenance.write_provenance([tmp_path / "metrics.csv"], planned=planned)
+    measured = results.read(tmp_path)["one"]
     assert results.series(measured, "w2", 0).value.tolist() == [1.5]
     assert np.isnan(results.series(measured, "w2", "average").lo).all()
     assert measured.name == "linear/one"

@@ -1,4 +1,4 @@
-"""The identity of a run: run.yaml states every option, so a default that changes is seen."""
+"""The identity of a run: its document states every option, so a default that changes is seen."""
 
 from pathlib import Path
 
@@ -12,15 +12,14 @@ from concord.networks.network import Ordered
 from concord.options import choices
 from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
-from concord_studies.io import dump_yaml
 from concord_studies.provenance import digest
-from concord_studies.runs.run import Run, read
+from concord_studies.runs.run import Run
 
 PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
 
 
 def document(run):
-    """Return what the run.yaml of a stated run holds."""
+    """Return the document of a stated run."""
     return Run.of(run, "run").document
 
 
@@ -97,20 +96,3 @@ def test_what_a_run_states_is_what_it_is_made_with(stated):
             if options is not None:
                 fields = {field.name for field in msgspec.structs.fields(options)}
                 assert fields <= set(whole[part]), part
-
-
-def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
-    run = next(run for run in stated if run["sampler"]["kind"] == "de_sgld")
-    run = document(run)
-    path = tmp_path / "run.yaml"
-    path.write_text(dump_yaml(run))
-    assert read(path).document == run
-    for part, key in (
-        ("problem", "prior_variance"),
-        ("sampler", "update_order"),
-        ("record", "every"),
-    ):
-        less = {name: value for name, value in run[part].items() if name != key}
-        path.write_text(dump_yaml({**run, part: less}))
-        with pytest.raises(ConcordError, match=f"{part}.{key} is not stated; delete the file"):
-            read(path)

@@ -10,9 +10,8 @@ from concord.networks.network import Network
 from concord_studies import metrics
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.io import dump_yaml
 from concord_studies.runs.measure import measurement
-from concord_studies.runs.run import Run, read
+from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
 ROOT = Path(__file__).parents[3]
@@ -53,9 +52,8 @@ def sampled(run, chains=None):
     return sample(run, run.build_problem(Path("unused")), chains=chains)
 
 
-def test_only_runs_with_a_network_state_it(plain, tmp_path):
+def test_only_runs_with_a_network_state_it(plain):
     assert "network" not in plain.document
-    path = tmp_path / "run.yaml"
     run = lossy(plain).document
     assert run["network"] == {
         "schedule": {"kind": "static"},
@@ -71,12 +69,8 @@ def test_only_runs_with_a_network_state_it(plain, tmp_path):
         "link": None,
         "barrier": True,
     }
-    path.write_text(dump_yaml(run))
-    assert read(path).document == run and not read(path).network_of_agents.is_lossless
-    del run["network"]["awake"]
-    path.write_text(dump_yaml(run))
-    with pytest.raises(ConcordError, match=r"network.awake is not stated"):
-        read(path)
+    again = Run.of(run, "run")
+    assert again.document == run and not again.network_of_agents.is_lossless
 
 
 def test_a_mistake_names_its_key(plain):

@@ -14,7 +14,7 @@ import yaml
 from hostile import HOSTILE, SECRET
 
 from concord_arena.cards import card
-from concord_studies import integrity
+from concord_studies import provenance
 from concord_studies.pages import markdown, multiverse
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import SOURCE
@@ -144,7 +144,7 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
         for path, text in zip(made, pages.values(), strict=True):
             path.write_text(text)
         Path("results/mine", f"{table}.csv").write_text("a\n")
-        integrity.seal([Path("results/mine", f"{table}.csv"), *made], {})
+        provenance.write_provenance([Path("results/mine", f"{table}.csv"), *made])
     done = subprocess.run(
         [sys.executable, "-m", "concord_cli", "site"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE), str(site)])},

@@ -11,7 +11,7 @@ import pytest
 from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS
-from concord_studies import integrity
+from concord_studies import provenance, results
 from concord_studies.catalog import described
 from concord_studies.io import load_yaml
 from concord_studies.pages.site import extension, papers, reference
@@ -29,15 +29,13 @@ def test_thinned_iterations_have_both_ends_and_no_more_than_are_shown():
         assert len(k) == number or 1 in k  # what happens first is kept
 
 
-def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
+def test_a_run_becomes_curves_with_their_exact_law_and_prices():
     rows = ["iteration,agent,metric,value,lo,hi,trials"]
     for k in range(4):
         rows += [f"{k},0,w2,{1 / (1 + k)},0.1,2,10", f"{k},0,w2_exact,0.5,,,0"]
         rows += [f"{k},network,unicast_bytes,{16 * k},,,0", f"{k},1,other,1,,,0"]
     rows += ["3,network,w2_point,0.07,,,0"]
-    path = tmp_path / "metrics.csv"
-    path.write_text("\n".join(rows) + "\n")
-    integrity.seal([path], {})
+    table = results.of_text({}, "\n".join(rows) + "\n").metrics
     run = SimpleNamespace(
         folder="p/e/r",
         experiment="e",
@@ -45,13 +43,13 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
         labels={"topology": "ring"},
         reading="published",
     )
-    found = _run(run, path, ["w2"], {"0"})
+    found = _run(run, table, ["w2"], {"0"})
     assert found["k"] == [0, 1, 2, 3] and found["x"] == {"unicast_bytes": [0, 16, 32, 48]}
     curves = {curve["beside"]: curve for curve in found["curves"]}
     assert curves[""]["v"] == [1, 0.5, 0.3333, 0.25] and curves[""]["lo"] == [0.1] * 4
     assert curves["_exact"]["lo"] is None and curves["_point"]["v"] == [0.07]
     assert found["labels"] == {"experiment": "e", "topology": "ring", "reading": "published"}
-    assert _run(run, path, ["absent"], set()) is None
+    assert _run(run, table, ["absent"], set()) is None
     assert [agent_name("0"), agent_name("average")] == ["1", "average"]
 
 
@@ -84,8 +82,8 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
         (made / path).parent.mkdir(parents=True, exist_ok=True)
         (made / path).write_text(text)
     pictures = sorted((made / "multiverse" / "figures").iterdir())
-    integrity.seal([made / "multiverse.csv", made / "multiverse.md", *pictures], {})
-    integrity.seal([made / "scores.csv", made / "cards" / "d_ula.md"], {})
+    provenance.write_provenance([made / "multiverse.csv", made / "multiverse.md", *pictures])
+    provenance.write_provenance([made / "scores.csv", made / "cards" / "d_ula.md"])
     found = _universes(paper, rows, files)
     assert [picture["name"] for picture in found["pictures"]] == ["overview", "claim_near"]
     assert (found["pictures"][1]["width"], found["pictures"][1]["claim"]) == (96, "near")
@@ -159,7 +157,7 @@ def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
     (tmp_path / "cards").mkdir()
     for name in (*names, "cards/old.md"):
         (tmp_path / name).write_text(name)
-    integrity.seal([tmp_path / name for name in names], {})
+    provenance.write_provenance([tmp_path / name for name in names])
     assert papers.cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
     (tmp_path / "cost.csv").write_text("edited")
     with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):

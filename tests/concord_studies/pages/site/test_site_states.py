@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+import by_hand
 from concord.errors import ConcordError
-from concord_studies import integrity
+from concord_studies import provenance
 from concord_studies.claims import ledger, robustness
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import init
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
-from concord_studies.io import dump_yaml
 from concord_studies.markup import table_of
 from concord_studies.pages.site import build, papers, parts, reference
 from concord_studies.stages import judge
@@ -96,9 +96,11 @@ class Results:
                     base = self.folder / key / section / name
                     table = {"columns": ["a"], "rows": [["1"]], "labels": 1}
                     write(base.with_suffix(suffix), SVG)
-                    integrity.seal([base.with_suffix(suffix)], {}, seed=1, table=table)
-                    for run in paper.output_runs(section, name):
-                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.document))
+                    provenance.write_provenance([base.with_suffix(suffix)], seed=1, table=table)
+                    shown = {run.experiment for run in paper.output_runs(section, name)}
+                    for experiment in shown:
+                        own = by_hand.experiments(paper)[experiment]
+                        by_hand.write_nothing(own, self.folder / key / experiment)
 
     def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
         """Have the committed verdicts, over the universes too; those named are others."""
@@ -112,7 +114,7 @@ class Results:
             rows.append({**row, **said})
         path = self.folder / key / "claims.csv"
         write(path, table_of(ledger.COLUMNS, rows))
-        integrity.seal([path], {})
+        provenance.write_provenance([path])
 
     def survey(self, key: str) -> None:
         """Have a multiverse, with a page, and a picture of every claim."""
@@ -123,14 +125,14 @@ class Results:
         pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]
         for picture in pictures:
             write(picture, SVG)
-        integrity.seal([path, path.with_suffix(".md"), *pictures], {})
+        provenance.write_provenance([path, path.with_suffix(".md"), *pictures])
 
     def score(self) -> None:
         """Have the arena's scores and cards."""
         made = [self.folder / "arena" / name for name in ("scores.csv", "cards/d_ula.md")]
         for path, text in zip(made, ("task\n", "# D-ULA\n"), strict=True):
             write(path, text)
-        integrity.seal(made, {})
+        provenance.write_provenance(made)
 
 
 def ledgers(made: Results) -> None:
