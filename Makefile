@@ -104,8 +104,11 @@ lint: $(READY) ## style of code and workflow, spelling of everything that is rea
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/snakemake --lint
 
-types: $(READY) ## static types of src/
+types: $(READY) ## static types of src/ and of the papers' plug-ins
 	$(BIN)/mypy
+	for paper in config/papers/*/plugins/..; do (cd $$paper && MYPYPATH="$(CURDIR)/src:." \
+		$(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --namespace-packages \
+		--cache-dir $(CURDIR)/.mypy_cache --explicit-package-bases plugins) || exit 1; done
 
 clean: ## delete results/ (but its README), Snakemake's records and all caches; keep .venv and downloads
 	find results/. -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +

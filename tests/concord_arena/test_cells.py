@@ -285,7 +285,6 @@ def test_every_cell_has_its_state_and_its_cost(study):
 
 def test_counts_of_the_leaderboard_add_up(study):
 
-
     measured = list(made(study, "de_sgld", "paper", "sghmc", "mine").values())
     options = {"prices": ["gradients"], "targets": [1, 0.1]}
     table = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)

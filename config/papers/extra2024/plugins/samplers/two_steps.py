@@ -34,13 +34,14 @@ class TwoSteps(EXTRASGLD):
         check_neighbors(network, "two_steps")
         check_lossless(network, "two_steps moves one agent after another, and all must be heard")
 
-    def init(
+    # The state of this reading has no memory.
+    def init(  # type: ignore[override]
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return the state with positions x0, (chains, agents, dim)."""
         return Positions(x0)
 
-    def step(
+    def step(  # type: ignore[override]
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return the positions after two steps of each agent in turn, (chains, agents, dim)."""

@@ -32,6 +32,7 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet
 from concord.sampling.partition import Partition, enough
 from concord_studies.datasets import registry
+from concord_studies.datasets.readers import digits as sklearn_digits
 
 from .. import readers
 
@@ -281,7 +282,7 @@ def build(
     tests = {"mnist": digits("t10k", TEST)}
     for name in map(str, params.out_of_distribution):
         if name == "digits":
-            flat, labels = digits()
+            flat, labels = sklearn_digits()
             images = flat.reshape(-1, 8, 8).astype(np.float32)
         elif (data_sets.folder / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.

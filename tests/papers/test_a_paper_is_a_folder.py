@@ -1,0 +1,32 @@
+"""A paper is its folder: copied into another project it makes the same of the same code."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import everything
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.provenance import code
+from concord_studies.runs.measure import modules
+
+PAPERS = [study.name for study in everything.STUDIES if study.parent.name == "papers"]
+
+
+def identities(folder: Path) -> dict[str, tuple[str, str]]:
+    """Return the digests of parameters and code of one run of each experiment."""
+    study = Study(folder, load_config())
+    runs = {run.experiment: run for run in study.runs.values()}
+    return {name: (run.digest, code(*modules(run))) for name, run in runs.items()}
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_a_copy_in_another_project_has_the_same_runs_and_code(key, tmp_path, monkeypatch):
+    original = everything.ROOT / "config" / "papers" / key
+    here = identities(original)
+    copy = tmp_path / "config" / "papers" / key
+    shutil.copytree(original, copy)
+    (tmp_path / "config" / "config.yaml").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert identities(copy) == here
