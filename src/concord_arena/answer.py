@@ -13,7 +13,6 @@ predicted there is never less than the b2 of the Gaussian fit itself, as weighed
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,7 +34,7 @@ from concord.sampler import Sampler
 from concord_arena import prices, scores
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
-from concord_arena.tuning import Lattice, changed, lattice_of
+from concord_arena.tuning import changed, stable, value_of
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -79,17 +78,31 @@ class Wish(Options):
         return self.by == "error" and self.target is None
 
 
-@dataclass(frozen=True)
-class Tried(Lattice):
-    """The settings of an entry with a value of its second option, and their scores.
+class Lattice(NamedTuple):
+    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
 
-    price: of an iteration, read by agents. tried: by place and read-out the score, at which
-    iteration, and b2 by level, with the ``error`` where it is asked.
+    limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
+    read-out the score, at which iteration, and b2 by level, with the ``error`` where it is asked.
     """
 
     entry: Entry
+    own: Mapping[str, Any]
+    top: float
+    limit: float
     price: Mapping[str, float]
     tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+
+    def step(self, j: int) -> float:
+        """Return the tuned option's value at place j, top / 2^(j/4)."""
+        return float(self.top * 2.0 ** (-j / 4))
+
+    def values(self, j: int) -> dict[str, Any]:
+        """Return the values of the tuned and the second option at place j."""
+        return {**self.own, self.entry.tune: self.step(j)}
+
+    def sampler(self, j: int) -> Sampler:
+        """Return the entry's sampler with the option values at place j."""
+        return changed(self.entry.sampler, self.values(j), self.entry.name)
 
 
 class Found(NamedTuple):
@@ -100,7 +113,7 @@ class Found(NamedTuple):
     approximate, screened, or chains.
     """
 
-    lattice: Tried
+    lattice: Lattice
     j: int
     read: str | int
     iterations: int
@@ -193,7 +206,7 @@ class Search:
         """
         if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
             raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
-        read, lattice = found.read, replace(found.lattice, tried={})
+        read, lattice = found.read, found.lattice._replace(tried={})
         reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
         self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
@@ -223,20 +236,31 @@ class Search:
         path = self._law([found.sampler], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
 
-    def lattices(self, entry: Entry) -> list[Tried]:
+    def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
-        problem, found, why = self._bare(), [], "no setting is stable"
+        problem = self._bare()
+        bare = Network(self.network.graph, order=self.network.order)  # nothing happens on it
+        begin = value_of(entry.sampler, entry.tune, entry.name)
+        found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
             price = self._price(changed(entry.sampler, own, entry.name))
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
-            given = entry.sampler, entry.tune, own, problem, self.network, 9, entry.name
-            lattice = lattice_of(*given)
-            if not np.isnan(lattice.limit):
-                found.append(Tried(**vars(lattice), entry=entry, price=price, tried={}))
+
+            def sampler_of(step: float, own: Any = own) -> Sampler:
+                """Return the entry's sampler with a step and a value of its second option."""
+                return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
+
+            limit = np.inf
+            with suppress(NoLaw):
+                self._check_law(entry.sampler)
+                limit = stable(sampler_of, begin, problem, bare)
+            if not np.isnan(limit):
+                top = limit if np.isfinite(limit) else begin * 2.0**9
+                found.append(Lattice(entry, own, top, limit, price, {}))
         if not found:
             raise ConcordError(why)
         return found
@@ -268,14 +292,14 @@ class Search:
         problems = along(found, self.positions)[1]
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
-    def _octaves(self, lattice: Tried) -> list[int]:
+    def _octaves(self, lattice: Lattice) -> list[int]:
         """Return the places j of a lattice that are scored first, one in each octave."""
         if not np.isfinite(lattice.limit):
             return [4 * i for i in range(19)]
         count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
         return [4 * i for i in range(1, count + 1)]
 
-    def _widen(self, lattices: Sequence[Tried], read: str | int) -> bool:
+    def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
         """Try more octaves where the best setting is the last; return whether any were tried."""
         score, place, j = min(_scores(lattices, read))
         tried, limit = lattices[place].tried, lattices[place].limit
@@ -285,7 +309,7 @@ class Search:
         self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
         return True
 
-    def _minima(self, lattices: Sequence[Tried], read: str | int) -> list[tuple[float, int, int]]:
+    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
         """Return the two best minima along octaves as (score, place of the lattice, j)."""
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
         found = [
@@ -298,7 +322,7 @@ class Search:
 
     def _try(
         self,
-        lattice: Tried,
+        lattice: Lattice,
         js: Sequence[int],
         own: bool = False,
         only: str | int | None = None,
@@ -350,7 +374,7 @@ class Search:
         values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
         return values.tolist(), np.where(solved, at, len(ks) - 1).tolist()
 
-    def _best(self, lattices: Sequence[Tried], read: str | int, how: str) -> Found:
+    def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
         """Return the setting with the least score for a read-out."""
         careful = not self._exact and self.wish.target is None
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
@@ -375,7 +399,7 @@ class Search:
 
     def _found(
         self,
-        lattice: Tried,
+        lattice: Lattice,
         j: int,
         read: str | int,
         near: Sequence[int],
@@ -457,7 +481,7 @@ class Search:
         return np.nan_to_num(both, nan=np.inf)
 
 
-def _scores(lattices: Sequence[Tried], read: str | int) -> Iterator[tuple[float, int, int]]:
+def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
     """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
         for j, of in lattice.tried.items():

@@ -201,14 +201,14 @@ def score(run: Run, task: Task) -> Scored:
         found = _tuned(tried, name, budget, arena, task, last)
         wider = list(tried)
         if found and seeks:
-            more = tries(between(arena, found[0]))
+            more = tries(between(arena, found[0], where))
             assert more is not None
             found = _tuned([*tried, more], name, budget, arena, task, last)
         elif arena.tune is not None and arena.share is None and not arena.paid:
             for _ in range(WIDER):
                 if found is None or not (end := _end(found, open_above)):
                     break
-                more = tries(beyond(arena, found[0], end == "largest"))
+                more = tries(beyond(arena, found[0], end == "largest", where))
                 assert more is not None
                 wider.append(more)
                 found = _tuned(wider, name, budget, arena, task, last)

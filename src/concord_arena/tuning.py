@@ -11,8 +11,7 @@ What is to reach a target soonest may need far smaller values: 24 settings go do
 and twelve lie between the neighbors of the best of these.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,78 +27,16 @@ from concord.sampler import Sampler
 from concord_studies.runs.keys import Arena
 
 SETTINGS = 36
-FINE, COARSE = 2, 4  # quarter octaves from one setting to the next
+FACTOR, COARSE = 2**0.5, 2.0
 FIRST = 24  # of what aims at a target: so many settings, and octaves
 WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
 
 
-@dataclass(frozen=True)
-class Lattice:
-    """A sampler's settings, with the values top / 2^(j/4) of its tuned option at places j.
-
-    base: the sampler. tune: the option's name; None: there is one setting. own: the value of a
-    second option, by name. limit: the largest stable value of the tuned one; infinite if not known.
-    where: what is tuned, for errors.
-    """
-
-    base: Sampler
-    tune: str | None
-    own: Mapping[str, Any]
-    top: float
-    limit: float
-    where: str
-
-    def step(self, j: float) -> float:
-        """Return the tuned option's value at place j."""
-        return float(self.top * 2.0 ** (-j / 4))
-
-    def values(self, j: float) -> dict[str, Any]:
-        """Return the values of the tuned and the second option at place j."""
-        return {} if self.tune is None else {**self.own, self.tune: self.step(j)}
-
-    def sampler(self, j: float) -> Sampler:
-        """Return the sampler with the option values at place j."""
-        return changed(self.base, self.values(j), self.where)
-
-
 class Setting(NamedTuple):
-    """A place of a lattice, with the values of the tuned options and the sampler there."""
+    """Values of the tuned options, and the sampler with these values."""
 
-    lattice: Lattice
-    j: float
     values: Mapping[str, Any]
     sampler: Sampler
-
-
-def setting_at(lattice: Lattice, j: float) -> Setting:
-    """Return the setting at place j of a lattice."""
-    return Setting(lattice, j, lattice.values(j), lattice.sampler(j))
-
-
-def lattice_of(
-    sampler: Sampler,
-    tune: str,
-    own: Mapping[str, Any],
-    problem: Problem,
-    network: Network,
-    octaves: float,
-    where: str,
-) -> Lattice:
-    """Return the lattice of a sampler whose second option has the value ``own``.
-
-    problem, network: those on which values are stable, or not; what happens on the network is left
-    out. Where the limit is not known the top lies ``octaves`` above the stated value.
-    """
-    begin = value_of(sampler, tune, where)
-    bare = Network(network.graph, order=network.order)
-
-    def sampler_of(step: float) -> Sampler:
-        """Return the sampler with a step and the value of its second option."""
-        return changed(sampler, {**own, tune: step}, where)
-
-    limit = stable(sampler_of, begin, problem, bare)
-    top = limit if np.isfinite(limit) else begin * 2.0**octaves
-    return Lattice(sampler, tune, own, top, limit, where)
 
 
 def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
@@ -149,42 +86,58 @@ def settings(
     The limit is infinite where it is not known.
     """
     if arena.tune is None:
-        alone = Lattice(sampler, None, {}, np.nan, np.nan, where)
-        return [[setting_at(alone, 0)]], [np.nan]
+        return [[Setting({}, sampler)]], [float("nan")]
     if len(arena.second) > 1:
         raise ConcordError(
             f"{where}.second: {len(arena.second)} options; tune one besides the first"
         )
+    tune = arena.tune
+    begin = value_of(sampler, tune, where)
+    bare = Network(network.graph)  # what happens on it left out
+    groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
-    apart, count = _apart(arena), (SETTINGS if arena.aim is None else FIRST) // len(values)
-    octaves = 0.0 if arena.share is not None else count // 2 * apart / 4
-    lattices = []
-    for value in values:
-        own, of = ({}, where) if name is None else ({name: value}, f"{where}.second")
-        lattices.append(lattice_of(sampler, arena.tune, own, problem, network, octaves, of))
-    if arena.share is not None:
-        lattices = lattices[:1]
-        places = [-4 * float(np.log2(arena.share))]
-    else:
-        places = [apart * i for i in range(1, count + 1)]
-    groups = [[setting_at(lattice, j) for j in places] for lattice in lattices]
-    return groups, [lattice.limit for lattice in lattices]
-
-
-def _apart(arena: Arena) -> int:
-    """Return how many quarter octaves are between the settings of an entry."""
+    factor = FACTOR if name is None else COARSE
+    count = SETTINGS // len(values)
     if arena.aim is not None:
-        return 4 * len(next(iter(arena.second.values()), (None,)))
-    return COARSE if arena.second else FINE
+        factor, count = 2.0 ** len(values), FIRST // len(values)
+    for value in values:
+        own = {} if name is None else {name: value}
+
+        def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
+            """Return the sampler with a step and a value of the second option."""
+            return changed(sampler, {**own, tune: step}, f"{where}.second")
+
+        limit = stable(sampler_of, begin, problem, bare)
+        limits.append(limit)
+        if arena.share is not None:
+            steps = [arena.share * (limit if np.isfinite(limit) else begin)]
+        else:
+            top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
+            steps = [top * factor**-i for i in range(1, count + 1)]
+        groups.append([Setting({tune: s, **own}, sampler_of(s)) for s in steps])
+    if arena.share is not None:
+        groups, limits = groups[:1], limits[:1]
+    return groups, limits
 
 
-def beyond(arena: Arena, best: Setting, up: bool) -> list[Setting]:
+def beyond(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
     """Return further settings beyond the best one, above it if ``up``, else below."""
-    apart = (COARSE if arena.second else FINE) * (-1 if up else 1)
-    return [setting_at(best.lattice, best.j + apart * i) for i in range(1, MORE + 1)]
+    factor = COARSE if arena.second else FACTOR
+    powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
+    return _times(powers, arena, best, where)
 
 
-def between(arena: Arena, best: Setting) -> list[Setting]:
+def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the settings between the best one's neighbors, for an entry that aims at a target."""
-    parts = np.linspace(1, -1, SETTINGS - FIRST + 2)[1:-1]
-    return [setting_at(best.lattice, best.j + _apart(arena) * part) for part in parts]
+    factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
+    parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
+    return _times([factor**part for part in parts], arena, best, where)
+
+
+def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
+    """Return the best setting with its tuned option multiplied by each factor."""
+    tune, found = str(arena.tune), []
+    for factor in factors:
+        values = {**best.values, tune: float(best.values[tune] * factor)}
+        found.append(Setting(values, changed(best.sampler, values, where)))
+    return found
