@@ -235,7 +235,9 @@ class Plan:
     @in_a_sentence
     def caption(self, wildcards: Wildcards) -> str:
         """Return the caption of a figure or table for Snakemake's report."""
-        return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
+        return captions.rst(
+            json.loads(self.statement(wildcards.section, wildcards).text)["caption"]
+        )
 
     @in_a_sentence
     def judged(self, wildcards: Wildcards) -> list[str]:
@@ -281,10 +283,11 @@ class Plan:
 
     @in_a_sentence
     def varied(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics of a study's universes that stand, or need no download."""
+        """Return what claims read, and the same of universes that stand, or need no download."""
         key = self.study(wildcards).key
         names = (f"{UNIVERSES}{name}" for name in self._universes(key).experiments)
-        return [self.table(key, name) for name in names if self._readable(key, name)]
+        universes = [self.table(key, name) for name in names if self._readable(key, name)]
+        return self.judged(wildcards) + universes
 
     @in_a_sentence
     def scored(self, wildcards: Wildcards) -> list[str]:

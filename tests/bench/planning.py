@@ -1,7 +1,7 @@
 """What it takes to plan a figure of many runs: `python tests/bench/planning.py 1000 2000 10000`.
 
-A dry run, in a project of its own, of an experiment of small runs (``--large``: of others) that one
-figure shows: CPU seconds and largest memory of Snakemake, reading and checking the study included.
+A dry run, in a project of its own, of experiments of a hundred runs that one figure shows: CPU
+seconds and largest memory of Snakemake, reading and checking the study included.
 """
 
 import argparse
@@ -18,30 +18,33 @@ ROOT = Path(__file__).parents[2]
 TARGET = "results/planned/figures/all.pdf"
 
 
-def study(runs: int, iterations: int) -> str:
-    """Return a study of so many runs, and a figure of them."""
-    steps = {"key": "sampler.step_size", "values": [round(1e-6 * n, 6) for n in range(1, runs + 1)]}
+def study(runs: int) -> str:
+    """Return a study of so many runs, a hundred in an experiment, and a figure of them."""
+    names = [f"steps_{number}" for number in range(max(runs // 100, 1))]
+    values = [round(1e-6 * n, 6) for n in range(1, min(runs, 100) + 1)]
+    steps = {"key": "sampler.step_size", "values": values}
     return yaml.safe_dump(
         {
             "paper": {"title": "Many", "authors": "A", "year": 2021},
             "problems": {"linear": {"kind": "linear_regression", "points": 40}},
             "experiments": {
-                "steps": {
+                name: {
                     "problem": "linear",
                     "agents": 4,
                     "topology": "ring",
                     "chains": 8,
-                    "iterations": iterations,
+                    "iterations": 12,
                     "metrics": ["w2"],
                     "sampler": {"kind": "de_sgld"},
                     "sweep": {"step": steps},
                 }
+                for name in names
             },
             "figures": {
                 "all": {
                     "kind": "curves",
                     "title": "All",
-                    "runs": ["steps"],
+                    "runs": names,
                     "options": {"metric": "w2", "lines": "step", "agents": ["average"]},
                 }
             },
@@ -49,14 +52,14 @@ def study(runs: int, iterations: int) -> str:
     )
 
 
-def plan(runs: int, iterations: int) -> tuple[int, float, float]:
+def plan(runs: int) -> tuple[int, float, float]:
     """Return the number of jobs, CPU seconds and megabytes of a dry run."""
     with tempfile.TemporaryDirectory() as folder:
         for part in ("Snakefile", "workflow", "src", "envs", "profiles"):
             os.symlink(ROOT / part, Path(folder, part))
         file = Path(folder, "config", "papers", "planned", "study.yaml")
         file.parent.mkdir(parents=True)
-        file.write_text(study(runs, iterations))
+        file.write_text(study(runs))
         (file.parents[2] / "datasets.yaml").symlink_to(ROOT / "config" / "datasets.yaml")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "snakemake", "-n", TARGET]
@@ -73,11 +76,10 @@ def main() -> None:
     """Print a line per number of runs, in growing order: the memory is that of the largest yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="+")
-    parser.add_argument("--large", action="store_true", help="runs that share no job")
     arguments = parser.parse_args()
     print("runs,jobs,cpu_seconds,max_rss_mb")
     for runs in sorted(arguments.runs):
-        jobs, seconds, megabytes = plan(runs, 10_000 if arguments.large else 12)
+        jobs, seconds, megabytes = plan(runs)
         print(f"{runs},{jobs},{seconds:.1f},{megabytes:.0f}", flush=True)
 
 

@@ -72,13 +72,14 @@ def test_partition_and_account_come_from_the_environment(submitted):
     assert named == {(PARTITION, ACCOUNT)}
 
 
-def test_a_node_knows_its_run_by_its_whole_name(project):
-    """As Snakemake hands a job's wildcards to it."""
-    run = f"{PAPER}/linear_sghmc/reading=corrected+topology=ring"
-    (job,) = encode_target_jobs_cli_args([TargetSpec("sample", {"batch": run})])
+def test_a_node_knows_its_experiment(project):
+    """As Snakemake hands a job's wildcards to it, after planning wrote what the job reads."""
+    table = f"results/smoke/{PAPER}/linear_sghmc/metrics.csv"
+    dry_run(project, table)
+    wildcards = {"study": PAPER, "experiment": "linear_sghmc"}
+    (job,) = encode_target_jobs_cli_args([TargetSpec("measure", wildcards)])
     assert '"' not in job
-    output = dry_run(project, "--mode", "remote", "--target-jobs", job)
-    assert f"output: results/smoke/{run}.sampled.json" in output
+    assert f"output: {table}" in dry_run(project, "--mode", "remote", "--target-jobs", job)
 
 
 def test_what_a_rule_takes_can_be_set_for_every_attempt(project, plugin):

@@ -33,7 +33,7 @@ from slurm import (
     wait_until,
 )
 
-from faults.tiny_project import ALL, RUNS, TinyProject
+from faults.tiny_project import ALL, METRICS, TinyProject
 from workflow.smoke_project import PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
@@ -47,7 +47,6 @@ SOME = (
     "results/smoke/bhar2023/figures/consensus.pdf",
 )
 ALL_PAPERS = ("reproduce", "ledger")
-METRICS = f"{RUNS[0]}/metrics.csv"
 # The profile looks after jobs every 40 s at most, which for these jobs is long.
 ON_SLURM = (
     *("--workflow-profile", "profiles/slurm"),
@@ -231,9 +230,9 @@ def test_what_killed_tests_left_is_taken_over(tmp_path):
 
 # By module: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
 # with two Snakemakes in it), and more time.
-MEMORY = "    return metrics.to_csv(", '    held = b"x" * (800 * 2**20)\n'
+MEMORY = "    return metrics.measure(", '    held = b"x" * (800 * 2**20)\n'
 TIME = (
-    "    table = kind.tabulate(",
+    "    table = entry.module.tabulate(",
     """    import time
     if not (late := Path("late")).exists():
         late.touch()
@@ -258,8 +257,9 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
         text = path.read_text()
         assert text.count(line) == 1
         path.write_text(text.replace(line, more + line))
-    # Memory and time of small runs and of an output
-    first, second = {("1000M", "10:00"), ("600M", "5:00")}, {("2000M", "20:00"), ("1200M", "10:00")}
+    # Memory and time of a short experiment, of an output, and of verdicts
+    first = {("1000M", "5:00"), ("600M", "5:00"), ("1000M", "10:00")}
+    second = {("2000M", "10:00"), ("1200M", "10:00"), ("2000M", "20:00")}
     killed: dict[str, str] = {}
     with snakemake(project.folder, *ALL, *ON_SLURM, *ONE_BY_ONE) as process:
         while process.poll() is None:
@@ -267,7 +267,7 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
                 one = job["memory"], job["limit"]
                 if job["folder"] != str(project.folder) or one not in first or job["id"] in killed:
                     continue
-                if one == ("1000M", "10:00") and "runs/measure" in demands:
+                if one == ("1000M", "5:00") and "runs/measure" in demands:
                     killed[job["id"]] = "its memory"
                 elif "table" not in job["comment"]:
                     killed[job["id"]] = "scancel"
@@ -286,8 +286,8 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
     for way, count in Counter(killed.values()).items():
         reliability("cluster", f"jobs ended by {way}", count, lost, rule)
     assert process.returncode == 0, output[-10000:]
-    assert made == {name: expected[name] for name in made} and len(made) == 2
-    assert len(killed) == len(repeated) == len(done) == 1 + 3  # runs; figure, table, verdicts
+    assert made == {name: expected[name] for name in made} and len(made) == 1
+    assert len(killed) == len(repeated) == len(done) == 1 + 3  # experiment; figure, table, verdicts
     assert {job["id"]: job["state"] for job in ended if job not in done} == {
         job: ENDS[way][0] for job, way in killed.items()
     }
@@ -315,24 +315,22 @@ def test_slurm_makes_the_bytes_that_a_local_run_makes(
         len(differing),
         f"byte for byte that of a local run, with {QUEUED} other jobs in the queue",
     )
-    assert len(made) >= 20 and differing == []
+    assert len(made) >= 2 and differing == []
     assert output.count("has been submitted with SLURM jobid") >= 2
     assert len(slurm.jobs("--states=PENDING")) == QUEUED
 
 
-def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliability):
-    """All entries on the tasks of an experiment: thirteen on three links, in one job."""
-    piece = "results/full/arena/links/link=lan+entry=de_sgld"
+def test_slurm_makes_an_experiment_of_the_arena_at_full_scale(slurm, tmp_path, reliability):
+    """Thirteen entries on three links, scored by one job; another joins what there is of them."""
+    piece = "results/full/arena/links"
     made = []
     for name, how in (("here", ("--cores", "1")), ("there", ON_SLURM)):
         folder = copied(tmp_path / name)
         with snakemake(folder, f"{piece}/metrics.csv", *how, scale="full") as process:
             output = said(folder, process)
-        cells = sorted((folder / piece).parent.glob("*/*"))
-        made.append({str(p.relative_to(folder)): p.read_bytes() for p in cells
-                     if p.name in ("run.yaml", "choice.yaml", "metrics.csv")})  # fmt: skip
-    assert output.count("has been submitted with SLURM jobid") == 1
-    assert b"b2_by_seconds_set_30" in made[1][f"{piece}/metrics.csv"]
+        made.append({n: (folder / piece / n).read_bytes() for n in ("runs.yaml", "metrics.csv")})
+    assert output.count("has been submitted with SLURM jobid") == 2
+    assert b"b2_by_seconds_set_30" in made[1]["metrics.csv"]
     differing = [name for name in made[0] if made[0][name] != made[1].get(name)]
     reliability(
         "cluster",
@@ -341,4 +339,4 @@ def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliabi
         len(differing),
         "byte for byte that of a local run",
     )
-    assert len(made[0]) == 3 * 13 * 3 and differing == []
+    assert differing == []

@@ -1,6 +1,7 @@
 """One input at a time: within limits of time, as a command in this process, as a sealed trace."""
 
 import contextlib
+import hashlib
 import io
 import resource
 import signal
@@ -8,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from concord.sampling.trace import DIGEST
 from concord_cli.__main__ import main
-from concord_studies import integrity
 
 SECONDS = 20  # for one input; the slowest take a tenth of a second
 
@@ -59,7 +60,5 @@ def sentence(*arguments: Any) -> tuple[int, str]:
 
 
 def sealed(content: bytes, path: Path) -> None:
-    """Write any content in the place of a trace, with a seal that is right."""
-    made, _ = integrity.sealed(path)
-    path.write_bytes(content)
-    integrity.seal([path], made)
+    """Write any content in the place of draws, with a digest that is right."""
+    path.write_bytes(content + DIGEST + hashlib.sha256(content).digest())

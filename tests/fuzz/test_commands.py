@@ -54,14 +54,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(here)
     monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
     monkeypatch.setattr(fetch, "_download", not_asked)
-    monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
+    monkeypatch.setattr(provenance, "commit", lambda: None)
     return here
 
 
 FILES = (
     *("config/papers/x", "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
     *("config/expected_verdicts.yaml", "binary", "folder", "a b.csv", "dangling", "dangling/x"),
-    *("no/such/file", "empty/below", "run.yaml", "out.csv", "out.svg", "new/out.md", "out"),
+    *("no/such/file", "empty/below", "runs.yaml", "out.csv", "out.svg", "new/out.md", "out"),
 )
 WORDS = (
     *(
@@ -195,12 +195,11 @@ def test_names_that_are_not_text(names, tmp_path):
 
 def test_a_device_is_not_replaced(folder, tmp_path):
     """As root, a result written to /dev/null would take its place."""
-    os.mkfifo(tmp_path / "device.yaml")
-    paper = "config/papers/x"
-    output = tmp_path / "device.yaml"
-    assert call("resolve", paper, "linear_network", "topology=ring", "-o", output) == 2
+    os.mkfifo(tmp_path / "device.csv")
+    output = tmp_path / "device.csv"
+    assert call("measure", "runs.yaml", "-o", output) == 2
     assert output.is_fifo()
-    assert call("resolve", paper, "linear_network", "topology=ring", "-o", "folder") == 2
+    assert call("measure", "runs.yaml", "-o", "folder") == 2
     assert Path("folder").is_dir()
 
 
@@ -208,8 +207,8 @@ def test_a_device_is_not_replaced(folder, tmp_path):
 def test_outputs_of_other_formats(suffix, folder):
     paper = "config/papers/x"
     for command in (
-        ("draw", paper, "fig1"),
-        ("tabulate", paper, "t"),
+        ("draw", "fig1.yaml"),
+        ("tabulate", "t.yaml"),
         ("judge", paper),
         ("ledger", "a b.csv"),
     ):

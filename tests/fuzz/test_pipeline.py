@@ -14,6 +14,7 @@ from mutations import dumped, encoded, mutated
 from options import configured
 from pieces import CONFIG, of_whole_experiments, small_papers
 
+import by_hand
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
 from concord_studies import provenance
@@ -59,6 +60,9 @@ def shorter(axis: Any) -> Any:
     return dict(list(axis.items())[:2])
 
 
+SHOWN = (("figures", "draw", "svg"), ("tables", "tabulate", "csv"))
+
+
 def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
     """Return a check that takes a paper through all stages, and what came of the papers so far."""
     seen: Counter[str] = Counter()
@@ -78,31 +82,27 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
             return
         made = [make(run.experiment, run.name) for run in runs[:MOST_RUNS]]
         if len(runs) <= MOST_RUNS and all(made):
-            for name in paper.sections.figures:
-                seen["drawn" if not run_stage("draw", name, "svg") else "not drawn"] += 1
-            for name in paper.sections.tables:
-                seen["drawn" if not run_stage("tabulate", name, "csv") else "not drawn"] += 1
+            for name, experiment in by_hand.experiments(paper).items():
+                stated = by_hand.write(experiment, folder / "r" / "x" / name)
+                assert not call("measure", stated, "-o", stated.with_name("metrics.csv"))
+            for section, command, suffix in SHOWN:
+                for name in paper.outputs(section):
+                    entry = by_hand.plan_entry(paper, folder / "r", section, name)
+                    code = call(command, entry, "-o", folder / f"out.{suffix}")
+                    seen["not drawn" if code else "drawn"] += 1
 
     def make(experiment: str, name: str) -> bool:
-        place = folder / "r" / "x" / experiment / name
-        wanted = ("resolve", path, experiment, name, "--config", config)
-        code = call(*wanted, "-o", place / "run.yaml")
-        code = code or call("sample", place / "run.yaml", "-o", place / "trace.nc")
-        run, trace = place / "run.yaml", place / "trace.nc"
-        code = code or call("measure", run, trace, "-o", place / "metrics.csv")
+        place = folder / "alone" / experiment / name
+        code = call("run", path, experiment, name, "--config", config, "-o", place)
         seen["refused when run" if code else "run"] += 1
         return not code
-
-    def run_stage(command: str, name: str, suffix: str) -> int:
-        results = ("--config", config, "--results", folder / "r")
-        return call(command, path, name, *results, "-o", folder / f"out.{suffix}")
 
     return check, seen
 
 
 @pytest.mark.filterwarnings("ignore")  # of numpy, about numbers no one would run
 def test_what_is_accepted_runs(tmp_path, tries, monkeypatch):
-    monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
+    monkeypatch.setattr(provenance, "commit", lambda: None)
     check, seen = follower(tmp_path)
     what = "small papers taken through all stages"
     rule = "what the check accepts runs, or stops with one sentence"
@@ -120,7 +120,7 @@ def test_what_does_not_fit_into_memory_is_told(tmp_path, capsys):
     limit_memory(2**29)  # it is filled three times
     check(document)
     assert seen["refused when run"] == 2 and not seen["run"]
-    run = tmp_path / "r" / "x" / "linear_network" / "topology=ring" / "run.yaml"
-    assert main(["sample", str(run), "-o", str(tmp_path / "trace.nc")]) == 1
+    runs = tmp_path / "alone" / "linear_network" / "topology=ring" / "runs.yaml"
+    assert main(["sample", str(runs), "-o", str(tmp_path / "draws.nc")]) == 1
     told = capsys.readouterr().err
     assert re.fullmatch("concord: there is not enough memory .*; lower chains or .*\n", told)

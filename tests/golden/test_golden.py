@@ -9,7 +9,6 @@ import compare
 import numpy as np
 import pandas
 import pytest
-import yaml
 
 DRAWS = compare.load(compare.HERE / "draws.xz")
 EXCEPTIONS = compare.exceptions_of("draws")
@@ -132,9 +131,8 @@ def test_results_of_runs_and_of_experiments_are_read_alike(tmp_path: Path):
         table = pandas.DataFrame(rows | {"lo": [1.0, None], "hi": [3.0, None], "trials": 8})
         run = tmp_path / "runs" / "study" / "experiment" / f"topology={topology}"
         run.mkdir(parents=True)
-        table.to_csv(run / "metrics.csv", index=False)
-        (run / "run.yaml").write_text(yaml.safe_dump({"labels": labels}))
-        tables.append(table.assign(**labels))
+        tables.append(table.assign(run=f"topology={topology}", **labels))
+        tables[-1].to_csv(run / "metrics.csv", index=False)
     whole = tmp_path / "experiments" / "study" / "experiment"
     whole.mkdir(parents=True)
     pandas.concat(tables).to_csv(whole / "metrics.csv", index=False)

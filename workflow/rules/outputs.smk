@@ -88,7 +88,7 @@ rule claims:
 use rule claims as survey with:
     input:
         stated=plan.planned("multiverse"),
-        tables=[plan.judged, plan.varied],
+        tables=plan.varied,
     output:
         made=[f"{STUDY}/multiverse.csv", f"{STUDY}/multiverse.md"],
         provenance=f"{STUDY}/multiverse.json",

@@ -18,7 +18,7 @@ from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.shown import Output
 from concord_studies.configuration.study import Study
-from concord_studies.metrics import absent
+from concord_studies.metrics import absent, computed
 
 Pairs = list[tuple[str, str]]
 Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
@@ -131,7 +131,8 @@ def _find_line_metrics(
     for metric in reads:
         laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
         for name in (*(f"{metric}_{line}" for line in lines), *laws):
-            if any(absent(run, name) is None for run in runs):
+            # What is not computed needs no advice here, which takes long.
+            if any(computed(run, name) and absent(run, name) is None for run in runs):
                 yield name
 
 
