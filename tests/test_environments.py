@@ -203,7 +203,8 @@ def rules() -> dict[str, str]:
     """Return the text of every rule of the workflow by its name."""
     texts = {}
     for path in (ROOT / "workflow/rules").glob("*.smk"):
-        _, *blocks = re.split(r"^rule (\w+):$", path.read_text(), flags=re.MULTILINE)
+        begin = r"^(?:rule|use rule \w+ as) (\w+)(?: with)?:$"
+        _, *blocks = re.split(begin, path.read_text(), flags=re.MULTILINE)
         texts.update(zip(blocks[::2], blocks[1::2], strict=True))
     return texts
 
@@ -211,7 +212,7 @@ def rules() -> dict[str, str]:
 def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
     commands = {name: text for name, text in rules().items() if "\n    shell:" in text}
     # What is used `with` changes keeps the environment of the rule that it is made of.
-    assert {"fetch", "sample", "figure"} <= set(commands)
+    assert {"fetch", "measure", "figure"} <= set(commands)
     named = {
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()

@@ -41,7 +41,7 @@ def test_every_command_says_what_it_does_if_it_lasts(shown, monkeypatch):
         work = (lambda options: time.sleep(0.3)) if lasts else (lambda options: None)
         monkeypatch.setitem(__main__.COMMANDS, name, work)
         assert __main__.main([name]) == 0
-        text = "concord: orphans: list folders of results that no study asks for ...\n"
+        text = "concord: orphans: list experiments among the results that no study asks for ...\n"
         assert terminal.getvalue() == text * lasts
 
 

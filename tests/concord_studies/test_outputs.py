@@ -14,7 +14,7 @@ STUDY = "config/papers/x"
 def folder(tmp_path, monkeypatch):
     """A folder with files that a command may read, which no command understands."""
     monkeypatch.chdir(tmp_path)
-    for name in ("run.yaml", "trace.nc", "metrics.csv", "a.csv", f"{STUDY}/study.yaml"):
+    for name in ("runs.yaml", "trace.nc", "metrics.csv", "a.csv", f"{STUDY}/study.yaml"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
     Path("linked.nc").symlink_to("trace.nc")
@@ -29,22 +29,17 @@ def written(folder):
 @pytest.mark.parametrize(
     ("command", "output", "why"),
     [
-        ("sample run.yaml", "run.yaml", "must end in .nc"),
-        ("sample run.yaml", ".", FOLDER),
-        ("sample run.yaml trace.nc", "trace.nc", READ),
-        ("sample run.yaml linked.nc", "trace.nc", READ),
-        ("measure run.yaml trace.nc", "trace.nc", "must end in .csv"),
-        ("measure run.yaml a.csv", "./a.csv", READ),
-        (f"resolve {STUDY} e r", f"{STUDY}/study.yaml", READ),
-        (f"resolve {STUDY} e r", f"{STUDY}/new.yaml", READ),
-        (f"make {STUDY} e/b", "config", FOLDER),
-        (f"tabulate {STUDY} t", "metrics.csv", READ),
-        (f"judge {STUDY}", "out.csv metrics.csv", READ),
+        ("sample runs.yaml", "runs.yaml", "must end in .nc"),
+        ("sample runs.yaml", ".", FOLDER),
+        ("measure runs.yaml trace.nc", "trace.nc", "must end in .csv"),
+        ("measure runs.yaml a.csv", "./a.csv", READ),
+        ("tabulate a.csv", "also.csv", READ),
+        (f"judge {STUDY} --tables metrics.csv", "out.csv metrics.csv", READ),
         ("ledger --output also.csv -- a.csv", "", READ),
-        (f"draw {STUDY} fig1", "config", FOLDER),
+        ("draw a.csv", "config", FOLDER),
         ("fetch magic/magic04.data", ".", FOLDER),
         ("crate", "config", FOLDER),
-        ("recommend run.yaml", "config", FOLDER),
+        ("recommend runs.yaml", "config", FOLDER),
     ],
 )
 def test_an_output_is_no_input_and_no_folder(folder, capsys, command, output, why):

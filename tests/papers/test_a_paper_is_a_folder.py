@@ -8,17 +8,19 @@ import pytest
 import everything
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.provenance import code
-from concord_studies.runs.measure import modules
+from concord_studies.digests import digest, made_from
 
 PAPERS = [study.name for study in everything.STUDIES if study.parent.name == "papers"]
 
 
-def identities(folder: Path) -> dict[str, tuple[str, str]]:
+def identities(folder: Path) -> dict[str, tuple[str, dict[str, object]]]:
     """Return the digests of parameters and code of one run of each experiment."""
     study = Study(folder, load_config())
     runs = {run.experiment: run for run in study.runs.values()}
-    return {name: (run.digest, code(*modules(run))) for name, run in runs.items()}
+    return {
+        name: (digest(run.document), made_from("concord_studies.experiment", *run.modules))
+        for name, run in runs.items()
+    }
 
 
 @pytest.mark.parametrize("key", PAPERS)

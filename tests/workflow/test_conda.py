@@ -40,7 +40,7 @@ def test_jobs_run_in_the_environment_with_the_code_of_the_project(project, tmp_p
         (base / path).chmod(0o755)
     monkeypatch.setenv("PATH", f"{base}/bin{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
-    target = f"{RESULTS}/linear_step/step_size=0.001/metrics.csv"
+    target = f"{RESULTS}/linear_step/metrics.csv"
     done = project.snakemake(target, "--sdm", "conda", config=["conda=true"])
     assert done.returncode == 0, done.stdout
     made = project.folder / ".snakemake/conda"
@@ -48,7 +48,7 @@ def test_jobs_run_in_the_environment_with_the_code_of_the_project(project, tmp_p
     assert asked.read_bytes() == (project.folder / "envs/concord.yaml").read_bytes()
     jobs = [line.split("|") for line in (base / "jobs").read_text().splitlines()]
     place = [str(asked.with_suffix("")), str(project.folder / "src")]
-    assert jobs == [[*place, "make"]]
+    assert jobs == [[*place, "measure"]]
 
 
 APPTAINER = """#!/bin/bash
@@ -69,12 +69,12 @@ def test_jobs_run_in_the_container_that_the_configuration_names(project, tmp_pat
     image = tmp_path / "concord.sif"
     image.touch()
     monkeypatch.setenv("PATH", f"{base}{os.pathsep}{os.environ['PATH']}")
-    target = f"{RESULTS}/linear_step/step_size=0.001/metrics.csv"
+    target = f"{RESULTS}/linear_step/metrics.csv"
     options = ("--sdm", "apptainer")
     done = project.snakemake(target, *options, config=[f"container={image}"])
     assert done.returncode == 0, done.stdout
     jobs = (base / "jobs").read_text()
-    assert f" {image} " in jobs and jobs.count("-m concord_cli make") == 1
+    assert f" {image} " in jobs and jobs.count("-m concord_cli measure") == 1
     made = (project.folder / target).read_bytes()
     assert project.snakemake(target).returncode == 0
     assert (project.folder / target).read_bytes() == made

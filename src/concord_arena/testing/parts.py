@@ -18,6 +18,7 @@ from concord.networks.conditions import network_under
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
 from concord.problem import Batched, WithPotential
+from concord.problems._own import NoDataSets
 from concord.record import Record
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition, streams
@@ -148,7 +149,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
         stream = partial(streams.generator, 5)
-        return module.build(params, AGENTS, split, stream, Path("unused"))
+        return module.build(params, AGENTS, split, stream, NoDataSets())
 
     return list(_accepted(build, variants(module)))
 

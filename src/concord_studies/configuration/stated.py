@@ -18,9 +18,9 @@ from concord_studies.runs.keys import STUDY
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
 # the studies' among the results, and the report's own targets.
 RESERVED = {
-    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
-    *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
-    "survey",
+    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run", "runs"),
+    *("fetch", "sample", "score", "draws", "measure", "figure", "table", "survey", "join"),
+    "compare",
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }

@@ -2,10 +2,10 @@
 
 import pytest
 
+import wrong
 from concord import kinds
 from concord.errors import ConcordError
 from concord_arena.testing import CHECKS, Broken, Inapplicable
-from testing import wrong
 
 SAMPLERS = {kind: kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")}
 # Alone, or with a server, which sends what nobody hears otherwise.

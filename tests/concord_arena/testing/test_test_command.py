@@ -16,6 +16,14 @@ from concord import kinds
 from concord_cli.__main__ import main
 from concord_studies.provenance import SOURCE
 
+
+def forget() -> None:
+    """Forget the modules of plug-ins, which a process executes once."""
+    kinds.use()
+    for name in [name for name in sys.modules if name.startswith("concord_plugins.")]:
+        del sys.modules[name]
+
+
 LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) not applicable")
 
 
@@ -28,7 +36,7 @@ def tested(tmp_path, monkeypatch, capsys):
     def test(text: str, *options: str):
         path = Path("schedules", "mine.py")
         path.write_text(text)
-        kinds.use()
+        forget()
         code = main(["test", str(path), *options])
         said = capsys.readouterr()
         last = (said.err if options else said.out).splitlines()
@@ -147,7 +155,7 @@ def said_of(tmp_path, monkeypatch, capsys):
         path = Path("plugins", room, "mine.py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        kinds.use()
+        forget()
         assert main(["test", str(path)]) != 0
         return "".join(capsys.readouterr())
 
