@@ -6,6 +6,7 @@ used. Planning writes it if it differs. It is an input of the rule, and its dige
 rule's ``params``: whatever changes, Snakemake makes again what rests on it, and nothing else.
 """
 
+import gc
 import json
 import os
 import shlex
@@ -65,6 +66,9 @@ class Plan:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
         if set("{}") & set(here := os.getcwd()):
             raise ConcordError(f"{here}: Snakemake takes braces in a folder's name; rename it")
+        gc.set_threshold(
+            100_000
+        )  # what planning makes stays; to look for more took an eighth of it
         self.writes = writes
         self.config, self.studies = load_studies(Path("config"), changes, checked=not writes)
         self.papers = [key for key, study in self.studies.items() if study.printed]

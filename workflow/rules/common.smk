@@ -1,13 +1,9 @@
 # The plan of the project: what the rules ask is src/concord_studies/plan.py; there is no rule here.
-import gc
 import os
 import shlex
 import sys
 
 os.environ.update(MPLBACKEND="agg")  # as in concord_cli.__main__
-
-# What planning makes stays: to look for what does not took an eighth of it.
-gc.set_threshold(100_000)
 
 # A checkout runs its own code; what else the rules come from, the package that is installed.
 place = workflow.current_basedir

@@ -319,20 +319,25 @@ def read_traces(path: Path) -> dict[str, Trace]:
     """Return all traces of a netCDF file by run; that of one trace alone is called "run"."""
     content = path.read_bytes()
     body, end = memoryview(content)[:-_END], content[-_END:]
-    if end.startswith(DIGEST) and DIGEST + hashlib.sha256(body).digest() != end:
-        raise ConcordError(
-            f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
-            "have it made again, or copy it anew"
-        )
+    is_whole = DIGEST + hashlib.sha256(body).digest() == end
+    damaged = ConcordError(
+        f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
+        "have it made again, or copy it anew"
+    )
+    if end.startswith(DIGEST) and not is_whole:
+        raise damaged
     try:
         with _netcdf().File(io.BytesIO(content), "r") as file:
             if GROUPS[-1] in file.groups:
                 return {"run": _get(file)}
             if not file.groups:
                 raise ValueError("it has no group")
-            return {name: _get(group) for name, group in file.groups.items()}
+            found = {name: _get(group) for name, group in file.groups.items()}
     except Exception:  # no netCDF, not with a trace's dimensions, or damaged without a digest
         raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
+    if not is_whole:  # files of several runs have always had one
+        raise damaged
+    return found
 
 
 def _get(place: Any) -> Trace:
