@@ -80,7 +80,12 @@ def exists(room: str, name: Any) -> bool:
 def find(room: str, name: Any, where: str = "") -> Any:
     """Return the module of a kind, or a sampler's class; ``where`` is its place for messages."""
     if not exists(room, name):
-        what = f"there is no {ROOMS[room].one} {short(name)}; {nearest(name, names(room))}"
+        beside = [study / "plugins" / f"{name}.py" for study in studies]
+        astray = [path for path in beside if NAME.fullmatch(str(name)) and path.is_file()]
+        remedy = nearest(name, names(room))
+        for path in astray:
+            remedy = f"move {path} into the folder {room} beside it"
+        what = f"there is no {ROOMS[room].one} {short(name)}; {remedy}"
         raise ConcordError(f"{where}.kind: {what}" if where else what)
     module, whose = _source(room, name)
     try:

@@ -308,6 +308,13 @@ def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
         kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
+def test_a_kind_that_lies_beside_the_rooms_is_told_its_place(study, capsys):
+    path = study / "plugins" / "ladder.py"
+    (study / "plugins" / "topologies" / "ladder.py").rename(path)
+    sentence = f"there is no topology 'ladder'; move {path} into the folder topologies beside it"
+    assert sentence in refused(capsys, "check", study)
+
+
 def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
     path = study / "plugins" / "topologies" / "ladder.py"
     path.write_text(LADDER + "\n1 / 0\n")
