@@ -7,6 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+import everything
 from concord import contracts, kinds, problem
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -55,6 +56,7 @@ SLOW = (
     "metrics",
     "answers",
 )  # takes minutes: tests/concord_studies/configuration/test_recommend_study.py
+everything.use()  # whatever another file has used when it was read
 ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.names(package)]
 ALL.remove(SLOW)
 CLASSES = [

@@ -101,7 +101,7 @@ EDITS = {
     "the code of another sampler": (f"{SOURCE}/samplers/d_ula.py", *CLASS, set()),
     "code that is imported by what is imported": (f"{SOURCE}/loop.py", *DEF, WHOLE),
     "the code of a metric": (f"{STUDIES}/metrics/w2.py", *DEF, WHOLE),
-    "the code of another metric": (f"{STUDIES}/metrics/kl.py", *DEF, set()),
+    "the code of another metric": (f"{STUDIES}/metrics/messages.py", *DEF, set()),
     "the code of a kind of figure": (f"{STUDIES}/figures/curves.py", *DEF, {"figure"}),
     "the code of verdicts": (f"{STUDIES}/stages/judge.py", *DEF, {"claims"}),
     "a comment": (f"{SOURCE}/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
@@ -212,7 +212,7 @@ def test_a_planned_file_of_something_else_is_refused(copy):
     command = [
         sys.executable,
         "-m",
-        "concord",
+        "concord_cli",
         "draw",
         f"{RESULTS}/figures/fig4.yaml",
         "-o",
@@ -229,7 +229,7 @@ def test_a_planned_file_of_something_else_is_refused(copy):
 
 def test_a_run_that_fails_is_named_and_what_else_stands_is_kept(copy):
     before = (copy.folder / FIGURE).read_bytes()
-    change = f"{SOURCE}/metrics/w2.py", "def rows(", "def rows(wrong, "
+    change = f"{STUDIES}/metrics/w2.py", "def rows(", "def rows(wrong, "
     with copy.edited(*change):
         done = copy.snakemake(FIGURE)
     assert done.returncode != 0

@@ -20,7 +20,7 @@ from concord_studies.provenance import SOURCE
 def forget() -> None:
     """Forget the modules of plug-ins, which a process executes once."""
     kinds.use()
-    for name in [name for name in sys.modules if name.startswith("concord_plugins.")]:
+    for name in [name for name in sys.modules if name.endswith(".mine")]:
         del sys.modules[name]
 
 
