@@ -12,6 +12,7 @@ from concord.laws import gaussian
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
+from concord.libraries import optional
 from concord.options import Index, build
 from concord.sampling import streams
 from concord.sampling.trace import Trace
@@ -145,12 +146,11 @@ def independent(draws: np.ndarray) -> float:
     ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
     small where chains disagree, and at most the number of draws.
     """
-    from arviz_stats.base import array_stats  # a second
-
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
     both = np.concatenate([draws, squares], axis=-1)
+    array_stats = optional("arviz_stats.base", "arviz-stats", "warm_up").array_stats
     sizes = array_stats.ess(both, chain_axis=0, draw_axis=1, method="mean")
     return min(float(sizes.min()), draws.shape[0] * draws.shape[1])
 

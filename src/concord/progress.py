@@ -6,8 +6,11 @@ To a terminal only: logs and programs have no use for it.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from threading import Timer
 from typing import TypeVar
+
+from concord.libraries import optional
 
 PATIENCE = 4.0
 
@@ -40,11 +43,10 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
 
     shown: at once, wherever to, and left there; or never; None: as all else is.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not (sys.stderr.isatty() and find_spec("tqdm") if shown is None else shown):
         yield lambda n=1: None
         return
-    from tqdm import tqdm  # of what lasts
-
+    tqdm = optional("tqdm", "tqdm", "progress=True").tqdm
     with tqdm(total=total, desc=what, delay=0 if shown else PATIENCE, leave=bool(shown)) as bar:
         yield bar.update
 

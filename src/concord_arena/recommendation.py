@@ -227,6 +227,7 @@ def recommend(
     Examples
     --------
     >>> import concord
+    >>> import concord_arena
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
     >>> answer = concord_arena.recommend(problem, "ring", budget={"gradients": 200})
     >>> bool(answer.table.b2[0] < 0.01)

@@ -32,6 +32,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     Examples
     --------
     >>> import concord
+    >>> import concord_studies
     >>> arguments = concord_studies.load_run("run.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains

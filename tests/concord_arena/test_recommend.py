@@ -1,5 +1,7 @@
 """The answer: against laws found one by one, and its refusals."""
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -483,3 +485,16 @@ def test_chains_are_worth_what_their_autocorrelation_says():
             ratio = steps * x.mean(axis=1).var(axis=0, ddof=1) / x.var(axis=(0, 1))  # by the means
             # Of a variance from twenty means: 32 %, and the largest of eight is sought.
             assert ratio.max() == pytest.approx(row.iterations / worth, rel=0.8)
+
+
+def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run(problem):
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
+    seeds = [concord_arena.recommend(problem, "ring", **how).best["seed"] for _ in range(2)]
+    assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
+    assert concord_arena.recommend(problem, "ring", **how).best["seed"] == 9
+
+
+def test_the_example_of_an_answer_runs():
+    found = doctest.testmod(importlib.import_module("concord_arena.recommendation"))
+    assert found.attempted and not found.failed

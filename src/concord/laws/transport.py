@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from concord.laws.quadrature import Grid
+from concord.libraries import optional
 
 
 def thinned(rows: np.ndarray, count: int) -> np.ndarray:
@@ -69,6 +70,4 @@ def pot() -> Any:
 
     The import takes a third of a second, which planning does without.
     """
-    import ot  # as it says
-
-    return ot
+    return optional("ot", "POT", "an exact distance between points")

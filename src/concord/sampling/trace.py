@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
+from concord.libraries import optional
 from concord.options import Index, build
 from concord.summary import Summarized
 
@@ -307,9 +308,7 @@ def read_trace(path: Path) -> Trace:
 
 def _netcdf() -> Any:
     """Import h5netcdf, which takes time, only where files are read or written."""
-    import h5netcdf  # a tenth of a second
-
-    return h5netcdf
+    return optional("h5netcdf", "h5netcdf", "a file of a trace")
 
 
 def load(path: str | Path) -> Trace:

@@ -24,14 +24,11 @@ from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.streams import generator
-from concord_studies.provenance import module_files
-from concord_studies.runs.run import Run
-from concord_studies.runs.sample import modules, sample
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 if HAS_NUMBA:
-    from concord.fast import kernels, steps
+    from concord.fast import kernels
 ROOT = Path(__file__).parents[3]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
@@ -249,6 +246,7 @@ def test_kernels_are_kept_on_disk() -> None:
         assert kernel._cache.cache_path.endswith("__pycache__")
 
 
+@numba
 def test_short_runs_are_plain(monkeypatch) -> None:
     monkeypatch.setattr(fast, "_works", lambda: True)
     sampler = sampler_of("de_sgld", **STEP)
@@ -300,35 +298,3 @@ def test_nobody_imports_numba_unasked() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "False\n"
-
-
-RUN = {
-    **{"paper": "p", "experiment": "e", "run": "r", "labels": {}, "scale": "paper", "seed": 1},
-    **{"assumptions": [], "metrics": [], "topology": "ring", "agents": 5, "chains": 60},
-    "problem": {"name": "gmm", "kind": "tied_mixture"},
-    "partition": {"kind": "equal"},
-    "initial": {"kind": "normal"},
-    "sampler": {"kind": "gossip_ula", "step_size": 1e-3},
-    "iterations": 100,
-    "record": {"every": 50},
-}
-
-
-@numba
-def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) -> None:
-    run, compiled = Run.of(RUN, "run.yaml"), []
-    problem = run.build_problem(Path())
-    init = steps.CompiledSampler.init
-    monkeypatch.setattr(
-        steps.CompiledSampler, "init", lambda *own: compiled.append(1) or init(*own)
-    )
-    short = sample(run, problem)
-    assert not compiled
-    monkeypatch.setattr(fast, "WORTH", 100 * (60 * 5 * 2 + 2 * fast.CALLS))
-    check(short, sample(run, problem))
-    assert len(compiled) == 2  # blocks of chains
-
-
-def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
-    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
-    assert not any("gossip_ula" in file for file in module_files(*modules(run)))

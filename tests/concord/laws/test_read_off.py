@@ -1,5 +1,6 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matrices
@@ -16,9 +17,10 @@ from concord.minibatches import Batches
 from concord.networks.conditions import network_under
 from concord.networks.moments import chances
 from concord.problems._quadratic import QuadraticProblem
+from concord.problems.kinds import linear_regression
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
-from measurements import regression
+from concord.sampling import partition, streams
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -81,6 +83,14 @@ CASES = [
     ("gossip_ula", {"step_size": 0.02, "communication": "never", "drift": "whole"}, "ring"),
     ("gossip_ula", {"step_size": 0.02, "local_steps": 3}, "star"),
 ]
+
+
+def regression(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:
+    """Return a regression with about ``points`` per agent, not equally many."""
+    params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
+    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    stream = lambda what: streams.generator(3, what, agents)  # noqa: E731
+    return linear_regression.build(params, agents, split, stream, Path("unused"))
 
 
 def drawn(agents: int, dim: int) -> QuadraticProblem:

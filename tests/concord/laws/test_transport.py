@@ -52,6 +52,7 @@ def test_marginal_distance_of_few_draws_is_the_area_between_the_functions() -> N
 
 
 def test_exact_distances_between_points() -> None:
+    pytest.importorskip("ot")
     rng = np.random.default_rng(1)
     a = rng.standard_normal((40, 2))
     shifted = transport.costs(a, a + np.array([3.0, 4.0]))

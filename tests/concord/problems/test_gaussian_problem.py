@@ -96,4 +96,3 @@ def test_in_python_it_takes_its_options():
     with pytest.raises(ConcordError, match="seed: -1 is below 0"):
         concord.problems.gaussian(agents=2, seed=-1)
     assert concord.problems.funnel(agents=3, dim=4).reference.mean.shape == (4,)
-    assert concord.problems.diabetes(agents=3).posterior.mean.shape == (10,)

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import concord
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.options import choices
@@ -117,16 +116,3 @@ def test_more_agents_than_points_are_refused():
     linear_regression.check(params, 3)
     with pytest.raises(ConcordError, match=r"3 rows cannot give each of 4 agents"):
         linear_regression.check(params, 4)
-
-
-def test_held_out_rows_have_the_mean_density_over_a_law():
-    problem = concord.problems.diabetes(agents=4, test_fraction=0.1)
-    rng = np.random.default_rng(3)
-    root = rng.standard_normal((10, 10)) / 5
-    mean = rng.standard_normal(10) / 5
-    found = problem.held_out_of(mean, root @ root.T)
-    draws = mean + rng.standard_normal((200_000, 10)) @ root.T
-    density = np.exp(problem.held_out_of(draws, np.zeros((10, 10))))
-    # Five standard errors of the mean over the draws, at each of the 44 rows.
-    error = 5 * density.std(axis=0) / np.sqrt(len(draws))
-    assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()

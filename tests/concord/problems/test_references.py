@@ -177,21 +177,6 @@ def test_draws_of_a_run_stand_for_the_law():
     assert times.sum() == 2500 and set(times) == {2, 3}
 
 
-def test_diabetes_is_a_least_squares_fit_of_the_standardized_rows():
-    from sklearn.datasets import load_diabetes
-
-    X, y = load_diabetes(return_X_y=True)  # which scales to columns of length 1
-    problem = made("diabetes", 7)
-    rows = np.vstack([X * np.sqrt(442) / 0.7, np.eye(10)])
-    target = np.concatenate([(y - y.mean()) / y.std() / 0.7, np.zeros(10)])
-    np.testing.assert_allclose(
-        problem.posterior.mean, np.linalg.lstsq(rows, target, rcond=None)[0], rtol=1e-8
-    )
-    assert problem.counts.sum() == 442 and np.ptp(problem.counts) == 1
-    held = made("diabetes", 7, test_fraction=0.25)
-    assert held.counts.sum() == 442 - 110 and held.test[0].shape == (110, 10)
-
-
 def test_what_is_not_known_is_refused():
     assert isinstance(reference_of(made("gaussian")), Gaussian)
     assert isinstance(reference_of(made("gaussian")), Reference)

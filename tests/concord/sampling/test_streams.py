@@ -1,14 +1,11 @@
 """Random streams: named by labels, and by nothing else."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from concord.sampling.streams import generator
-from concord_studies.runs.run import Run
 from processes import python
 
 STREAM = [479857035612217404, 2384650059007145754]
@@ -55,10 +52,3 @@ def test_a_stream_is_the_same_in_every_process_and_version():
         "print(g(1, 'noise', 'ring').integers(2**63))"
     )
     assert int(python(code)) == STREAM[0]
-
-
-def test_a_runs_streams_keep_their_label_whatever_it_is_named():
-    """This text must never change either."""
-    labels = {"topology": "ring", "batch": "10"}
-    assert Run.stream_name.fget(SimpleNamespace(labels=labels)) == "topology=ring,batch=10"
-    assert Run.stream_name.fget(SimpleNamespace(labels={})) == "run"
