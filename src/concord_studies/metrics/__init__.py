@@ -26,7 +26,6 @@ from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.theory import Condition
 from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
@@ -41,6 +40,7 @@ from concord.sampling import initial
 from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label, declared
 from concord_studies.datasets.tables import Recorded
+from concord_studies.theory import Condition
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 

@@ -8,12 +8,12 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.laws.law import exact_law
-from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.sampling.initial import normal
 from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.theory.gurbuzbalaban2021 import Bound, Setting
 
 
 def told(theorem: str, *names: str) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from concord.laws.theory import parayil2020
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.metrics import Measurement, Row, conditions, lacking, with_values
+from concord_studies.theory import parayil2020
 
 METRICS = with_values(
     *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),

@@ -24,7 +24,6 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
 from concord.laws.read_off import StepReader
 from concord.laws.switching import SIZE_LIMIT, Choices
-from concord.laws.theory import bhar2023 as theory
 from concord.problem import Problem, Quadratic
 from concord.samplers.gossip_ula import GossipULA, activity
 from concord.sampling.initial import normal
@@ -39,6 +38,7 @@ from concord_studies.metrics import (
     with_values,
 )
 from concord_studies.metrics.consensus_floor import windows
+from concord_studies.theory import bhar2023 as theory
 
 METRICS = (
     *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),

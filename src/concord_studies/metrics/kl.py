@@ -11,11 +11,11 @@ import numpy as np
 
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import exact_law
-from concord.laws.theory import parayil2020
 from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, conditions, lacking, series, with_values
+from concord_studies.theory import parayil2020
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
 EXACT = METRICS

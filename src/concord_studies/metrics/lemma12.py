@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.theory import gurbuzbalaban2021
 from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
 from concord_studies.metrics import Measurement, Row, conditions, lacking, with_values
 from concord_studies.metrics._bounds import weights_spectrum
+from concord_studies.theory import gurbuzbalaban2021
 
 METRICS = with_values(
     *("lemma12.beta", "lemma12.(4.9)"),

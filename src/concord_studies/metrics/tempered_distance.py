@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 
 from concord.laws.quadrature import from_log_density
-from concord.laws.transport import marginal_w1
 from concord.problem import Batched
 from concord_studies.contracts import Label, LogDensity
 from concord_studies.metrics import Measurement, Row, known, lacking
 from concord_studies.metrics._references import grid
+from concord_studies.transport import marginal_w1
 
 METRICS = (
     "law_half_w1",

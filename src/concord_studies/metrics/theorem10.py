@@ -6,10 +6,10 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.law import start_of, update_of
-from concord.laws.theory.gurbuzbalaban2021 import theorem10
 from concord.samplers.de_sghmc import DESGHMC
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._bounds import labels, law_of, setting, tell, told
+from concord_studies.theory.gurbuzbalaban2021 import theorem10
 
 HOLD = (
     *("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound"),

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from concord.laws.theory.gurbuzbalaban2021 import theorem2
 from concord.samplers.de_sgld import DESGLD
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._bounds import labels, law_of, setting, tell, told
+from concord_studies.theory.gurbuzbalaban2021 import theorem2
 
 HOLD = ("connected graph", "step size", "strong convexity", "contraction", "decay")
 METRICS = told(

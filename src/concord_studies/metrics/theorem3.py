@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.theory import tzikas2024
 from concord.networks.network import Network
 from concord.problem import Quadratic
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking
+from concord_studies.theory import tzikas2024
 
 METRICS = tuple(
     f"theorem3.{name}"

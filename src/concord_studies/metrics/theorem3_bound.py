@@ -8,13 +8,13 @@ from msgspec import structs
 from concord.laws import paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.law import start_of, update_of
-from concord.laws.theory import tzikas2024
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
 from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, known, lacking, series
 from concord_studies.metrics.theorem3 import compute_theorem
+from concord_studies.theory import tzikas2024
 
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
 EXACT = METRICS

@@ -8,10 +8,10 @@ from concord.distances import positions
 from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.law import exact_law
-from concord.laws.transport import thinned
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import gaussian
+from concord_studies.transport import thinned
 
 METRICS = ("w2", "w2_exact", "w2_floor")
 OF_LAW = ("w2_exact",)

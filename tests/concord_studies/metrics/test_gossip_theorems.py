@@ -9,7 +9,6 @@ import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import choices_of
-from concord.laws.theory import bhar2023 as theory
 from concord.networks.own import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
@@ -20,6 +19,7 @@ from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import problem
 from concord_studies.metrics import Measurement, consensus_floor, gossip_theorems
+from concord_studies.theory import bhar2023 as theory
 from steps import recorded
 
 RING = network("ring", 5)

@@ -10,8 +10,6 @@ from scipy.stats import norm
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
-from concord.laws.theory import parayil2020
-from concord.laws.transport import costs
 from concord.networks.own import network
 from concord.options import build
 from concord.problems.kinds import tied_mixture
@@ -29,6 +27,8 @@ from concord_studies.metrics import (
     sinkhorn,
 )
 from concord_studies.metrics import two_modes as two_modes_metric
+from concord_studies.theory import parayil2020
+from concord_studies.transport import costs
 from measurements import measurement
 
 STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)

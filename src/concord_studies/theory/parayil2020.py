@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from concord.laws.theory import Condition
+from concord_studies.theory import Condition
 
 
 def condition1(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.laws.theory import Condition, _geometric
+from concord_studies.theory import Condition, geometric_sum
 
 
 @dataclass(frozen=True)
@@ -140,4 +140,4 @@ def divergence_bound(
     nu += 2 * alpha * (bias.gossip_noise + alpha * smooth**2 * gossip.dim) + gain * offset
     slow, fast = np.exp(-alpha * bias.log_sobolev), np.sqrt(gossip.contraction)
     limit = float(nu / (1 - slow))
-    return slow**k * first + gain * apart * _geometric(slow, fast, k) + limit, limit
+    return slow**k * first + gain * apart * geometric_sum(slow, fast, k) + limit, limit

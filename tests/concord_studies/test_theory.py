@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 import concord
-from concord.laws import exact, paths, theory
+from concord.laws import exact, paths
 from concord.laws.gaussian import w2
 from concord.laws.law import update_of
-from concord.laws.theory import gurbuzbalaban2021, tzikas2024
-from concord.laws.theory.gurbuzbalaban2021 import Setting
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
+from concord_studies import theory
+from concord_studies.theory import gurbuzbalaban2021, tzikas2024
+from concord_studies.theory.gurbuzbalaban2021 import Setting
 
 
 def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -156,12 +157,12 @@ def test_terms_of_a_network_follow_print():
 
 def test_transient_where_its_two_rates_coincide():
     k = np.arange(6)
-    middle = theory._geometric(0.7, 0.7, k)
+    middle = theory.geometric_sum(0.7, 0.7, k)
     np.testing.assert_allclose(middle, np.where(k > 0, k * 0.7 ** (k - 1.0), 0), rtol=1e-12)
     # Continuous there: a relative change of 1e-6 moves it by as much.
-    np.testing.assert_allclose(theory._geometric(0.7, 0.7 + 7e-7, k), middle, rtol=1e-5)
+    np.testing.assert_allclose(theory.geometric_sum(0.7, 0.7 + 7e-7, k), middle, rtol=1e-5)
     explicit = [sum(0.2**i * 0.9 ** (n - 1 - i) for i in range(n)) for n in k]
-    np.testing.assert_allclose(theory._geometric(0.2, 0.9, k), explicit, rtol=1e-12)
+    np.testing.assert_allclose(theory.geometric_sum(0.2, 0.9, k), explicit, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["complete", "ring"])

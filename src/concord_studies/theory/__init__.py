@@ -14,7 +14,7 @@ class Condition:
     holds: bool
 
 
-def _geometric(a: float, b: float, k: np.ndarray) -> np.ndarray:
+def geometric_sum(a: float, b: float, k: np.ndarray) -> np.ndarray:
     """Return (a^k - b^k)/(a - b) = sum_{i<k} a^i b^(k-1-i), also where a = b."""
     if abs(a - b) > 1e-9 * max(abs(a), abs(b)):
         return (a**k - b**k) / (a - b)

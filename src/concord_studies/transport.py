@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from concord.laws.quadrature import Grid
-from concord.libraries import optional
 
 
 def thinned(rows: np.ndarray, count: int) -> np.ndarray:
@@ -70,4 +69,6 @@ def pot() -> Any:
 
     The import takes a third of a second, which planning does without.
     """
-    return optional("ot", "POT", "an exact distance between points")
+    import ot  # here alone
+
+    return ot

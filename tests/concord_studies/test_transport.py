@@ -5,7 +5,8 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from concord.laws import quadrature, transport
+from concord.laws import quadrature
+from concord_studies import transport
 
 
 def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> quadrature.Grid:
@@ -52,7 +53,6 @@ def test_marginal_distance_of_few_draws_is_the_area_between_the_functions() -> N
 
 
 def test_exact_distances_between_points() -> None:
-    pytest.importorskip("ot")
     rng = np.random.default_rng(1)
     a = rng.standard_normal((40, 2))
     shifted = transport.costs(a, a + np.array([3.0, 4.0]))

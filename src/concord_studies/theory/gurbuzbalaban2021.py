@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.laws.theory import Condition, _geometric, _ratio
+from concord_studies.theory import Condition, _ratio, geometric_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Setting:
             + decay**k * (np.sqrt(average) + np.sqrt(2 * dim / (self.mu * agents)))
             + apart * gap ** (k / 2) * np.sqrt(self.start / agents)
         )
-        transient = np.sqrt(_geometric(gap, rate, k) * self.start / agents) * 2 * self.smooth
+        transient = np.sqrt(geometric_sum(gap, rate, k) * self.start / agents) * 2 * self.smooth
         ends = shared + transient * np.sqrt(gap), shared + transient * np.sqrt(per_step)
         return *ends, float(limit)
 
