@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from concord import streams
 from concord.minibatches import Batches
-from concord.sampling import streams
 from concord_studies.metrics import Measurement
 
 NOTHING = dict.fromkeys(("problem", "network", "sampler", "initial"))

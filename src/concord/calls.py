@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from concord import __version__
+from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
 from concord.contracts import Named
@@ -20,7 +20,6 @@ from concord.networks.network import Network
 from concord.options import plain
 from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from concord import streams
 from concord.loop import run
 from concord.minibatches import Batches, MiniBatches
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.progress import progress as bar
 from concord.record import Record, Recorder
-from concord.sampling import initial, streams
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling import initial
 from concord.sampling.trace import Trace, join_traces
+from concord.streams import CHAINS_PER_BLOCK
 
 
 class _Bar:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short, warn_of_divergence
 from concord.laws import gaussian
 from concord.laws.exact import Law
@@ -14,7 +15,6 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.libraries import optional
 from concord.options import Index, build
-from concord.sampling import streams
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:

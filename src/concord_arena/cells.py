@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
@@ -53,7 +53,6 @@ from concord.networks.network import Network
 from concord.networks.privacy import sigma
 from concord.problem import Problem
 from concord.sampler import Sampler
-from concord.sampling import streams
 from concord_arena import prices, scores
 from concord_arena.chains import Chains, known
 from concord_arena.read_outs import bytes_of, read_out

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.contracts import Reference, WithReference, reference_of
 from concord.fast import compile_steps
@@ -23,7 +24,6 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import Diverged, Record
 from concord.sampler import Sampler
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord_arena import scores

@@ -14,7 +14,7 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import kinds
+from concord import kinds, streams
 from concord.calls import sample
 from concord.contracts import reference_of
 from concord.distances import squared
@@ -28,7 +28,6 @@ from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish

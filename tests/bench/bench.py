@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError, nearest
 from concord.loop import run
 from concord.networks.compressions import Compression
@@ -38,7 +38,7 @@ from concord.options import kinds as kinds_of
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.schedules import Schedule
 from concord_studies.io import whole
 

@@ -6,10 +6,9 @@ Problems that read downloaded data are tested beside this file.
 import numpy as np
 import pytest
 
-from concord import kinds
+from concord import kinds, streams
 from concord.minibatches import Batches, MiniBatches
 from concord.problem import Batched, ChosenAgents
-from concord.sampling import streams
 from concord_arena.testing import CHECKS, Inapplicable, problems
 from concord_arena.testing.problems import AGENTS, CHAINS, somewhere
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.problems.kinds import logistic_regression
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies import certified
 from concord_studies.datasets.folder import DataFolder

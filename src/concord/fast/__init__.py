@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from concord.sampler import ReadOut
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.streams import CHAINS_PER_BLOCK
 
 # Numbers that a run moves from which on it pays to import numba, and those that a step counts for.
 WORTH, CALLS = 100_000_000, 1000

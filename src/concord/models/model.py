@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
 from concord.options import Count, build, check_masks
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
-from concord.sampling import streams
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8

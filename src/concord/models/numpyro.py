@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.models.jax import Compiled, over_rows
 from concord.models.model import Latent, Split, discrete, lacking, need
-from concord.sampling import streams
 
 if lacking("NumPyro") is None:  # else ``need`` says what to install
     import jax

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.jax import Compiled, over_rows
 from concord.models.model import Latent, Split, discrete, lacking, need
-from concord.sampling import streams
 
 if lacking("PyMC") is None:  # else ``need`` says what to install
     import jax.numpy as jnp

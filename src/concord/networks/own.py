@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
 from concord.networks.conditions import Conditions, network_under
 from concord.networks.graph import Graph, graph_of_pairs
@@ -19,7 +19,14 @@ from concord.options import build, check_masks
 ROUNDING = 1e-10
 
 
-def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
+def network(
+    graph: Any,
+    agents: int | None = None,
+    *,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
+    **options: Any,
+) -> Network:
     """Return the network of a kind, a graph or a matrix, over which agents exchange vectors.
 
     Parameters
@@ -42,6 +49,12 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
         and columns, which are taken as nodes are.
     agents
         Number of agents; a graph or a matrix has its own.
+    seed
+        Of a kind that is drawn at random, such as ``"erdos_renyi"``; by default the kind's own, so
+        that the graph is the same each time; None draws a fresh one.
+    rng
+        In place of ``seed``: an integer, which is the seed, or a ``numpy.random.Generator``, from
+        which one is drawn, so that the next call gets another; none: ``seed`` counts.
     **options
         Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
         network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``delay``,
@@ -59,6 +72,8 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
     >>> import concord, networkx as nx
     >>> concord.network("ring", 20).degrees.max()
     np.int64(2)
+    >>> concord.network("erdos_renyi", 20, probability=0.3, rng=7).agents
+    20
     >>> concord.network(nx.Graph([(3, 0), (0, 2), (2, 1)])).edges
     ((0, 2), (0, 3), (1, 2))
     >>> concord.network(nx.path_graph(["a", "b", "c"])).names
@@ -73,13 +88,18 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Network:
     conditions = build(Conditions, happens, "network") if happens else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
-    return network_under(_read_graph(graph, agents, options), conditions)
+    if seed is not streams.SEED:
+        options["seed"] = seed
+    return network_under(_read_graph(graph, agents, options, rng), conditions)
 
 
-def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
+def _read_graph(
+    graph: Any, agents: int | None, options: Mapping[str, Any], rng: streams.Rng
+) -> Graph:
     """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
 
-    options: options of the kind; a ConcordError if they come with a graph or a matrix.
+    options: options of the kind; a ConcordError if they come with a graph or a matrix. rng: an
+    integer or a generator in place of the kind's option ``seed``; None: not given.
     """
     if isinstance(graph, str):
         graph = {"kind": graph}
@@ -87,8 +107,12 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         given = {"kind": None, **graph, **options}
-        _check_keys(given)
+        _check_keys({"rng": rng, **given} if rng is not None else given)
+        if rng is not None or ("seed" in given and given["seed"] is None):
+            given["seed"] = streams.seed_of(given.get("seed", streams.SEED), rng)
         return build_graph(**given, agents=agents, where="network")
+    if rng is not None:
+        options = {"rng": rng, **options}
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     if not isinstance(graph, Graph):
@@ -109,8 +133,13 @@ def _check_keys(given: Mapping[str, Any]) -> None:
     if given["kind"] not in kinds.names("topologies"):
         return  # which is refused for itself
     own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
+    random = ("seed", "rng")
     for key in given:
-        if key not in ("kind", *own):
+        if key in random and "seed" not in own:
+            raise ConcordError(
+                f"network.{key}: {given['kind']} is not drawn at random; leave {key} out"
+            )
+        if key not in ("kind", *own, *random):
             known = [*own, *Conditions.__struct_fields__]
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 

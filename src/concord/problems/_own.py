@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
 from concord.options import Count, build, check_masks
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
 # Of a caller's numbers: squares, and sums of very many of them, are finite.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.minibatches import Batches
@@ -17,7 +18,7 @@ from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
 from concord.record import Record
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling import initial, partition, streams
+from concord.sampling import initial, partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import expect, taken
 from concord_arena.testing.variants import Bare, problem, variants

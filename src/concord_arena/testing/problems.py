@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.problem import Batched, ChosenAgents, Proximal, WithHessians, WithPotential
 from concord.problems._own import NoDataSets
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord_arena.testing._outcome import Inapplicable, expect, taken
 from concord_arena.testing.variants import variants
 from concord_studies.contracts import NeedsData

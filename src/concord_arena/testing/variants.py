@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import fields as fields_of
 from msgspec.structs import replace
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.loop import keep_asleep
 from concord.networks.compressions import Compression
@@ -24,7 +25,7 @@ from concord.problem import CountedProblem
 from concord.problems._own import NoDataSets
 from concord.problems.kinds import linear_regression
 from concord.sampler import check_state
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import Broken, expect
 from concord_studies.contracts import declared

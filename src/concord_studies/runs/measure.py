@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from concord import kinds
+from concord import kinds, streams
 from concord.problem import Problem
-from concord.sampling import streams
 from concord.sampling.trace import Trace
 from concord_studies import integrity, metrics
 from concord_studies.datasets.tables import Recorded

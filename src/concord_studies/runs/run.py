@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from concord import kinds
+from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind, offers
@@ -24,7 +24,6 @@ from concord.networks.topology import ChosenTopology
 from concord.options import Chosen, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, Way
 from concord.sampling.schedules import Schedule

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies import certified
 from concord_studies.datasets.fetch import fetch

@@ -23,7 +23,7 @@ from concord.samplers import de_sgld, gossip_ula
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
-from concord.sampling.streams import generator
+from concord.streams import generator
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")

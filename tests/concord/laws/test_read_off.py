@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord import streams
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
@@ -20,7 +21,7 @@ from concord.problems._quadratic import QuadraticProblem
 from concord.problems.kinds import linear_regression
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling import partition, streams
+from concord.sampling import partition
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}

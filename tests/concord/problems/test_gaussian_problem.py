@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.problems.kinds import gaussian
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.problems.kinds import ball, polynomial
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")

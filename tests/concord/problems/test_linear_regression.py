@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.options import choices
 from concord.problems._regression import PriorShare
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import Params
-from concord.sampling import partition, streams
+from concord.sampling import partition
 
 AGENTS = 4
 

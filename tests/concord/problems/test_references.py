@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import concord
-from concord import kinds
+from concord import kinds, streams
 from concord.contracts import Reference, WithReference, reference_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws
 from concord.laws.quadrature import from_log_density
 from concord.options import build as parse
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import measurements
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import choices_of
@@ -14,7 +15,7 @@ from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import problem

@@ -7,6 +7,7 @@ import ot
 import pytest
 from scipy.stats import norm
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
@@ -14,7 +15,6 @@ from concord.networks.own import network
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord.samplers.d_ula import DULA
-from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies.metrics import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import concord
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import fit, w2
-from concord.sampling import streams
 from concord_studies.datasets import tables
 from concord_studies.metrics import recorded
 from measurements import measurement

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import concord
+from concord import streams
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.problems.kinds import ball, polynomial
 from concord.samplers.de_psgld import DEPSGLD, Ball, Box
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import average_accuracy, chains_distance, constraint, tempered_distance

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import Params
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord_studies.datasets import readers
 from concord_studies.datasets.folder import DataFolder
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import concord
-from concord import kinds
+from concord import kinds, streams
 from concord.options import build as parse
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 

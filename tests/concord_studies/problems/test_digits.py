@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.contracts import WithInitial, reference_of
 from concord.errors import ConcordError
 from concord.problem import Batched
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.contracts import Classifier, Predictive, WithTests
 from concord_studies.problems import digits

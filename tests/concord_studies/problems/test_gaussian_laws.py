@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.problems.kinds import gaussian_location
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.folder import DataFolder

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.loop import run
@@ -15,7 +16,7 @@ from concord.networks.own import network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record, Recorder
-from concord.sampling import initial, streams
+from concord.sampling import initial
 from concord.sampling.partition import Partition
 from concord.sampling.trace import join_traces
 from concord_studies.datasets.folder import DataFolder

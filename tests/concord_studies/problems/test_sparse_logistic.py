@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from concord import streams
 from concord.errors import ConcordError
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 from concord_studies.datasets.folder import DataFolder

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.options import build
-from concord.sampling import streams
-from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
+from concord.streams import CHAINS_PER_BLOCK
 from concord_cli.__main__ import main
 from concord_studies.configuration.config import Config
 from concord_studies.configuration.project import load_studies

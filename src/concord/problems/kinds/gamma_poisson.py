@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
@@ -26,7 +27,6 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import check_agents
 from concord.problems._own import numbers, own_data
 from concord.problems._tabled import Tabled
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
 NAME = "gamma-Poisson"

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -27,7 +28,6 @@ from concord.problems._data import LegacySeed, Table, legacy_data, points_of, ta
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, enough
 
 

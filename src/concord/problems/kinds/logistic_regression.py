@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Draws
@@ -37,7 +38,6 @@ from concord.problems._data import (
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
@@ -28,7 +29,6 @@ from concord.options import Count, Options, Positive, choices
 from concord.problems._arithmetic import sum_softplus
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many

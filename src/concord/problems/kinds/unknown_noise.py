@@ -24,6 +24,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
@@ -31,7 +32,6 @@ from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._own import own_data
 from concord.problems._tabled import Tabled
-from concord.sampling import streams
 from concord.sampling.partition import AgentData, Partition, enough
 
 
