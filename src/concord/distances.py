@@ -9,7 +9,7 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError, short, warn_of_divergence
-from concord.laws import gaussian
+from concord.laws import gaussian, wasserstein
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
@@ -90,7 +90,7 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
 def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _distance_of_law(result, gaussian.w2, posterior, warm_up)
+        return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
     names, draws = positions(result.marked())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
     least = max(LEAST, LEAST_PER_DIMENSION * dim)
@@ -102,7 +102,7 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
                 f"by draw; sample {least} or more, or take draws over time together, "
                 f"w2(..., warm_up={middle})"
             )
-        values = gaussian.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
+        values = wasserstein.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
         found = _dataset(result, names, values)
         return found.assign(floor=_floor(posterior, result.chains, rng))
     draws = draws[:, result.after(warm_up)]
@@ -119,11 +119,11 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
                 f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
                 f"{dim}; sample until they are worth {least}, with more iterations or chains"
             )
-        fitted, count = Gaussian(*gaussian.fit(own.reshape(-1, dim))), int(worth[column])
-        value[column] = gaussian.w2(fitted.mean, fitted.cov, posterior)
-        refits = gaussian.refits(fitted, count, REPLICATES, rng)
-        squares = gaussian.w2(*refits, posterior) ** 2
-        lo[column], hi[column] = gaussian.corrected(squares, value[column], LEVEL)
+        fitted, count = Gaussian(*wasserstein.fit(own.reshape(-1, dim))), int(worth[column])
+        value[column] = wasserstein.w2(fitted.mean, fitted.cov, posterior)
+        refits = wasserstein.refits(fitted, count, REPLICATES, rng)
+        squares = wasserstein.w2(*refits, posterior) ** 2
+        lo[column], hi[column] = wasserstein.corrected(squares, value[column], LEVEL)
         floor[column] = _floor(posterior, count, rng)
     worth[np.isinf(value)] = np.nan
     floor[np.isinf(value)] = np.nan
@@ -136,8 +136,8 @@ def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
 
     draws: the number of independent draws to which each is fitted.
     """
-    refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
-    return float(gaussian.w2(*refits, posterior).mean())
+    refits = wasserstein.refits(posterior, draws, wasserstein.FLOORS, rng)
+    return float(wasserstein.w2(*refits, posterior).mean())
 
 
 def independent(draws: np.ndarray) -> float:
@@ -198,7 +198,7 @@ def bias2(
 def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _distance_of_law(result, gaussian.bias2, posterior, warm_up)
+        return _distance_of_law(result, wasserstein.bias2, posterior, warm_up)
     names, draws = positions(result.marked())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -364,7 +364,7 @@ def _distance_of_law(
                 f"warm_up: the law has no iteration after {warm_up}, the last is "
                 f"{law.iterations[-1]}; lower it"
             )
-        mean, spread = gaussian.fit(mean[rows])
+        mean, spread = wasserstein.fit(mean[rows])
         cov = cov[rows].mean(axis=0) + spread
     names = [*map(str, range(law.mean.shape[1])), "average"]
     return _dataset(law, names, [distance(mean, cov, posterior)])

@@ -22,9 +22,9 @@ from msgspec import field
 from concord import kinds, linearized
 from concord.errors import ConcordError
 from concord.laws.exact import Moments, Seen, stationary
-from concord.laws.gaussian import bias2
 from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
 from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.wasserstein import bias2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive

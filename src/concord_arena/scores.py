@@ -16,7 +16,8 @@ import numpy as np
 
 from concord.contracts import Reference
 from concord.laws.exact import Seen
-from concord.laws.gaussian import Gaussian, bias2, monomials, w2
+from concord.laws.gaussian import Gaussian, monomials
+from concord.laws.wasserstein import bias2, w2
 
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)

@@ -17,7 +17,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.laws import gaussian
+from concord.laws import wasserstein
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
 
@@ -122,10 +122,10 @@ def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
     shift = np.array([0.3, 0.0])
     held = 0
     for _ in range(200):
-        mean, cov = gaussian.fit(target.sample(60, rng) + shift)
+        mean, cov = wasserstein.fit(target.sample(60, rng) + shift)
         fitted = concord.Gaussian(mean, cov)
-        squares = gaussian.w2(*gaussian.refits(fitted, 60, 200, rng), target) ** 2
-        lo, hi = gaussian.corrected(squares, gaussian.w2(mean, cov, target))
+        squares = wasserstein.w2(*wasserstein.refits(fitted, 60, 200, rng), target) ** 2
+        lo, hi = wasserstein.corrected(squares, wasserstein.w2(mean, cov, target))
         held += lo <= 0.3 <= hi
     assert held / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
 
@@ -133,10 +133,10 @@ def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
 def test_refits_are_fits_of_draws():
     """Their means, and those of the fits' squared distance, within five standard errors."""
     law, rng = concord.Gaussian(np.ones(3), np.diag([1.0, 2.0, 0.5])), np.random.default_rng(1)
-    made = gaussian.refits(law, 12, 4000, rng)
-    drawn = gaussian.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
-    for one, other in zip((*made, gaussian.w2(*made, law)), (*drawn, gaussian.w2(*drawn, law)),
-                          strict=True):  # fmt: skip
+    made = wasserstein.refits(law, 12, 4000, rng)
+    drawn = wasserstein.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
+    made, drawn = ((*moments, wasserstein.w2(*moments, law)) for moments in (made, drawn))
+    for one, other in zip(made, drawn, strict=True):
         error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 4000)
         assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 5 * error).all()
         assert (abs(one.std(axis=0) / other.std(axis=0) - 1) < 0.1).all()

@@ -12,7 +12,7 @@ import concord
 import concord_arena
 from concord import kinds
 from concord.errors import ConcordError
-from concord.laws.gaussian import bias2
+from concord.laws.wasserstein import bias2
 from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
 

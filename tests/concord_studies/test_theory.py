@@ -5,8 +5,8 @@ import pytest
 
 import concord
 from concord.laws import exact, paths
-from concord.laws.gaussian import w2
 from concord.laws.law import update_of
+from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph

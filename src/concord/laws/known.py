@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.laws.gaussian import fit
+from concord.laws.wasserstein import fit
 from concord.summary import WithMoments
 
 

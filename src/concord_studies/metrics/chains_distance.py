@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.gaussian import corrected
 from concord.laws.intervals import LEVEL, REPLICATES, over_chains
 from concord.laws.known import WithQuantiles
+from concord.laws.wasserstein import corrected
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics._references import posterior

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.law import exact_law
+from concord.laws.wasserstein import FLOORS, bootstrap_w2, w2, w2_floor
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import gaussian

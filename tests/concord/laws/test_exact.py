@@ -10,8 +10,9 @@ import scipy.linalg
 import concord
 import tracking
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import update_of
+from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import build_graph

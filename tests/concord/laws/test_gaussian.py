@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from concord.laws.gaussian import Gaussian, bootstrap_w2, fit, w2, w2_floor
+from concord.laws.gaussian import Gaussian
+from concord.laws.wasserstein import bootstrap_w2, fit, w2, w2_floor
 
 
 def spd(rng: np.random.Generator, dim: int, *shape: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from five_papers import Paper, moments
 from scipy import special
 from scipy.linalg import solve_discrete_lyapunov
 
-from concord.laws.gaussian import w2
+from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import tabled
 from concord_studies.metrics.coded_bits import bits
 from once import shared

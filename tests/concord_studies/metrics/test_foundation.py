@@ -10,8 +10,9 @@ import pytest
 
 import measurements
 from concord.errors import ConcordError
-from concord.laws.gaussian import Gaussian, fit, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import quantile
+from concord.laws.wasserstein import fit, w2
 from concord.networks.own import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial

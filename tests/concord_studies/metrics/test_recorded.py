@@ -8,7 +8,7 @@ import pytest
 import concord
 from concord import streams
 from concord.errors import ConcordError
-from concord.laws.gaussian import fit, w2
+from concord.laws.wasserstein import fit, w2
 from concord_studies.datasets import tables
 from concord_studies.metrics import recorded
 from measurements import measurement

@@ -9,8 +9,9 @@ import pytest
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run, start_of, update_of
+from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.own import network
