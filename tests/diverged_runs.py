@@ -22,7 +22,8 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.minibatches import Batches
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.samplers.d_ula import DULA

@@ -9,7 +9,7 @@ from concord.chains import Labels, sample_chains
 from concord.laws.gaussian import Gaussian
 from concord.loop import run
 from concord.minibatches import Batches, MiniBatches
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record

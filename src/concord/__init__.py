@@ -25,7 +25,7 @@ _PUBLIC = {
     "from_shards": "models.model",
     "law": "calls",
     "load": "sampling.trace",
-    "network": "networks.own",
+    "network": "networks.construction",
     "problems": "problems",
     "sample": "calls",
     "w2": "distances",

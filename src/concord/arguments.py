@@ -10,9 +10,9 @@ from msgspec import Meta, field
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
+from concord.networks.construction import network as network_of
+from concord.networks.construction import network_under
 from concord.networks.network import Network, Order, Ordered
-from concord.networks.own import network as network_of
 from concord.options import Chosen, Options, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
@@ -159,8 +159,9 @@ def prepare(
             )
         network = "no_edges"
     chosen = ChosenSampler.of(sampler, options, ARGUMENTS)
-    graph = network_of(network, problem.agents)
-    found = network_under(graph.graph, graph.conditions, "network", chosen.order)
+    found = network_of(network, problem.agents)
+    if chosen.order != found.order:
+        found = network_under(found.graph, found.conditions, "network", chosen.order)
     if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
         raise ConcordError(
             f"sampler {chosen.kind} does not mix by weights, so those of the network would say "

@@ -48,7 +48,7 @@ from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
 from concord.laws.read_off import NoLaw
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.privacy import sigma
 from concord.problem import Problem

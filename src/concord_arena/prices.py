@@ -14,7 +14,8 @@ import numpy as np
 
 from concord.contracts import dtype_of
 from concord.loop import keep_asleep
-from concord.networks.conditions import Conditions, Static, link_tables, network_under
+from concord.networks.conditions import Conditions, Static, link_tables
+from concord.networks.construction import network_under
 from concord.networks.moments import chances
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Problem

@@ -22,7 +22,7 @@ from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, doubts, fit

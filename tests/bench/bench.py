@@ -32,7 +32,7 @@ from concord import kinds, streams
 from concord.errors import ConcordError, nearest
 from concord.loop import run
 from concord.networks.compressions import Compression
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
 from concord.options import build, choices, members
 from concord.options import kinds as kinds_of
 from concord.problem import CountedProblem

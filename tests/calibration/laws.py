@@ -18,8 +18,8 @@ from concord.laws import exact
 from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches, MiniBatches
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.sampling.schedules import Schedule
 from variants import SAMPLERS, problem, variants
 

@@ -13,7 +13,7 @@ from calibration.ranks import LEVEL, least, width
 from calibration.settings import SLACK, settings
 from concord import streams
 from concord.loop import run as sample
-from concord.networks.own import network
+from concord.networks.construction import network
 from variants import SAMPLERS, Scaled
 
 pytestmark = pytest.mark.thorough

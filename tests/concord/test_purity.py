@@ -8,8 +8,8 @@ import pytest
 from concord import kinds
 from concord.minibatches import Batches, MiniBatches
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.problem import CountedProblem
 from concord.sampler import ReadOut
 from concord.samplers.admm import ADMM

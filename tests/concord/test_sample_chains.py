@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.problem import CountedProblem
 from concord.record import Record
 from concord.sampler import Sampler

@@ -15,7 +15,7 @@ from concord.laws.quadrature import Grid
 from concord.minibatches import Batches, MiniBatches
 from concord.models.jax import Compiled
 from concord.networks import topology
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.options import choices
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder

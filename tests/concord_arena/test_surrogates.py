@@ -6,7 +6,7 @@ import pytest
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
 from concord.linearized import Linearized
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.problems._fit import fit
 from concord.problems._quadratic import QuadraticProblem
 from concord_arena.surrogates import Coordinates

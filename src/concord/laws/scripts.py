@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from concord.minibatches import Batches, MiniBatches
+from concord.networks.channels import Channels
 from concord.networks.network import Network
 
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
@@ -151,19 +152,15 @@ class ScriptedNetwork(Network):
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
-        self.lossless = network.is_lossless
         self.effects, self.barrier, self.compute, self.link = [], True, None, None
         self.script: Script | None = None
-
-    @property
-    def is_lossless(self) -> bool:
-        """Whether every vector arrives at once, unchanged."""
-        return self.lossless
+        if not network.is_lossless:
+            self._channels = _Channels(self.graph, [], self.on_loss, barrier=True)
 
     @property
     def lanes(self) -> list[_Lane]:
         """The open lanes, one for each vector that agents send in a step."""
-        return cast("list[_Lane]", self._lanes)
+        return [] if self._channels is None else cast("list[_Lane]", self._channels.lanes)
 
     def listen(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
         """Return the network at the start of a step at positions x.
@@ -178,7 +175,7 @@ class ScriptedNetwork(Network):
 
     def hear(self) -> None:
         """Take the received vectors of a step from the script."""
-        if self.lossless:
+        if self.is_lossless:
             return
         assert self.script is not None
         count = len(self.graph.senders) * self.dim
@@ -193,22 +190,24 @@ class ScriptedNetwork(Network):
         if not all(lane.sent for lane in self.lanes):
             raise Unreadable(LOST + "it does not send in every iteration")
 
-    def open_lane(self, first: np.ndarray) -> int:
-        """Open another lane with prescribed received vectors; return its number.
-
-        first: the vectors that neighbors know at first, (chains, agents, dim).
-        """
-        if self.lossless:
-            return 0
-        self.lanes.append(_Lane(self.graph, first))
-        return len(self._lanes) - 1
-
     def vectors(self) -> list[np.ndarray]:
         """Return the vectors sent on each lane, (chains, agents * dim).
 
         Before the first is sent they are those that neighbors know.
         """
         return [lane.vectors.reshape(self.chains, -1) for lane in self.lanes]
+
+
+class _Channels(Channels):
+    """Channels on which the received vectors are prescribed by a script."""
+
+    def open(self, first: np.ndarray) -> int:
+        """Open another lane with prescribed received vectors; return its number.
+
+        first: the vectors that neighbors know at first, (chains, agents, dim).
+        """
+        self.lanes.append(_Lane(self._graph, first))
+        return len(self.lanes) - 1
 
 
 class _Lane:

@@ -12,7 +12,7 @@ from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.networks.graph import Graph
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain

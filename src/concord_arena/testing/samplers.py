@@ -9,7 +9,8 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches, MiniBatches
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build

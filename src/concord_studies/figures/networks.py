@@ -26,7 +26,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.graph import Graph, as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph

@@ -18,7 +18,8 @@ from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind, offers
 from concord.errors import ConcordError, short
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
 from concord.options import Chosen, build, plain

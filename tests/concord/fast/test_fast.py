@@ -13,8 +13,8 @@ from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
 from concord.minibatches import Batches
+from concord.networks.construction import network as network_of
 from concord.networks.network import Network
-from concord.networks.own import network as network_of
 from concord.options import build
 from concord.problems import _quadratic
 from concord.problems.kinds import tied_mixture

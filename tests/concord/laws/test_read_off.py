@@ -15,7 +15,7 @@ from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.networks.moments import chances
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems.kinds import linear_regression

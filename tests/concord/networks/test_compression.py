@@ -6,7 +6,7 @@ import pytest
 from concord import streams
 from concord.errors import ConcordError
 from concord.networks.compressions import Compression
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC

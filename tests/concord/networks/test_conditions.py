@@ -5,7 +5,8 @@ import pytest
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions, hears_one_at_most, network_under
+from concord.networks.conditions import Conditions, hears_one_at_most
+from concord.networks.construction import network, network_under
 from concord.networks.effects import (
     BurstLoss,
     Compress,
@@ -19,7 +20,6 @@ from concord.networks.effects import (
     RandomPair,
     Sleep,
 )
-from concord.networks.own import network
 from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
 from concord.options import build, plain
@@ -87,7 +87,8 @@ def test_a_clock_is_no_effect_but_takes_time():
     ids=lambda each: str(each),
 )
 def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
-    assert hears_one_at_most(network("ring", 4, schedule=schedule)) == expected
+    net = network("ring", 4, schedule=schedule)
+    assert hears_one_at_most(net.graph, net.conditions) == expected
 
 
 @pytest.mark.parametrize(

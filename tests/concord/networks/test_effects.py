@@ -7,6 +7,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.effects import (
     BurstLoss,
     Compress,
@@ -22,7 +23,6 @@ from concord.networks.effects import (
 )
 from concord.networks.moments import chances
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
 from steps import EXACT

@@ -8,7 +8,7 @@ import xarray
 
 import concord
 from concord.errors import ConcordError
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import DIGEST, Trace, join_traces, read_trace, write_trace
 from steps import Regression, recorded

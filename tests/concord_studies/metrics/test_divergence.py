@@ -11,7 +11,7 @@ import pytest
 
 from concord import kinds
 from concord.laws.quadrature import from_log_density
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies import metrics

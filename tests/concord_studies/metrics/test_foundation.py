@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import quantile
 from concord.laws.wasserstein import fit, w2
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial
 from concord.sampling.schedules import Schedule

@@ -10,7 +10,7 @@ from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import choices_of
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers.d_ula import DULA

@@ -11,7 +11,7 @@ from concord import streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord.samplers.d_ula import DULA

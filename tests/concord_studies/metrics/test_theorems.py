@@ -13,8 +13,8 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run, start_of, update_of
 from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.samplers.admm import ADMM
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC

@@ -11,8 +11,7 @@ from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.loop import run
 from concord.minibatches import MiniBatches
-from concord.networks.conditions import network_under
-from concord.networks.own import network
+from concord.networks.construction import network, network_under
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record, Recorder

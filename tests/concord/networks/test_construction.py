@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from concord.errors import ConcordError
-from concord.networks.own import network as own
+from concord.networks.construction import network as own
 from concord.samplers.de_sgld import DESGLD
 from steps import Quadratic, Still, chain
 

@@ -1,22 +1,14 @@
 """Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
 
-import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
-from concord.networks.conditions import Conditions, network_under
-from concord.networks.graph import Graph, graph_of_pairs
-from concord.networks.network import Network
+from concord.networks.graph import Graph
+from concord.networks.network import Network, Order
 from concord.networks.topology import build_graph
-from concord.options import build, check_masks
-
-# Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
-ROUNDING = 1e-10
+from concord.options import build
 
 
 def network(
@@ -84,13 +76,20 @@ def network(
     >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
     0.2
     """
-    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-    conditions = build(Conditions, happens, "network") if happens else None
+    conditions = _take_conditions(options) if options else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
     if seed is not streams.SEED:
         options["seed"] = seed
     return network_under(_read_graph(graph, agents, options, rng), conditions)
+
+
+def _take_conditions(options: dict[str, Any]) -> Any:
+    """Remove what happens on the network from options; return it as ``Conditions``, or None."""
+    from concord.networks.conditions import Conditions  # where options may be some
+
+    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+    return build(Conditions, happens, "network") if happens else None
 
 
 def _read_graph(
@@ -115,12 +114,9 @@ def _read_graph(
         options = {"rng": rng, **options}
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
-    if not isinstance(graph, Graph):
-        graph = (
-            _graph_of_networkx(graph)
-            if _is_instance_of(graph, "networkx", "Graph")
-            else _graph_of_matrix(graph)
-        )
+    from concord.networks.matrices import graph_of  # which kinds of graphs do without
+
+    graph = graph_of(graph)
     if agents not in (None, graph.agents):
         raise ConcordError(
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
@@ -140,86 +136,41 @@ def _check_keys(given: Mapping[str, Any]) -> None:
                 f"network.{key}: {given['kind']} is not drawn at random; leave {key} out"
             )
         if key not in ("kind", *own, *random):
+            from concord.networks.conditions import Conditions  # to name its keys
+
             known = [*own, *Conditions.__struct_fields__]
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
-def _is_instance_of(graph: Any, library: str, *kinds: str) -> bool:
-    """Return whether an object is of one of a library's classes, without importing the library."""
-    module = sys.modules.get(library)  # whoever has such an object has imported it
-    return any(isinstance(graph, getattr(module, kind)) for kind in kinds) if module else False
+def network_under(
+    graph: Graph,
+    conditions: Any,
+    where: str = "network",
+    order: Order = "simultaneous",
+) -> Network:
+    """Return the network of a graph under given conditions.
 
-
-def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a graph's nodes in the order of the agents that they become.
-
-    Nodes that are the numbers 0 to N - 1 are ordered by number, others stay in the order given.
+    conditions: options ``Conditions``; None: every vector arrives at once, unchanged.
+    where: file and key, for errors.
+    order: whether agents move at once or one after another.
+    A ConcordError if the graph has no edges, the schedule does not suit it, or conditions
+    contradict each other.
     """
-    names = tuple(nodes)
-    numbers = range(len(names))
-    return tuple(numbers) if set(names) == set(numbers) else names
-
-
-def _graph_of_networkx(graph: Any) -> Graph:
-    """Return the graph of a networkx graph, with its nodes as names of the agents."""
-    names = _agent_names(graph)
-    place = {node: agent for agent, node in enumerate(names)}
-    pairs = [(place[one], place[other]) for one, other in graph.edges()]
-    return replace(_connect_pairs(len(names), pairs, directed=graph.is_directed()), nodes=names)
-
-
-def _graph_of_matrix(matrix: Any) -> Graph:
-    """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
-    if _is_instance_of(matrix, "pandas", "DataFrame"):
-        return _graph_of_table(matrix)
-    if _is_instance_of(matrix, "scipy.sparse", "sparray", "spmatrix"):
-        matrix = matrix.toarray()
-    check_masks(matrix, "network")
-    try:
-        values = np.asarray(matrix)
-        values = np.empty(0) if values.dtype.kind == "c" else values.astype(float)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+    if conditions is None or conditions == type(conditions)():
+        return Network(graph, order=order)
+    if graph.server_messages is not None:
         raise ConcordError(
-            f"network: {short(matrix)} is no network; give the name of a kind, a graph of "
-            "networkx, or a square matrix"
+            f"{where}: {graph.name} averages over all agents at once, and what happens on "
+            "the way there and back is not modelled; remove it, or use topology complete"
         )
-    symmetric = np.isfinite(values).all() and np.abs(values - values.T).max() <= ROUNDING
-    if np.isin(values, (0, 1)).all() and not values.diagonal().any():
-        pairs = [(int(i), int(j)) for i, j in np.argwhere(values)]
-        return _connect_pairs(len(values), pairs, directed=not symmetric)
-    if not symmetric:
-        raise ConcordError(
-            "network: the matrix is no adjacency, and as weights it is not symmetric; give a "
-            "symmetric one, or a directed graph, of which samplers take the weights they need"
-        )
-    edges = [(int(i), int(j)) for i, j in np.argwhere(np.triu(values, 1))]
-    if values.min() < 0 or np.abs(values.sum(axis=1) - 1).max() > ROUNDING:
-        raise ConcordError(
-            "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
-            "nor doubly stochastic (not negative, rows that add up to 1); give one of these"
-        )
-    return replace(_connect_pairs(len(values), edges), weights=values)
-
-
-def _graph_of_table(table: Any) -> Graph:
-    """Return the graph of a pandas matrix, whose row and column names become agents' names."""
-    rows, columns = list(table.index), list(table.columns)
-    if [str(name) for name in rows] == [str(name) for name in columns]:
-        columns = rows  # a header that was read from a file is text
-    names = _agent_names(rows)
-    if not len(rows) == len(columns) == len(set(rows)) or set(rows) != set(columns):
-        return _graph_of_matrix(table.to_numpy())
-    places = [[axis.index(name) for name in names] for axis in (rows, columns)]
-    return replace(_graph_of_matrix(table.to_numpy()[np.ix_(*places)]), nodes=names)
-
-
-def _connect_pairs(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Graph:
-    """Return the graph of given pairs; a ConcordError for a loop or a graph without agents."""
-    loops = [i for i, j in pairs if i == j]
-    if loops:
-        raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")
-    if not agents:
-        raise ConcordError("network: it has no agents; give a graph with nodes")
-    return graph_of_pairs("own", agents, pairs, directed)
+    conditions.check(graph, where)
+    return Network(
+        graph,
+        conditions.effects(),
+        on_loss=conditions.on_loss,
+        order=order,
+        compute=conditions.compute,
+        link=conditions.link,
+        barrier=conditions.barrier,
+        conditions=conditions,
+    )
