@@ -30,11 +30,12 @@ from msgspec.structs import fields
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest
+from concord.hints import choices, members
+from concord.hints import tagged_kinds as kinds_of
 from concord.loop import run
 from concord.networks.compressions import Compression
 from concord.networks.construction import network as network_of
-from concord.options import build, choices, members
-from concord.options import kinds as kinds_of
+from concord.options import build
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder

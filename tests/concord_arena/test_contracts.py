@@ -9,6 +9,7 @@ import pytest
 
 from concord import contracts, kinds, problem
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws, Known
 from concord.laws.quadrature import Grid
@@ -16,7 +17,6 @@ from concord.minibatches import Batches, MiniBatches
 from concord.models.jax import Compiled
 from concord.networks import topology
 from concord.networks.construction import network_under
-from concord.options import choices
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
 from concord.samplers.de_sgld import DESGLD

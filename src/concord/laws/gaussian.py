@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.options import check_masks
 from concord.summary import WithMoments
+from concord.values import check_masks
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,10 +23,11 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
-from concord.options import Count, build, check_masks
+from concord.options import Count, build
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
+from concord.values import check_masks
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8

@@ -9,7 +9,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.graph import Graph, graph_of_pairs
-from concord.options import check_masks
+from concord.values import check_masks
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10

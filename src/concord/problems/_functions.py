@@ -10,9 +10,10 @@ from concord import contracts
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws
-from concord.options import Count, build, check_masks
+from concord.options import Count, build
 from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
+from concord.values import check_masks
 
 Function = Callable[..., Any]
 

@@ -9,8 +9,9 @@ import numpy as np
 from concord import streams
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
-from concord.options import Count, build, check_masks
+from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition
+from concord.values import check_masks
 
 # Of a caller's numbers: squares, and sums of very many of them, are finite.
 LARGEST = 1e100

@@ -14,9 +14,10 @@ import msgspec
 
 from concord import contracts, kinds
 from concord.errors import ConcordError
+from concord.hints import members
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
-from concord.options import Options, members
+from concord.options import Options
 from concord.rooms import ROOMS, docstring_of, options_of
 from concord.sampler import Sampler
 from concord_arena.testing import parts, problems, samplers

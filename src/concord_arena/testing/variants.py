@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from concord import streams
 from concord.errors import ConcordError
+from concord.hints import choices, members
+from concord.hints import tagged_kinds as kinds_of
 from concord.loop import keep_asleep
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
-from concord.options import choices, members
-from concord.options import kinds as kinds_of
 from concord.problem import CountedProblem
 from concord.problems._own import NoDataSets
 from concord.problems.kinds import linear_regression

@@ -19,12 +19,13 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from concord.options import NamesRuns, Options, Some
+from concord.options import Options, Some
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import AxisNames, Mass
 from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 EXACT = "posterior"

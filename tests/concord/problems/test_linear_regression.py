@@ -7,8 +7,8 @@ import pytest
 
 from concord import streams
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.options import build as parse
-from concord.options import choices
 from concord.problems._regression import PriorShare
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import Params

@@ -7,9 +7,9 @@ import pytest
 
 from concord import arguments, kinds
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.minibatches import Batches
 from concord.networks.network import Ordered
-from concord.options import choices
 from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
 from concord_studies.io import dump_yaml

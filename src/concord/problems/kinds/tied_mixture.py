@@ -24,8 +24,9 @@ from msgspec import Meta
 from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.laws.quadrature import Grid, from_log_density
-from concord.options import Count, Options, Positive, choices
+from concord.options import Count, Options, Positive
 from concord.problems._arithmetic import sum_softplus
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data

@@ -16,7 +16,8 @@ import numpy as np
 
 from concord import kinds
 from concord.errors import ConcordError, short
-from concord.options import HUGEST, TINIEST, Chosen, Positive, build
+from concord.options import Chosen, Positive, build
+from concord.values import HUGEST, TINIEST
 
 LAST = 10**9  # no run has more iterations
 
