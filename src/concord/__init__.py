@@ -23,7 +23,7 @@ _PUBLIC = {
     "from_numpyro": "models.numpyro",
     "from_pymc": "models.pymc",
     "from_shards": "models.model",
-    "law": "calls",
+    "law": "law_call",
     "load": "sampling.trace",
     "network": "networks.construction",
     "problems": "problems",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from concord import streams
 from concord.loop import run
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.progress import progress as bar
@@ -102,6 +102,8 @@ def sample_chains(
                 )
                 block_problem = problem.from_chain(first)
                 if batches is not None and batches.batch_size is not None:
+                    from concord.batch_gradients import MiniBatches  # of such runs alone
+
                     block_problem = MiniBatches(block_problem, batches, len(block), noise)
                 sampler.check(block_problem, network)
                 counted = CountedProblem(block_problem, len(block))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from concord import kinds
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
 from concord.networks.compressions import Compression
 from concord.networks.construction import network
 from concord.networks.network import Network

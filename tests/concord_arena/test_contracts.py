@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from concord import contracts, kinds, problem
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.hints import choices
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws, Known
 from concord.laws.quadrature import Grid
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.models.jax import Compiled
 from concord.networks import topology
 from concord.networks.construction import network_under

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from concord import kinds, streams
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
 from concord.problem import Batched, ChosenAgents
 from concord_arena.testing import CHECKS, Inapplicable, problems
 from concord_arena.testing.problems import AGENTS, CHAINS, somewhere

@@ -9,7 +9,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
 from concord.networks.channels import Channels
 from concord.networks.network import Network
 

@@ -1,6 +1,6 @@
 """Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
-``contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` that of
+``kind_contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` that of
 modules with downloaded data), and ``concord.problem`` has the protocols of the problems they build.
 
 In Python ``concord.problems.<kind>`` builds a problem. A kind with ``from_arrays`` takes a caller's

@@ -41,8 +41,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
-from concord.minibatches import MiniBatches
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Share

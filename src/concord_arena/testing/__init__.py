@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from concord import contracts, kinds
+from concord import kind_contracts, kinds
 from concord.errors import ConcordError
 from concord.hints import members
 from concord.networks.compressions import CompressionKind
@@ -30,11 +30,11 @@ __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
 
 PROTOCOLS = {
     "samplers": Sampler,
-    "problems": contracts.ProblemKind,
+    "problems": kind_contracts.ProblemKind,
     "topologies": TopologyKind,
-    "partitions": contracts.PartitionKind,
-    "schedules": contracts.ScheduleKind,
-    "initial": contracts.InitialKind,
+    "partitions": kind_contracts.PartitionKind,
+    "schedules": kind_contracts.ScheduleKind,
+    "initial": kind_contracts.InitialKind,
     "compressions": CompressionKind,
     "metrics": studies.MetricFamily,
     "figures": studies.FigureKind,

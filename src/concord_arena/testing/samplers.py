@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.read_off import NoLaw, StepReader
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
 from concord.networks.construction import network_under
 from concord.networks.network import Network

@@ -16,8 +16,9 @@ import numpy as np
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import ProblemKind, offers
+from concord.contracts import offers
 from concord.errors import ConcordError, short
+from concord.kind_contracts import ProblemKind
 from concord.networks.conditions import Conditions
 from concord.networks.construction import network_under
 from concord.networks.network import Network

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS

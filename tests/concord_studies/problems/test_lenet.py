@@ -8,9 +8,9 @@ import pytest
 
 from concord import streams
 from concord.arguments import ChosenSampler
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.minibatches import MiniBatches
 from concord.networks.construction import network, network_under
 from concord.options import build
 from concord.problem import CountedProblem
