@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from concord.errors import ConcordError, explain, nearest, short
+from concord.errors import ConcordError, nearest, short
 from concord.rooms import ROOMS, Room, object_of
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -88,6 +88,8 @@ def find(room: str, name: Any, where: str = "") -> Any:
     except (Exception, SystemExit) as error:
         if not whose and not isinstance(error, OSError):
             raise
+        from concord.failures import explain  # of plug-ins alone
+
         package = whose and module.partition(".")[0]
         raise ConcordError(explain(error, whose, package)) from error
 

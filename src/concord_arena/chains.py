@@ -18,11 +18,11 @@ import numpy as np
 
 from concord import streams
 from concord.chains import Labels, sample_chains
-from concord.contracts import Reference, WithReference, reference_of
 from concord.fast import compile_steps
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import Diverged, Record
+from concord.reference import Reference, WithReference, reference_of
 from concord.sampler import Sampler
 from concord.sampling.initial import Law
 from concord.sampling.trace import Trace

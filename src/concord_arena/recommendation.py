@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from concord import kinds, streams
 from concord.calls import sample
-from concord.contracts import reference_of
 from concord.distances import squared
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
@@ -28,6 +27,7 @@ from concord.problem import Problem, Quadratic
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
+from concord.reference import reference_of
 from concord.sampling.initial import Law
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish

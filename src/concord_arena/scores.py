@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Reference
 from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian, monomials
 from concord.laws.wasserstein import bias2, w2
+from concord.reference import Reference
 
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)

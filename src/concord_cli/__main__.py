@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, in_the_way, nearest, tell
+from concord.errors import ConcordError, nearest
+from concord.failures import in_the_way, tell
 from concord.progress import at_work
 
 CONFIG = Path("config/config.yaml")
@@ -53,7 +54,7 @@ def _end(error: BaseException) -> int:
     if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
     try:
-        from concord.errors import excuse  # which a command that goes well does without
+        from concord.failures import excuse
     except Exception:  # it needs what is missing
         excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):

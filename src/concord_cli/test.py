@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from multiprocessing import get_context
 from typing import Any
 
-from concord.errors import ConcordError, excuse
+from concord.errors import ConcordError
+from concord.failures import excuse
 from concord_arena import testing
 from concord_cli.kinds import find_plugins, named
 

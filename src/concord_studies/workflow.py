@@ -30,7 +30,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import concord
 from concord.contracts import offers
-from concord.errors import ConcordError, excuse, nearest
+from concord.errors import ConcordError, nearest
+from concord.failures import excuse
 from concord_arena import compete
 from concord_studies import integrity
 from concord_studies.configuration import batches

@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from concord import contracts, kinds, problem
+from concord import contracts, kinds, problem, reference
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.hints import choices
@@ -49,7 +49,7 @@ OF_PROBLEMS = [
     if getattr(one, "_is_protocol", False)
     and one.__module__ == module.__name__
     and one not in OF_MODULES
-    and one not in (contracts.Reference, contracts.DataSets, study_contracts.Read)
+    and one not in (reference.Reference, contracts.DataSets, study_contracts.Read)
 ]
 ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.built_in(package)]
 CLASSES = [
@@ -99,8 +99,8 @@ def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
 
 @pytest.mark.parametrize("law", [Gaussian, Grid, Known, Draws])
 def test_every_known_posterior_is_a_reference(law):
-    assert set(members(contracts.Reference)) <= set(dir(law))
-    for name, parameters in methods(contracts.Reference).items():
+    assert set(members(reference.Reference)) <= set(dir(law))
+    for name, parameters in methods(reference.Reference).items():
         assert list(inspect.signature(getattr(law, name)).parameters)[1:] == parameters
 
 

@@ -1,4 +1,4 @@
-"""Posteriors in any dimension, given by formulas or by draws (``contracts.Reference``)."""
+"""Posteriors in any dimension, given by formulas or by draws (``concord.reference``)."""
 
 import math
 from collections.abc import Callable

@@ -26,7 +26,7 @@ from concord.laws.known import Draws
 from concord.options import Count, build
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
-from concord.problems._own import numbers, parted
+from concord.problems.arrays import numbers, parted
 from concord.values import check_masks
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from concord import contracts
+from concord import reference
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws
 from concord.options import Count, build
 from concord.problems._data import OneDataSet
-from concord.problems._own import numbers
+from concord.problems.arrays import numbers
 from concord.values import check_masks
 
 Function = Callable[..., Any]
@@ -45,7 +45,7 @@ class Problem(OneDataSet):
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
     reference
         The posterior where it is not Gaussian: draws that count as independent, (draws, dim), or
-        an object with moments and draws (``concord.contracts.Reference``). Metrics compare with it.
+        an object with moments and draws (``concord.reference.Reference``). Metrics compare with it.
 
     Raises
     ------
@@ -109,12 +109,12 @@ class Problem(OneDataSet):
         return _evaluate("gradient", self._gradient, x.shape, x)
 
 
-def _reference(given: Any, dim: int) -> contracts.Reference:
+def _reference(given: Any, dim: int) -> reference.Reference:
     """Return a caller's reference posterior as a ``Reference``.
 
     given: draws (draws, dim), or an object with moments and draws.
     """
-    if isinstance(given, contracts.Reference):
+    if isinstance(given, reference.Reference):
         found = len(given.moments()[0])
     else:
         given = Draws(numbers(given, "reference"))

@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.problems._arithmetic import multiply
 from concord.problems._data import OneDataSet
-from concord.problems._own import numbers
+from concord.problems.arrays import numbers
 
 
 class QuadraticProblem(OneDataSet):

@@ -1,18 +1,12 @@
-"""The trace: a run's recorded arrays, as a netCDF file that ArviZ opens.
+"""The trace: a run's recorded arrays, which a netCDF file holds that ArviZ opens.
 
 The file has ArviZ's groups and dimension names: ``posterior`` holds the positions, of which
 effective sample sizes and the like are computed, ``sample_stats`` all else. Each group has the
 coordinates of its own; the provenance is the file's.
-
-After the end of the netCDF data, where its readers do not look, come ``DIGEST`` and the SHA-256 of
-all before it. It is checked before the file is taken apart, since HDF5 does not notice all changed
-numbers, and may loop for ever over a damaged structure.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
-from concord.libraries import optional
 from concord.options import Index, build
 from concord.summary import Summarized
 
@@ -32,9 +25,6 @@ if TYPE_CHECKING:
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
 COORDINATES = ("chain", "draw", "agent")
-
-DIGEST = b"\nSHA-256"
-_END = len(DIGEST) + hashlib.sha256().digest_size
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -253,27 +243,17 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
+    from concord.sampling.netcdf import write_groups  # of runs that are saved
+
     coordinates = {
         name: ((name,), np.asarray(values, dtype=np.int64))
         for name, values in trace.coordinates().items()
     }
-    # Into memory, since HDF5 may crash on a full disk.
-    image = io.BytesIO()
-    with _netcdf().File(image, "w") as file:
-        for group_name, inside in trace.groups().items():
-            group = file.create_group(group_name)
-            variables = coordinates | {name: trace.variables[name] for name in inside}
-            for name, (names, values) in variables.items():
-                for dimension, size in zip(names, values.shape, strict=True):
-                    if dimension not in group.dimensions:
-                        group.dimensions[dimension] = size
-                group.create_variable(name, names, data=np.ascontiguousarray(values))
-        for name, text in trace.attributes.items():
-            file.attrs[name] = text
-    digest = hashlib.sha256(image.getbuffer()).digest()
-    image.seek(0, io.SEEK_END)
-    image.write(DIGEST + digest)
-    path.write_bytes(image.getbuffer())
+    groups = {
+        group: coordinates | {name: trace.variables[name] for name in names}
+        for group, names in trace.groups().items()
+    }
+    write_groups(path, groups, trace.attributes)
 
 
 def read_trace(path: Path) -> Trace:
@@ -282,33 +262,19 @@ def read_trace(path: Path) -> Trace:
     A ConcordError if the file is not what ``write_trace`` wrote; it should be deleted and sampled
     again. Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
     """
-    content = path.read_bytes()
-    body, end = memoryview(content)[:-_END], content[-_END:]
-    if end.startswith(DIGEST) and DIGEST + hashlib.sha256(body).digest() != end:
-        raise ConcordError(
-            f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
-            "have it made again, or copy it anew"
-        )
-    try:
-        with _netcdf().File(io.BytesIO(content), "r") as file:
-            groups = [file.groups[name] for name in GROUPS if name in file.groups]
-            variables = {
-                name: (variable.dimensions, variable[...])
-                for group in groups
-                for name, variable in group.variables.items()
-                if name not in COORDINATES
-            }
-            attributes = {name: str(value) for name, value in file.attrs.items()}
-            last = file.groups[GROUPS[-1]].variables  # which every trace has
-            draw, agent = last["draw"][...], last["agent"][...]
-    except Exception:  # no netCDF, not with a trace's dimensions, or damaged without a digest
-        raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
-    return Trace(variables, draw, agent, attributes)
+    from concord.sampling.netcdf import read_groups  # of runs that were saved
 
-
-def _netcdf() -> Any:
-    """Import h5netcdf, which takes time, only where files are read or written."""
-    return optional("h5netcdf", "h5netcdf", "a file of a trace")
+    groups, attributes = read_groups(path)
+    last = groups.get(GROUPS[-1], {})  # which every trace has
+    if not {"draw", "agent"} <= last.keys():
+        raise ConcordError(f"{path} is not a trace; delete it to have it made again")
+    variables = {
+        name: variable
+        for group in GROUPS
+        for name, variable in groups.get(group, {}).items()
+        if name not in COORDINATES
+    }
+    return Trace(variables, last["draw"][1], last["agent"][1], attributes)
 
 
 def load(path: str | Path) -> Trace:

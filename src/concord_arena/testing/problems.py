@@ -11,7 +11,7 @@ from concord import streams
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.problem import Batched, ChosenAgents, Proximal, WithHessians, WithPotential
-from concord.problems._own import NoDataSets
+from concord.problems.from_options import NoDataSets
 from concord.sampling import partition
 from concord_arena.testing._outcome import Inapplicable, expect, taken
 from concord_arena.testing.variants import variants

@@ -22,7 +22,7 @@ from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.problem import CountedProblem
-from concord.problems._own import NoDataSets
+from concord.problems.from_options import NoDataSets
 from concord.problems.kinds import linear_regression
 from concord.sampler import check_state
 from concord.sampling import partition

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import WithReference
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
+from concord.reference import WithReference
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import grid
 

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from concord import kinds
 from concord.contracts import DataSets, Stream
-from concord.errors import ConcordError, explain
+from concord.errors import ConcordError
+from concord.failures import explain
 from concord.models.model import Model, of_studies
 from concord.options import Options
-from concord.problems._own import split
+from concord.problems.arrays import split
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 

@@ -17,7 +17,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
-from concord.problems._own import split
+from concord.problems.arrays import split
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 from concord_studies.problems._model_files import within

@@ -10,7 +10,8 @@ import concord
 from concord.errors import ConcordError
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling.trace import DIGEST, Trace, join_traces, read_trace, write_trace
+from concord.sampling.netcdf import DIGEST
+from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 from steps import Regression, recorded
 
 netcdf = pytest.mark.skipif(find_spec("h5netcdf") is None, reason="h5netcdf is not installed")

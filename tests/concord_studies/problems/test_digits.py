@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from concord import streams
-from concord.contracts import WithInitial, reference_of
+from concord.contracts import WithInitial
 from concord.errors import ConcordError
 from concord.problem import Batched
+from concord.reference import reference_of
 from concord.sampling.partition import Partition
 from concord_studies.contracts import Classifier, Predictive, WithTests
 from concord_studies.problems import digits

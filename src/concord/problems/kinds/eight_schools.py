@@ -27,8 +27,8 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
-from concord.problems._own import numbers
 from concord.problems._tabled import Tabled
+from concord.problems.arrays import numbers
 from concord.sampling.partition import Partition
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)

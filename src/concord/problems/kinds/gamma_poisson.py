@@ -25,8 +25,8 @@ from concord.laws.known import Known
 from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._data import check_agents
-from concord.problems._own import numbers, own_data
 from concord.problems._tabled import Tabled
+from concord.problems.arrays import numbers, own_data
 from concord.sampling.partition import AgentData, Partition
 
 NAME = "gamma-Poisson"

@@ -25,9 +25,9 @@ from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._data import LegacySeed, Table, legacy_data, points_of, table_read
-from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.problems.arrays import own_data
 from concord.sampling.partition import AgentData, Partition, enough
 
 

@@ -36,8 +36,8 @@ from concord.problems._data import (
     points_of,
     table_read,
 )
-from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.problems.arrays import own_data
 from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.

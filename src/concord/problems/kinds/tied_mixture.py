@@ -29,7 +29,7 @@ from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems._arithmetic import sum_softplus
 from concord.problems._data import OneDataSet, check_agents
-from concord.problems._own import numbers, own_data
+from concord.problems.arrays import numbers, own_data
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many

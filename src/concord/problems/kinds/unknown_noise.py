@@ -30,8 +30,8 @@ from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._own import own_data
 from concord.problems._tabled import Tabled
+from concord.problems.arrays import own_data
 from concord.sampling.partition import AgentData, Partition, enough
 
 

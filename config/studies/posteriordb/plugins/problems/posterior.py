@@ -21,7 +21,7 @@ from concord.contracts import DataSets, Stream
 from concord.models.model import lacking, of_studies
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
-from concord.problems import _own
+from concord.problems import arrays
 from concord.sampling.partition import Partition, enough
 from concord_studies.datasets import readers, registry
 from concord_studies.datasets.registry import verify
@@ -291,7 +291,7 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Any:
     """Return the problem, which runs of a process share: it takes seconds to compile."""
-    of_rows, resources = _own.split(partition, stream), data_sets.folder
+    of_rows, resources = arrays.split(partition, stream), data_sets.folder
     key = params.posterior, agents, repr(partition.options.plain()), of_rows["seed"], str(resources)
     if key not in _BUILT:
         _BUILT.clear()
