@@ -16,7 +16,7 @@ _PUBLIC = {
     "ConcordError": "errors",
     "DivergenceWarning": "errors",
     "Gaussian": "laws.gaussian",
-    "Problem": "problems._functions",
+    "Problem": "problems.function_problem",
     "Sampler": "sampler",
     "bias2": "distances",
     "compare": "distances",

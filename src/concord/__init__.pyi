@@ -12,7 +12,7 @@ from concord.models.model import from_shards as from_shards
 from concord.models.numpyro import from_numpyro as from_numpyro
 from concord.models.pymc import from_pymc as from_pymc
 from concord.networks.construction import network as network
-from concord.problems._functions import Problem as Problem
+from concord.problems.function_problem import Problem as Problem
 from concord.sampler import Sampler as Sampler
 from concord.sampling.trace import load as load
 

@@ -91,7 +91,7 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
-    names, draws = positions(result.marked())
+    names, draws = positions(result.mask_diverged())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
     least = max(LEAST, LEAST_PER_DIMENSION * dim)
     if warm_up is None:
@@ -105,7 +105,7 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
         values = wasserstein.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
         found = _dataset(result, names, values)
         return found.assign(floor=_floor(posterior, result.chains, rng))
-    draws = draws[:, result.after(warm_up)]
+    draws = draws[:, result.rows_after(warm_up)]
     value, lo, hi, floor, worth = (np.full(len(names), np.inf) for _ in range(5))
     for column, name in enumerate(names):
         own = draws[:, :, column]
@@ -199,12 +199,12 @@ def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xar
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.bias2, posterior, warm_up)
-    names, draws = positions(result.marked())
+    names, draws = positions(result.mask_diverged())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.concatenate([draws, draws**2], axis=-1)
         if warm_up is not None:
-            values = values[:, result.after(warm_up)].mean(axis=1)
+            values = values[:, result.rows_after(warm_up)].mean(axis=1)
         value, *ends = squared(values, means, variances)
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])

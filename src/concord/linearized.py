@@ -3,8 +3,8 @@ r"""Laws of samplers on problems that are not Gaussian, approximately: agents li
 Where gradients are not affine a law is not Gaussian, and no recursion of moments is exact. At
 iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
 the same mean over the agent's own law N(m_i, C_ii) there, and the same covariance with its position
-(``problems._fit.linearized``); up to the next one the law is that of the affine update. No single
-linearization does: agents are wider than the posterior, and skewness turns width into a bias of
+(``problems.gaussian_fit.linearized``); up to the next one the law is that of the affine update. No
+single linearization does: agents are wider than the posterior, and skewness turns width into a bias of
 their means.
 
 What a sampler keeps beside positions and starts from the gradients there (``exact.Start``), such as
@@ -25,8 +25,8 @@ from concord.laws.paths import Path, stacked
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.problems._fit import Fit, field, fit, linearized
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, field, fit, linearized
+from concord.problems.quadratic_problem import QuadraticProblem
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
 DIVERGED = 1e4  # standard deviations of the fit

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Reference(Protocol):
     """A posterior with which results are compared: exact, on a grid, or known by draws.
 
-    A ``Gaussian``, a ``Grid`` of two parameters, ``Known`` moments with independent draws, or the
-    ``Draws`` of a certified run (``concord.laws``).
+    A ``Gaussian``, a ``Grid`` of two parameters, an ``AnalyticLaw``, or the ``Draws`` of a
+    certified run (``concord.laws``).
     """
 
     @property

@@ -148,7 +148,7 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
 
 
 @runtime_checkable
-class ReadOut(Protocol):
+class WithReadOut(Protocol):
     """A sampler whose draws are computed from its state, and are not the state's x."""
 
     def read_out(self, state: Any) -> np.ndarray:

@@ -21,7 +21,7 @@ from msgspec import field
 
 from concord import kinds, linearized
 from concord.errors import ConcordError
-from concord.laws.exact import Moments, Seen, stationary
+from concord.laws.exact import Marginals, Moments, stationary
 from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions, step_of_turn
 from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.wasserstein import bias2
@@ -29,8 +29,8 @@ from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import Fit, batch_errors, weighed
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, batch_errors, weighed
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
 from concord_arena.read_outs import bytes_of, read_out
@@ -480,7 +480,7 @@ class Search:
         Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
-        seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
+        seen: Marginals = (path if read == "average" else path.reading(mix)).marginals_at(ks)
         found = scores.compute_bias(seen, self._target)
         return dict.fromkeys(found, found["average"]) if read == "average" else found
 

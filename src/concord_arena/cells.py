@@ -41,7 +41,7 @@ import numpy as np
 
 from concord import kinds, streams
 from concord.errors import ConcordError
-from concord.laws.exact import Seen
+from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import around, mean_interval, over_chains
 from concord.laws.law import laws_of_versions
@@ -353,10 +353,10 @@ def _bias(
     path: Laws | Chains, due: Sequence[int], problems: Sequence[Problem]
 ) -> dict[str, np.ndarray]:
     """Return b² by level, each (iterations, versions), of laws or chains at iterations ``due``."""
-    return path.bias(due) if isinstance(path, Chains) else _of_law(path.at(due), problems)
+    return path.bias(due) if isinstance(path, Chains) else _of_law(path.marginals_at(due), problems)
 
 
-def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
+def _of_law(seen: Marginals, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
     """Return b² of laws by level, (iterations, versions), each against its problem's posterior."""
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
@@ -393,7 +393,7 @@ def _judged(
         return
     due = _looks(end, PER_OCTAVE)
     if isinstance(path, Laws):
-        seen = path.at(due)
+        seen = path.marginals_at(due)
         b2 = _of_law(seen, judges)
         final = _ends(b2)
         yield from _scores(last, f"b2_by_{name}", final)
@@ -433,7 +433,7 @@ def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _parts(
     path: Laws,
-    seen: Seen,
+    seen: Marginals,
     end: int,
     problems: Sequence[Problem],
     name: str,
@@ -467,7 +467,7 @@ def _parts(
 
 def _predicted(
     metric: str,
-    ends: Sequence[Seen],
+    ends: Sequence[Marginals],
     problems: Sequence[Any],
     last: int,
     final: Mapping[str, np.ndarray],
@@ -479,7 +479,7 @@ def _predicted(
         every = (seen.mean, seen.cov), seen[2:], (exact.mean, exact.cov)
         for values, moments in zip(found.values(), every, strict=True):
             with np.errstate(all="ignore"):
-                values.append(float(problem.held_out_of(*moments).mean(axis=-1).min()))
+                values.append(float(problem.held_out_log_density(*moments).mean(axis=-1).min()))
     for level in ("worst", "average"):
         lost = np.isposinf(final[level])
         yield _mean(last, level, metric, np.where(lost, -np.inf, found[level]))

@@ -123,7 +123,7 @@ class Chains:
 
     def _late(self, trace: Trace, name: str, problem: Problem) -> dict[str, dict[str, np.ndarray]]:
         """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
-        marked = trace.marked()
+        marked = trace.mask_diverged()
         with np.errstate(all="ignore"):
             found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
             each = max(min(POOLED // trace.chains, LATE), 1)

@@ -24,8 +24,8 @@ from concord.laws.read_off import NoLaw
 from concord.networks.construction import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import Fit, doubts, fit
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, doubts, fit
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.reference import reference_of
 from concord.sampling.initial import Law
@@ -505,7 +505,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
             gaussian = QuadraticProblem(found.hessians, found.shift)
             given = [row.sampler], [gaussian], network, search.positions
             law = laws_of_versions(*given, most=np.inf)
-            seen = law.reading(mix).at([k]).only((0, 0))
+            seen = law.reading(mix).marginals_at([k]).only((0, 0))
             of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
             control, exact = values(gaussian), monomials(*of)[0]
             if np.isfinite(control).all():

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Affine, Moments, Seen
+from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
 from concord.laws.paths import Determined, Path, stacked, turn_of
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
-from concord.problems._fit import Fit
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit
+from concord.problems.quadratic_problem import QuadraticProblem
 
 
 def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
@@ -75,9 +75,9 @@ class Coordinates:
         other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
         return other
 
-    def at(self, iterations: Sequence[int]) -> Seen:
+    def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws at increasing iterations, first axes (iterations, versions)."""
-        parts = [path.at(iterations) for path in self._paths]
+        parts = [path.marginals_at(iterations) for path in self._paths]
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
@@ -89,7 +89,7 @@ class Coordinates:
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
-        return Seen(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
+        return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
 class _Modes(Determined):
@@ -97,12 +97,12 @@ class _Modes(Determined):
 
     vectors: np.ndarray
 
-    def _seen(self, moments: Moments) -> Seen:
+    def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of agents and of their average from the moments of modes."""
         lead = self.vectors if self._mix is None else self._mix @ self.vectors
         mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
         whole = lead.mean(axis=0)
-        return Seen(
+        return Marginals(
             (mean @ lead.T)[..., None],
             (spread @ (lead**2).T)[..., None, None],
             (mean @ whole)[..., None],

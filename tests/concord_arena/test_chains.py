@@ -24,7 +24,7 @@ def both(step, iterations, chains=2000):
     run = SimpleNamespace(**RUN | {"chains": chains})
     drawn = Chains([sampler], [("a", prob)], network, run, Law("normal"))
     path = laws_of_versions([sampler], [prob], network, Law("normal").moments(1))
-    return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
+    return drawn.bias(iterations), scores.bias(path.marginals_at(iterations), prob.posterior)
 
 
 def test_estimates_are_those_of_the_law():

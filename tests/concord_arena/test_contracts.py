@@ -12,8 +12,8 @@ from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.hints import choices
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws, Known
 from concord.laws.quadrature import Grid
+from concord.laws.reference_laws import AnalyticLaw, Draws
 from concord.minibatches import Batches
 from concord.models.jax import Compiled
 from concord.networks import topology
@@ -97,7 +97,7 @@ def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
                 assert list(found.parameters)[1:] == parameters, f"{cls.__name__}.{name}"
 
 
-@pytest.mark.parametrize("law", [Gaussian, Grid, Known, Draws])
+@pytest.mark.parametrize("law", [Gaussian, Grid, AnalyticLaw, Draws])
 def test_every_known_posterior_is_a_reference(law):
     assert set(members(reference.Reference)) <= set(dir(law))
     for name, parameters in methods(reference.Reference).items():

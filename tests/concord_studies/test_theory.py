@@ -252,7 +252,7 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     for step in k:
         squares = mean**2 + cov.diagonal()
         largest = max(largest, squares[:size].sum(), squares[size:].sum())
-        mean, cov = of_steps.at(step).of(mean, cov)
+        mean, cov = of_steps.at(step).apply(mean, cov)
     eigenvalues = np.linalg.eigvalsh(weights(kind, agents))
     result = gurbuzbalaban2021.theorem10(
         Setting(gram, shift, eigenvalues, 1.0, 1.0), eta, friction, largest, k

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any
 
-from concord.sampler import ReadOut
+from concord.sampler import WithReadOut
 from concord.streams import CHAINS_PER_BLOCK
 
 # Numbers that a run moves from which on it pays to import numba, and those that a step counts for.
@@ -27,7 +27,7 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
     """
     blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
     short = iterations * (numbers + blocks * CALLS) < WORTH
-    if short or isinstance(sampler, ReadOut) or not _works():
+    if short or isinstance(sampler, WithReadOut) or not _works():
         return sampler
     from concord.fast.steps import CompiledSampler
 

@@ -96,7 +96,7 @@ class Move:
         """The matrix I + K diag(E b) V by which the mean moves, (..., T, T)."""
         return np.eye(self.change.shape[-1]) + (self.spread * self.first) @ self.change
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
         center = np.matvec(self.change, mean) + self.offset
         mean_spread = self.spread * self.first

@@ -21,7 +21,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.arrivals import Losses, Move, moves
-from concord.laws.exact import Affine, Law, Moments, Powers, Seen, Update
+from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
@@ -39,7 +39,7 @@ GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Path:
     """The moments of versions of a sampler along the iterations.
 
-    step_at: function that returns the step of iteration k -> k + 1, whose ``of`` maps mean and
+    step_at: function that returns the step of iteration k -> k + 1, whose ``apply`` maps mean and
     covariance of the state, (versions, T) and (versions, T, T), to those after it.
     start: mean and covariance of the state at iteration 0.
     agents, dim: number of agents and of entries of each; positions come first in the state.
@@ -89,7 +89,7 @@ class Path:
         other._step_cache, other._turn_starts = {}, []
         return other
 
-    def at(self, iterations: Sequence[int]) -> Seen:
+    def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws of the answers at increasing iterations, (iterations, versions, ...).
 
         Moments that leave the finite range are ``inf`` or ``nan`` from there on, without a warning.
@@ -98,18 +98,18 @@ class Path:
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
                 moments = self._go(moments, k, due, done)
-                results.append(self._seen(moments))
+                results.append(self._marginals(moments))
                 k = due
         if not results:
-            return self.at([0]).only(slice(0, 0))
-        return Seen(*(np.stack(parts) for parts in zip(*results, strict=True)))
+            return self.marginals_at([0]).only(slice(0, 0))
+        return Marginals(*(np.stack(parts) for parts in zip(*results, strict=True)))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
         recorded = sorted(set(iterations))
-        return Law(np.array(recorded, dtype=int), *self.at(recorded).only(np.s_[:, 0]))
+        return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).only(np.s_[:, 0]))
 
-    def averaged(self, iterations: int) -> Seen | None:
+    def averaged(self, iterations: int) -> Marginals | None:
         """Return the laws of the average of x over the second half of a run's iterations.
 
         One for each version of the sampler, on the first axis; None where the moments of a sum
@@ -123,12 +123,12 @@ class Path:
             count = iterations - first
             return self._split(results[0] / count, results[1] / count**2)
 
-    def limit(self) -> Seen | None:
+    def limit(self) -> Marginals | None:
         """Return the laws in the limit, (versions, ...); None where no powers lead to it."""
         return (
             None
             if self._turn is None or self._turn_powers() is None
-            else self.at([FOREVER]).only(0)
+            else self.marginals_at([FOREVER]).only(0)
         )
 
     def _step(self, k: int) -> Any:
@@ -169,7 +169,7 @@ class Path:
                 turns = (end - first) // period
                 moments, count = powers.after(turns, *moments), turns * period
             else:
-                moments = self._step(first).of(*moments)
+                moments = self._step(first).apply(*moments)
             first += count
             done(count)
             if from_start and first == begin and not self._turn_starts:
@@ -183,14 +183,14 @@ class Path:
         """
         return None
 
-    def _seen(self, moments: Moments) -> Seen:
+    def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
         if self._mix is None:
             return self._split(*moments)
         read = self._read(moments)
         return self._split(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
 
-    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Seen:
+    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Marginals:
         """Return the agents' laws, given moments whose first agents * dim entries are theirs."""
         return exact.marginals(mean, cov, self._agents, self._dim)
 
@@ -204,7 +204,7 @@ class Path:
 class Determined(Path):
     """The laws of affine updates without random choices: steps are ``Affine``."""
 
-    def limit(self) -> Seen | None:
+    def limit(self) -> Marginals | None:
         """Return the laws in the limit, (versions, ...), with conserved quantities kept.
 
         Computed by ``exact.limit``, since powers of the update would move conserved quantities by
@@ -222,8 +222,8 @@ class Determined(Path):
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
             moments = stacked(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
-                moments = self._step(k).of(*moments)
-            return self._seen(moments)
+                moments = self._step(k).apply(*moments)
+            return self._marginals(moments)
 
     def _turn_powers(self) -> Powers:
         """Return the powers of a turn's composition, computed at the first call."""
@@ -258,7 +258,7 @@ class Lossy(Path):
         spread = np.zeros((*total.shape, len(read)))
         for k in range(first, end):
             move = self._step(k)
-            mean, cov = move.of(mean, cov)
+            mean, cov = move.apply(mean, cov)
             # Given the state of an iteration the mean matrix alone leads to expectations of later
             # ones, and so to covariances of different iterations.
             across = across @ move.lead.swapaxes(-1, -2)
@@ -284,7 +284,7 @@ class Noisy(NamedTuple):
     agents: int
     dim: int
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
         gain = self.affine.gradient_gain
         if gain is None:
@@ -292,7 +292,7 @@ class Noisy(NamedTuple):
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
         spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
         affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
-        return Affine.stacked([affine]).of(mean, cov)
+        return Affine.stacked([affine]).apply(mean, cov)
 
 
 def single(

@@ -28,7 +28,7 @@ from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
-from concord.sampler import ReadOut, check_state
+from concord.sampler import WithReadOut, check_state
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
@@ -70,7 +70,7 @@ class StepReader:
         self._size = problem.agents * problem.dim
         self.network = ScriptedNetwork(network)
         self._empty = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
-        if isinstance(sampler, ReadOut):
+        if isinstance(sampler, WithReadOut):
             raise self._refuse("its answer is not the positions of its state")
         if not isinstance(problem, Quadratic):
             raise NoLaw(

@@ -95,13 +95,13 @@ class _Linear(NamedTuple):
     matrix: np.ndarray
     shift: np.ndarray
 
-    def of(self, state: np.ndarray) -> tuple[np.ndarray]:
+    def apply(self, state: np.ndarray) -> tuple[np.ndarray]:
         """Return A s + c, as a tuple."""
         return (np.matvec(self.matrix, state) + self.shift,)
 
-    def then(self, later: _Linear) -> _Linear:
+    def compose_with(self, later: _Linear) -> _Linear:
         """Return the composition of this map and a later one."""
-        return _Linear(later.matrix @ self.matrix, *later.of(self.shift))
+        return _Linear(later.matrix @ self.matrix, *later.apply(self.shift))
 
 
 class SecondMoments:

@@ -22,11 +22,11 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError, short
-from concord.laws.known import Draws
+from concord.laws.reference_laws import Draws
 from concord.options import Count, build
-from concord.problems._fit import fit
-from concord.problems._functions import Problem
-from concord.problems.arrays import numbers, parted
+from concord.problems.arrays import choose_partition, numbers
+from concord.problems.function_problem import Problem
+from concord.problems.gaussian_fit import fit
 from concord.values import check_masks
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
@@ -260,7 +260,7 @@ def shards_of(
     if shards is None:
         count = build(Count, agents, "agents")
         rng = streams.generator(streams.seed_of(seed), "partition")
-        return parted(partition).split(rows if labels is None else labels, count, rng)
+        return choose_partition(partition).split(rows if labels is None else labels, count, rng)
     found = [np.asarray(shard) for shard in shards]
     for number, shard in enumerate(found):
         check_masks(shards[number], f"shards[{number}]")

@@ -89,7 +89,7 @@ class Channels:
             assert self._clock is not None
             before = self.traffic
             traffic.sends = traffic.awake if before is None else before.awake
-            traffic.awake = self._clock.pass_tick()
+            traffic.awake = self._clock.advance_tick()
         else:
             traffic.sends = traffic.awake
         traffic.arrived &= traffic.sends[graph.senders]

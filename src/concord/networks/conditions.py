@@ -83,7 +83,7 @@ class Conditions(Options):
     ] = True
 
     @property
-    def perfect(self) -> bool:
+    def is_lossless(self) -> bool:
         """Return whether every vector arrives in its iteration, unchanged, on whatever clock."""
         return self == Conditions(
             on_loss=self.on_loss,
@@ -93,17 +93,17 @@ class Conditions(Options):
         )
 
     @property
-    def eventful(self) -> bool:
+    def has_effects(self) -> bool:
         """Return whether vectors may be lost, late or changed, or a clock measures time."""
-        return self.clocked or not self.perfect
+        return self.keeps_time or not self.is_lossless
 
     @property
-    def clocked(self) -> bool:
+    def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
         return self.compute is not None or self.link is not None
 
     @property
-    def late(self) -> str | None:
+    def late_option(self) -> str | None:
         """Return the option by which vectors may be used iterations after they were sent.
 
         That is ``delay`` or ``barrier``; None where every vector is used in its own iteration.
@@ -130,14 +130,14 @@ class Conditions(Options):
                     f"{where}.compute.slow_agents[{number}]: there is no agent {agent}; name "
                     f"agents 0 to {graph.agents - 1}"
                 )
-        if self.clocked and self.delay is not None:
+        if self.keeps_time and self.delay is not None:
             raise ConcordError(
                 f"{where}.delay: the clock says how long vectors take; remove it, or compute and "
                 "link"
             )
         if not self.barrier:
             self._check_pace(where)
-        if not self.perfect:
+        if not self.is_lossless:
             _check_graph(graph, self, where)
 
     def _check_pace(self, where: str) -> None:

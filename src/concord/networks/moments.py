@@ -39,7 +39,7 @@ def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] 
     """
     options, edges = network.conditions, network.graph
     skips, matched = options.on_loss == "skip", isinstance(options.schedule, Matchings)
-    if options.late or isinstance(options.loss, BurstLoss) or (matched and skips):
+    if options.late_option or isinstance(options.loss, BurstLoss) or (matched and skips):
         return None
     own = np.eye(network.agents)
     of_link = np.eye(edges.link_count)[edges.links]

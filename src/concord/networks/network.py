@@ -373,7 +373,7 @@ class Network(Summarized):
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
         else:
-            self.clock.begin_again(k, moves, gradients)
+            self.clock.restart_gradients(k, moves, gradients)
         self._step_bytes = 0.0
 
     def matrix(self, weights: str | float) -> Matrix:

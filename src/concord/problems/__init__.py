@@ -20,7 +20,7 @@ from concord.kinds import exists, find, names
 def __getattr__(name: str) -> Callable[..., Any]:
     """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
-        return import_module("concord.problems._quadratic").quadratic
+        return import_module("concord.problems.quadratic_problem").quadratic
     if name.startswith("_") or not exists("problems", name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     kind = find("problems", name, "problem")

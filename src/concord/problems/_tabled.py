@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.problems._data import OneDataSet
+from concord.problems.data import OneDataSet
 
 
 class Tabled(OneDataSet):

@@ -40,7 +40,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def own_data(
+def divide_rows(
     X: Any, y: Any, agents: int | None, partition: Any, seed: int | None, classes: bool = False
 ) -> AgentData:
     """Return the rows of features X and targets y, split over agents.
@@ -75,7 +75,7 @@ def own_data(
     features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
     if together:
         rng = streams.generator(streams.seed_of(seed), "partition")
-        parts = parted(partition).split(
+        parts = choose_partition(partition).split(
             targets if classes else len(targets), build(Count, agents, "agents"), rng
         )
     else:
@@ -84,12 +84,12 @@ def own_data(
     return AgentData.from_parts(features, targets, parts)
 
 
-def parted(way: Any) -> Partition:
+def choose_partition(way: Any) -> Partition:
     """Return the partition that a caller names, or gives as a mapping with a kind."""
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 
 
-def split(partition: Partition, stream: Stream) -> dict[str, Any]:
+def partition_arguments(partition: Partition, stream: Stream) -> dict[str, Any]:
     """Return a run's partition as the arguments ``partition`` and ``seed`` of problems in Python.
 
     stream: the run's streams, from which the seed is drawn.

@@ -9,7 +9,7 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError
 from concord.options import Count, build
-from concord.problems.arrays import parted
+from concord.problems.arrays import choose_partition
 
 
 class NoDataSets:
@@ -44,7 +44,7 @@ def from_options(kind: Any) -> Callable[..., Any]:
         rng: streams.Rng = None,
         **options: Any,
     ) -> Any:
-        split, master = parted(partition), streams.seed_of(seed, rng)
+        split, master = choose_partition(partition), streams.seed_of(seed, rng)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
 

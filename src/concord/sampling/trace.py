@@ -97,7 +97,7 @@ class Trace(Summarized):
         """The number of chains in the trace."""
         return len(self["diverged_at"])
 
-    def late(self, warm_up: int = -1) -> np.ndarray:
+    def late_rows(self, warm_up: int = -1) -> np.ndarray:
         """Return a mask of the recorded iterations after ``warm_up``; -1: the first tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
@@ -163,7 +163,7 @@ class Trace(Summarized):
         """
         import xarray  # half a second
 
-        data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
+        data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             own = {
@@ -174,7 +174,7 @@ class Trace(Summarized):
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
 
-    def after(self, warm_up: int | None = None) -> np.ndarray:
+    def rows_after(self, warm_up: int | None = None) -> np.ndarray:
         """Return a mask of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
 
         Raises
@@ -189,7 +189,7 @@ class Trace(Summarized):
             last = record.get("burn_in", -1)
         else:
             last = build(Index, warm_up, "warm_up")
-        rows = self.late(last)
+        rows = self.late_rows(last)
         if not rows.size:
             raise ConcordError(
                 f"warm_up: no iteration is recorded after {last}, the last is {self.draw[-1]}; "
@@ -201,7 +201,7 @@ class Trace(Summarized):
         """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
         write_trace(self, Path(path))
 
-    def marked(self) -> Trace:
+    def mask_diverged(self) -> Trace:
         """Return the trace with the values of diverged chains replaced by nan.
 
         A chain is lost from the iteration at which it diverged: its errors are infinite from there

@@ -15,7 +15,7 @@ from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.rooms import docstring_of
 from concord.sampling.schedules import Schedule
 from concord_arena.testing._outcome import Inapplicable, Prototype, expect

@@ -13,7 +13,7 @@ import numpy as np
 
 from concord.distances import positions
 from concord.laws.intervals import LEVEL, REPLICATES, over_chains
-from concord.laws.known import WithQuantiles
+from concord.laws.reference_laws import WithQuantiles
 from concord.laws.wasserstein import corrected
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series

@@ -35,7 +35,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield from series(m.trace.draw, names, {"w2": found})
     if (law := exact_law(m)) is not None:
         for name in names:
-            exact = {"w2_exact": w2(*law.of(name), target)}
+            exact = {"w2_exact": w2(*law.moments_of(name), target)}
             yield from series(law.iterations, name, exact, chance=False)
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))

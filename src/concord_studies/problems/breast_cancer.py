@@ -16,7 +16,7 @@ import numpy as np
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Draws
+from concord.laws.reference_laws import Draws
 from concord.options import Options
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression

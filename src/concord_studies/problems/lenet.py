@@ -29,7 +29,7 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems._data import OneDataSet
+from concord.problems.data import OneDataSet
 from concord.sampling.partition import Partition, enough
 from concord_studies.datasets import readers, registry
 

@@ -26,7 +26,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.libraries import sparse
 from concord.options import Options, Positive
-from concord.problems._arithmetic import sigmoid
+from concord.problems.arithmetic import sigmoid
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 

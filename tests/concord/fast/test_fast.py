@@ -16,7 +16,7 @@ from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network
 from concord.options import build
-from concord.problems import _quadratic
+from concord.problems import quadratic_problem
 from concord.problems.kinds import tied_mixture
 from concord.record import Diverged, Record
 from concord.samplers import de_sgld, gossip_ula
@@ -37,11 +37,11 @@ FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}
 TRIGGER = {"communication": "triggered", "threshold": 0.3, "decay": 0.4}
 
 
-def quadratic(agents: int, dim: int) -> _quadratic.QuadraticProblem:
+def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
     rng = np.random.default_rng(3)
     factors = rng.standard_normal((agents, dim, 2 * dim))
     gram = factors @ factors.swapaxes(1, 2) / (2 * dim)
-    return _quadratic.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
+    return quadratic_problem.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
 
 
 def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
@@ -203,12 +203,12 @@ UNSUITED = {
 }
 
 
-class Other(_quadratic.QuadraticProblem):
+class Other(quadratic_problem.QuadraticProblem):
     def gradient(self, x):
         return 2 * super().gradient(x)
 
 
-class WithPrior(_quadratic.QuadraticProblem):
+class WithPrior(quadratic_problem.QuadraticProblem):
     def prior_gradient(self, x):
         return x
 

@@ -17,8 +17,8 @@ from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.construction import network_under
 from concord.networks.moments import chances
-from concord.problems._quadratic import QuadraticProblem
 from concord.problems.kinds import linear_regression
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import partition
@@ -234,7 +234,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     )
     reader = StepReader(chosen, problem, network)
     law = over_losses(network, reader, start_mean[:, None], start_sd)
-    seen = law.at([1, 2])
+    seen = law.marginals_at([1, 2])
     for place, state in enumerate(states[1:]):
         got = state.x[..., 0].reshape(len(bits), len(units), 3)
         mean = weight @ got[:, 0]

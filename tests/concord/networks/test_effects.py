@@ -127,7 +127,7 @@ def test_vectors_are_lost_with_their_rate(direction):
 def test_bursts_have_their_rate_and_length(direction):
     """Lost with 0.9 / 4, as a quarter is bad; and again in the next with 0.9 times 0.7."""
     loss = BurstLoss(0.9, 0.1, 0.3, direction)
-    assert (loss.bad, loss.share) == (pytest.approx(0.25), pytest.approx(0.225))
+    assert (loss.bad_probability, loss.share) == (pytest.approx(0.25), pytest.approx(0.225))
     found = traffic([loss], 12, chains=4000)
     lost = [~each.arrived for each in found]
     for each in lost:

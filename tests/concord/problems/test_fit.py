@@ -5,7 +5,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems._fit import doubts, field, fit, linearized, mode, normals
+from concord.problems.gaussian_fit import doubts, field, fit, linearized, mode, normals
 
 
 def test_the_fit_of_a_quadratic_potential_is_its_posterior():

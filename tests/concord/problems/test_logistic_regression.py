@@ -8,7 +8,7 @@ import pytest
 from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
-from concord.problems._arithmetic import FACTORS, sigmoid
+from concord.problems.arithmetic import FACTORS, sigmoid
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import Params
 from concord.sampling import partition

@@ -10,8 +10,8 @@ import concord
 from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws
 from concord.laws.quadrature import from_log_density
+from concord.laws.reference_laws import Draws
 from concord.options import build as parse
 from concord.reference import Reference, WithReference, reference_of
 from concord.sampling.partition import Partition

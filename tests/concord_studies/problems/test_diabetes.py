@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import concord
+import concord_studies  # noqa: F401  which adds the kind
 from concord import kinds, streams
 from concord.options import build as parse
 from concord.sampling.partition import Partition
@@ -40,9 +41,9 @@ def test_held_out_rows_have_the_mean_density_over_a_law():
     rng = np.random.default_rng(3)
     root = rng.standard_normal((10, 10)) / 5
     mean = rng.standard_normal(10) / 5
-    found = problem.held_out_of(mean, root @ root.T)
+    found = problem.held_out_log_density(mean, root @ root.T)
     draws = mean + rng.standard_normal((200_000, 10)) @ root.T
-    density = np.exp(problem.held_out_of(draws, np.zeros((10, 10))))
+    density = np.exp(problem.held_out_log_density(draws, np.zeros((10, 10))))
     # Five standard errors of the mean over the draws, at each of the 44 rows.
     error = 5 * density.std(axis=0) / np.sqrt(len(draws))
     assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()

@@ -6,7 +6,7 @@ decentralized deep training" (2021, arXiv:2110.13363), where edges have a direct
 
 import numpy as np
 
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Options
 
 
@@ -17,4 +17,4 @@ class Params(Options):
 def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges."""
     apart = 1 << np.arange((agents - 1).bit_length())
-    return joined(np.add.outer(np.arange(agents), apart) % agents)
+    return list_edges(np.add.outer(np.arange(agents), apart) % agents)

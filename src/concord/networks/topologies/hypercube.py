@@ -3,7 +3,7 @@
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Options
 
 
@@ -18,4 +18,4 @@ def graph(params: Params, agents: int) -> np.ndarray:
         raise ConcordError(
             f"{agents} agents make no hypercube; use a power of two, such as {2**digits}"
         )
-    return joined(np.arange(agents)[:, None] ^ (1 << np.arange(digits)))
+    return list_edges(np.arange(agents)[:, None] ^ (1 << np.arange(digits)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Options
 
 
@@ -12,4 +12,4 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges."""
-    return joined(np.add.outer(np.arange(agents), (1,)) % agents)
+    return list_edges(np.add.outer(np.arange(agents), (1,)) % agents)

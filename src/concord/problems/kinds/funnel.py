@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.options import Positive
 from concord.problems._heterogeneity import Dial, Dialed, check_dial
 from concord.sampling.partition import Partition
@@ -58,7 +58,7 @@ class Funnel(Dialed):
         s, width = params.sd, params.dim - 1
         self._precision, self._half = s**-2, width / 2
 
-        law = Known(
+        law = AnalyticLaw(
             mean=np.zeros(params.dim),
             cov=np.diag([s**2, *[np.exp(s**2 / 2)] * width]),
             third=np.zeros(params.dim),

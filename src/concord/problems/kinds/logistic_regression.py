@@ -22,22 +22,22 @@ from msgspec import Meta
 from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Draws
 from concord.laws.quadrature import Grid, from_log_density
+from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
-from concord.problems._arithmetic import multiply, sigmoid, sum_softplus
-from concord.problems._data import (
+from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
+from concord.problems.arrays import divide_rows
+from concord.problems.data import (
     LegacySeed,
     OneDataSet,
     Table,
-    kept_apart,
     legacy_data,
-    points_of,
-    table_read,
+    read_points,
+    required_tables,
+    split_test_rows,
 )
-from concord.problems._regression import PriorShare, batch_slopes, prior_share
-from concord.problems.arrays import own_data
 from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -125,7 +125,7 @@ def check(params: Params, agents: int) -> None:
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset + table_read(params)
+    return dataset + required_tables(params)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:
@@ -144,7 +144,7 @@ def build(
     """
     truth = test = parts = points = None
     if params.table is not None:
-        *points, parts = points_of(params.table, data_sets, agents, partition)
+        *points, parts = read_points(params.table, data_sets, agents, partition)
     if points is not None and len(points[1]):
         features, labels = points
     elif params.dataset == "synthetic" and params.legacy_seed is not None:
@@ -179,7 +179,9 @@ def _load(
     """
     features, labels = data_sets.points(params.dataset)
     if parts is None:
-        training, testing = kept_apart(len(labels), _count_test_rows(params, len(labels)), stream)
+        training, testing = split_test_rows(
+            len(labels), _count_test_rows(params, len(labels)), stream
+        )
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
@@ -262,7 +264,7 @@ def from_arrays(
     >>> problem.counts
     array([20, 20, 20, 20, 20])
     """
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng), classes=True)
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng), classes=True)
     odd = data.targets[(data.targets != 0) & (data.targets != 1)]
     if odd.size:
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")

@@ -23,7 +23,7 @@ import numpy as np
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import NonNegative, Options
 from concord.problems._tabled import Tabled
@@ -76,7 +76,7 @@ def _draw(
 
 
 @dataclass(frozen=True, repr=False)
-class OnLine(Known):
+class OnLine(AnalyticLaw):
     """A law of one parameter with a quantile function."""
 
     inverse: Callable[[np.ndarray], np.ndarray]

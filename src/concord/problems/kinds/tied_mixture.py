@@ -27,9 +27,9 @@ from concord.errors import ConcordError
 from concord.hints import choices
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
-from concord.problems._arithmetic import sum_softplus
-from concord.problems._data import OneDataSet, check_agents
-from concord.problems.arrays import numbers, own_data
+from concord.problems.arithmetic import sum_softplus
+from concord.problems.arrays import divide_rows, numbers
+from concord.problems.data import OneDataSet, check_agents
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -171,7 +171,7 @@ def from_arrays(
             raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
     ones = [np.ones((len(part), 1)) for part in parts]
     X, y = (ones[0], parts[0]) if together else (ones, parts)
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )

@@ -27,11 +27,11 @@ import numpy as np
 from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._tabled import Tabled
-from concord.problems.arrays import own_data
+from concord.problems.arrays import divide_rows
 from concord.sampling.partition import AgentData, Partition, enough
 
 
@@ -112,7 +112,7 @@ def from_arrays(
     >>> problem.reference.mean.round(1)
     array([ 1. , -2. , -3.1])
     """
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(prior_variance=prior_variance, shape=shape, scale=scale)
     _check_moments(params, int(data.counts.sum()))
     return UnknownNoise(data, params)
@@ -152,7 +152,7 @@ class UnknownNoise(Tabled):
         return np.concatenate([slopes * precision, last], axis=-1)
 
     @cached_property
-    def reference(self) -> Known:
+    def reference(self) -> AnalyticLaw:
         """Return the posterior of (beta, log sigma^2), which is normal-inverse-gamma."""
         gram, cross, square, _ = (table.sum(axis=0) for table in self.tables)
         spread = np.linalg.inv(gram)
@@ -167,7 +167,7 @@ class UnknownNoise(Tabled):
         fourth[-1] = special().polygamma(3, shape) + 3 * cov[-1, -1] ** 2
         root = np.linalg.cholesky(spread)
         mean = np.append(center, np.log(scale) - special().digamma(shape))
-        return Known(mean, cov, third, fourth, partial(_draw, shape, scale, center, root))
+        return AnalyticLaw(mean, cov, third, fourth, partial(_draw, shape, scale, center, root))
 
 
 def _draw(

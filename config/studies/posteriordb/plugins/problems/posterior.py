@@ -291,7 +291,7 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Any:
     """Return the problem, which runs of a process share: it takes seconds to compile."""
-    of_rows, resources = arrays.split(partition, stream), data_sets.folder
+    of_rows, resources = arrays.partition_arguments(partition, stream), data_sets.folder
     key = params.posterior, agents, repr(partition.options.plain()), of_rows["seed"], str(resources)
     if key not in _BUILT:
         _BUILT.clear()

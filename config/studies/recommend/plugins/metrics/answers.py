@@ -29,7 +29,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import fit
+from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, Way
 from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
@@ -90,7 +90,7 @@ Told = tuple[str, str, float, dict[str, bool]]
 
 
 def _exact(m: Measurement, case: int) -> Iterator[Told]:
-    lossless = m.topology.conditions.perfect
+    lossless = m.topology.conditions.is_lossless
     rng = m.stream(f"fresh case {case}")
     dim = int(rng.integers(1, 4 if lossless else 2))
     options = {
@@ -100,7 +100,7 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
     }  # fmt: skip
     problem = _built("gaussian", options, m, case)
     single = m.iterations == 1
-    every = TIMES if m.topology.conditions.clocked else BUDGETS if lossless else BUDGETS[:2]
+    every = TIMES if m.topology.conditions.keeps_time else BUDGETS if lossless else BUDGETS[:2]
     budgets = every[:1] if single else every
     names = FEW if single else None
     least = _brute(m, problem, budgets, names)

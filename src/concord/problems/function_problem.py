@@ -9,10 +9,10 @@ import numpy as np
 from concord import reference
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws
+from concord.laws.reference_laws import Draws
 from concord.options import Count, build
-from concord.problems._data import OneDataSet
 from concord.problems.arrays import numbers
+from concord.problems.data import OneDataSet
 from concord.values import check_masks
 
 Function = Callable[..., Any]

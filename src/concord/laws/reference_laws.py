@@ -21,7 +21,7 @@ class WithQuantiles(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Known(WithMoments):
+class AnalyticLaw(WithMoments):
     """A law with formulas for its moments, and a function that draws from it independently.
 
     mean, cov: shapes (dim,) and (dim, dim).

@@ -49,7 +49,7 @@ class OneDataSet(Summarized):
         return self
 
 
-def points_of(
+def read_points(
     table: str, data_sets: DataSets, agents: int, partition: Partition
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
     """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
@@ -76,7 +76,7 @@ def points_of(
     return features[:-1].T, features[-1] if columns else np.empty(0), parts
 
 
-def table_read(params: Any) -> tuple[str, ...]:
+def required_tables(params: Any) -> tuple[str, ...]:
     """Return the name of the registered table of the options, as a tuple; empty without one."""
     return () if params.table is None else (params.table,)
 
@@ -86,7 +86,7 @@ def check_agents(params: Any, agents: int) -> None:
     enough(params.points, agents)
 
 
-def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+def split_test_rows(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of training rows and of test rows, split at random.
 
     rows: how many rows there are. testing: how many of them are for testing. Both results increase.
