@@ -4,8 +4,8 @@ Where gradients are not affine a law is not Gaussian, and no recursion of moment
 iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
 the same mean over the agent's own law N(m_i, C_ii) there, and the same covariance with its position
 (``problems.gaussian_fit.linearized``); up to the next one the law is that of the affine update. No
-single linearization does: agents are wider than the posterior, and skewness turns width into a bias of
-their means.
+single linearization does: agents are wider than the posterior, and skewness turns width into a
+bias of their means.
 
 What a sampler keeps beside positions and starts from the gradients there (``exact.Start``), such as
 tracked gradients, follows each change of them.

@@ -257,7 +257,7 @@ def step_of_turn(
 
 
 def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
-    """Return what ``step_of_turn`` does, from the update of each iteration."""
+    """Compose the updates of one period; return it restricted, its basis and the period."""
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]

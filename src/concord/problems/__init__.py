@@ -22,7 +22,10 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name == "quadratic":
         return import_module("concord.problems.quadratic_problem").quadratic
     if name.startswith("_") or not exists("problems", name):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}; kinds of studies come with "
+            "'import concord_studies'"
+        )
     kind = find("problems", name, "problem")
     if offers(kind, TakesArrays):
         return kind.from_arrays

@@ -9,10 +9,10 @@ import numpy as np
 
 from concord.distances import positions
 from concord.laws.intervals import mean_interval, wilson
-from concord.problems.kinds import polynomial
 from concord.samplers.de_psgld import DEPSGLD
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.problems import polynomial
 
 METRICS = ("outside_share", "outside_distance", "envelope_w2")
 LABELS = {

@@ -7,11 +7,11 @@ import concord
 from concord import streams
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.problems.kinds import ball, polynomial
 from concord.samplers.de_psgld import DEPSGLD, Ball, Box
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import average_accuracy, chains_distance, constraint, tempered_distance
+from concord_studies.problems import ball, polynomial
 from measurements import measurement
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")

@@ -7,11 +7,10 @@ import pytest
 
 from concord import streams
 from concord.errors import ConcordError
-from concord.problems.kinds import gaussian_location
 from concord.sampling.partition import Partition
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.folder import DataFolder
-from concord_studies.problems import gaussian_product
+from concord_studies.problems import gaussian_location, gaussian_product
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 COVARIANCE = ((2.0, 0.5), (0.5, 1.0))

@@ -5,8 +5,8 @@ import pytest
 
 from concord import streams
 from concord.errors import ConcordError
-from concord.problems.kinds import ball, polynomial
 from concord.sampling.partition import Partition
+from concord_studies.problems import ball, polynomial
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
