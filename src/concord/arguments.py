@@ -12,7 +12,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
 from concord.networks.construction import network_under
-from concord.networks.network import Network, Order, Ordered
+from concord.networks.network import Network, Order, OrderOptions
 from concord.options import Chosen, Options, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
@@ -48,7 +48,9 @@ class ChosenSampler(Chosen):
     __slots__ = ("batches", "order")
 
     @classmethod
-    def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
+    def choose(
+        cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()
+    ) -> Self:
         """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
 
         arguments: what else may be given, for the sentence about a key that is unknown.
@@ -102,8 +104,8 @@ class ChosenSampler(Chosen):
             self.batches.check()
         except ConcordError as error:
             raise ConcordError(_key(where, str(error))) from None
-        order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
-        self.order: Order = build(Ordered, order, where).update_order
+        order = {key: options[key] for key in OrderOptions.__struct_fields__ if key in options}
+        self.order: Order = build(OrderOptions, order, where).update_order
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""
@@ -158,7 +160,7 @@ def prepare(
                 "as 'ring'"
             )
         network = "no_edges"
-    chosen = ChosenSampler.of(sampler, options, ARGUMENTS)
+    chosen = ChosenSampler.choose(sampler, options, ARGUMENTS)
     found = network_of(network, problem.agents)
     if chosen.order != found.order:
         found = network_under(found.graph, found.conditions, "network", chosen.order)

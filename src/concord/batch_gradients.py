@@ -16,7 +16,7 @@ Draw = Callable[[np.random.Generator], np.ndarray]
 class MiniBatches:
     """A problem whose gradients are mini-batch estimates, and all else that of a given problem.
 
-    problem: its potentials are sums over points (``problem.Batched``).
+    problem: its potentials are sums over points (``problem.WithMiniBatches``).
     batches: options of how many points are drawn, and how.
     rng: the generator that draws points, which is that of the sampler's noise.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
-from concord.contracts import Named
+from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
 from concord.options import plain
 from concord.problem import Problem
@@ -128,7 +128,7 @@ def sample(
         "seed": str(seed),
         "record": json.dumps(plain(own.length.record)),
     }
-    if isinstance(problem, Named):
+    if isinstance(problem, WithNames):
         trace.named = problem.constrain
     if message := trace.divergence():
         warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))

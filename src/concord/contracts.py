@@ -21,7 +21,7 @@ Stream = Callable[[str], np.random.Generator]
 
 
 @runtime_checkable
-class Named(Protocol):
+class WithNames(Protocol):
     """A problem whose parameters have names, of which the positions x are coordinates."""
 
     def constrain(self, x: np.ndarray) -> dict[str, np.ndarray]:

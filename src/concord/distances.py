@@ -111,7 +111,7 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
         own = draws[:, :, column]
         if not np.isfinite(own).all():
             continue
-        worth[column] = independent(own)
+        worth[column] = effective_sample_size(own)
         if worth[column] < least:
             whose = name if name == "average" else f"agent {name}"
             raise ConcordError(
@@ -123,7 +123,7 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
         value[column] = wasserstein.w2(fitted.mean, fitted.cov, posterior)
         refits = wasserstein.refits(fitted, count, REPLICATES, rng)
         squares = wasserstein.w2(*refits, posterior) ** 2
-        lo[column], hi[column] = wasserstein.corrected(squares, value[column], LEVEL)
+        lo[column], hi[column] = wasserstein.correct_interval(squares, value[column], LEVEL)
         floor[column] = _floor(posterior, count, rng)
     worth[np.isinf(value)] = np.nan
     floor[np.isinf(value)] = np.nan
@@ -140,7 +140,7 @@ def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
     return float(wasserstein.w2(*refits, posterior).mean())
 
 
-def independent(draws: np.ndarray) -> float:
+def effective_sample_size(draws: np.ndarray) -> float:
     """Return the effective sample size of draws (chain, draw, dim): the least over moments.
 
     ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
@@ -205,7 +205,7 @@ def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xar
         values = np.concatenate([draws, draws**2], axis=-1)
         if warm_up is not None:
             values = values[:, result.rows_after(warm_up)].mean(axis=1)
-        value, *ends = squared(values, means, variances)
+        value, *ends = squared_bias(values, means, variances)
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
@@ -370,7 +370,7 @@ def _distance_of_law(
     return _dataset(law, names, [distance(mean, cov, posterior)])
 
 
-def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
+def squared_bias(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
     """Return the squared bias of chains' means, and the ends of its interval.
 
     values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the

@@ -3,7 +3,7 @@ r"""Laws of samplers on problems that are not Gaussian, approximately: agents li
 Where gradients are not affine a law is not Gaussian, and no recursion of moments is exact. At
 iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
 the same mean over the agent's own law N(m_i, C_ii) there, and the same covariance with its position
-(``problems.gaussian_fit.linearized``); up to the next one the law is that of the affine update. No
+(``problems.gaussian_fit.linearize``); up to the next one the law is that of the affine update. No
 single linearization does: agents are wider than the posterior, and skewness turns width into a
 bias of their means.
 
@@ -21,18 +21,18 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
 from concord.laws.law import OfRun, laws_of_updates, update_of, with_errors
-from concord.laws.paths import Path, stacked
+from concord.laws.paths import Path, stack_versions
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.problems.gaussian_fit import Fit, field, fit, linearized
+from concord.problems.gaussian_fit import Fit, field, fit, linearize
 from concord.problems.quadratic_problem import QuadraticProblem
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
 DIVERGED = 1e4  # standard deviations of the fit
 
 
-class Linearized(Path):
+class LinearizedPath(Path):
     """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
 
     errors: of mini-batches, as of ``laws_of_versions``.
@@ -59,7 +59,7 @@ class Linearized(Path):
         self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = field(problem), found, positions
         start = exact.initial(agents, dim, positions)
-        super().__init__(self._step_of, stacked([start] * len(samplers)), agents, dim, mix)
+        super().__init__(self._step_of, stack_versions([start] * len(samplers)), agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -132,7 +132,7 @@ class Linearized(Path):
         fine &= ~low
         cov[~fine] = wide
         mean = np.where(fine[:, None, None], seen.mean, self._fit.mean)
-        gram, shift = linearized(self._at, mean, cov, POINTS)
+        gram, shift = linearize(self._at, mean, cov, POINTS)
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         return [
@@ -168,7 +168,7 @@ def law_of_run(run: OfRun) -> exact.Law:
     positions = run.initial.moments(run.problem.dim)
     found = fit(run.problem, 0.0 if positions is None else positions[0])
     given = [run.sampler], run.problem, run.network, positions, found
-    law = Linearized(*given).law(run.trace.draw.tolist())
+    law = LinearizedPath(*given).law(run.trace.draw.tolist())
     finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
     if not finite.all():
         raise NoLaw(

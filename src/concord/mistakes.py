@@ -42,7 +42,7 @@ _NAMES = {
 }
 
 
-def _alike(option: Any, value: Any) -> bool:
+def _has_form(option: Any, value: Any) -> bool:
     """Return whether a value has the form of a type, whatever its bounds and parts."""
     shape = get_origin(option) or option
     if isinstance(shape, _Reads):
@@ -58,7 +58,7 @@ def _alike(option: Any, value: Any) -> bool:
     return isinstance(value, str) if shape in (str, Literal) else True
 
 
-def _said(where: str, text: str) -> str:
+def _prefix_place(where: str, text: str) -> str:
     """Return a sentence that begins with its place, if there is one."""
     return f"{where}: {text}" if where else text
 
@@ -68,14 +68,14 @@ def find_mistake(hint: Any, value: Any, where: str) -> str:
     options, known = members(hint), tagged_kinds(hint)
     if known and isinstance(value, Mapping) and (len(options) > 1 or "kind" in value):
         if "kind" not in value:
-            return _said(where, f"the key 'kind' is missing; add one of {', '.join(known)}")
+            return _prefix_place(where, f"the key 'kind' is missing; add one of {', '.join(known)}")
         kind = value["kind"]
         if not isinstance(kind, str) or kind not in known:
             place = key_place(where, "kind")
             return f"{place}: there is no kind {short(kind)}; {nearest(kind, known)}"
         return _mistake_within(known[kind], {}, value, where)
     for option, rules in options:
-        if _alike(option, value):
+        if _has_form(option, value):
             return _mistake_within(option, rules, value, where)
     shapes = [get_origin(option) or option for option, _ in options]
     names = [_NAMES[shape] for shape in shapes if shape in _NAMES]
@@ -86,7 +86,7 @@ def find_mistake(hint: Any, value: Any, where: str) -> str:
     wanted = " or ".join(dict.fromkeys(names))
     if shapes[0] is tuple:
         wanted += "; write it as [a, b, ...]"
-    return _said(where, f"{short(value)} is not {wanted}{_surprise(value, shapes)}")
+    return _prefix_place(where, f"{short(value)} is not {wanted}{_surprise(value, shapes)}")
 
 
 def _surprise(value: Any, wanted: list[Any]) -> str:
@@ -111,29 +111,29 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
         for name, field in fields.items():
             if field.required and name not in value:
                 meaning = members(field.type)[0][1].get("description", "see config/README.md")
-                return _said(where, f"the key {name!r} is missing; add it ({meaning})")
+                return _prefix_place(where, f"the key {name!r} is missing; add it ({meaning})")
         parts = [(f.type, value[n], key_place(where, n)) for n, f in fields.items() if n in value]
     elif get_origin(shape) is tuple:
         fixed = arguments[-1] is not Ellipsis
         least = len(arguments) if fixed else rules.get("min_length", 0)
         if len(value) < least or (fixed and len(value) > least):
             given = f"{short(value)} has {len(value)} entries"
-            return _said(where, f"{given}; give {least}{'' if fixed else ' or more'}")
+            return _prefix_place(where, f"{given}; give {least}{'' if fixed else ' or more'}")
         parts = [
             (arguments[i if fixed else 0], item, f"{where}[{i}]") for i, item in enumerate(value)
         ]
     elif get_origin(shape) is dict:
         if len(value) < rules.get("min_length", 0):
-            return _said(where, "it is empty; give 1 entry or more")
+            return _prefix_place(where, "it is empty; give 1 entry or more")
         wanted = members(arguments[0])[0][1].get("title", "id; use letters, digits and _")
         for key in value:
             if not isinstance(key, str):
-                return _said(where, f"the key {short(key)} is not a text; put it in quotes")
+                return _prefix_place(where, f"the key {short(key)} is not a text; put it in quotes")
             if listed := choices(arguments[0]):
                 if key not in listed:
                     return f"{key_place(where, key)}: unknown key; {nearest(key, listed)}"
             elif not _fits(arguments[0], key):
-                return _said(where, f"{short(key)} is no {wanted}")
+                return _prefix_place(where, f"{short(key)} is no {wanted}")
         parts = [(arguments[1], item, key_place(where, key)) for key, item in value.items()]
     elif isinstance(shape, _Reads):
         try:
@@ -144,8 +144,10 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
         if not _fits(hint, part):
             return find_mistake(hint, part, place)
     if get_origin(shape) is Literal:
-        return _said(where, f"{short(value)} is not allowed; {nearest(value, map(str, arguments))}")
-    return next(number_mistakes(value, where, integer=shape is int), None) or _said(
+        return _prefix_place(
+            where, f"{short(value)} is not allowed; {nearest(value, map(str, arguments))}"
+        )
+    return next(number_mistakes(value, where, integer=shape is int), None) or _prefix_place(
         where, _out_of_bounds(value, rules)
     )
 
@@ -182,12 +184,12 @@ def number_mistakes(value: Any, where: str, integer: bool = True) -> Iterator[st
             yield from number_mistakes(item, f"{where}[{number}]")
     elif isinstance(value, int):
         large = "is too large; give a number below 2^63" if integer else "is not a finite number"
-        yield _said(where, f"{short(value)} {large}")
+        yield _prefix_place(where, f"{short(value)} {large}")
     elif not math.isfinite(value):
-        yield _said(where, f"{value} is not a finite number; give one")
+        yield _prefix_place(where, f"{value} is not a finite number; give one")
     else:
         size = "large" if abs(value) > 1 else "small"
-        yield _said(
+        yield _prefix_place(
             where,
             f"{short(value)} is too {size} to compute with; give 0, or a number from {TINIEST:g} "
             f"to {HUGEST:g}",

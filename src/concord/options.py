@@ -46,7 +46,7 @@ Some = Annotated[tuple[T, ...], Meta(min_length=1)]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class _Checked(msgspec.StructMeta):
+class _CheckedMeta(msgspec.StructMeta):
     """The metaclass that checks options given in Python as those of a file."""
 
     if not TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Checked(msgspec.StructMeta):
             return build(cls, given)
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_CheckedMeta):
     """The base of typed options: fields with a type, a description and perhaps a default."""
 
 

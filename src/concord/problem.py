@@ -103,7 +103,7 @@ class Proximal(Protocol):
 
 
 @runtime_checkable
-class Batched(Protocol):
+class WithMiniBatches(Protocol):
     """A problem whose potentials are sums over points, so that mini-batches can be drawn.
 
     counts: how many points each agent has, (agents,).

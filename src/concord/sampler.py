@@ -23,7 +23,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.networks.network import Network, Ordered
+from concord.networks.network import Network, OrderOptions
 from concord.options import Options
 
 
@@ -104,9 +104,9 @@ class Sampler(Options):
         """Return the class of the options that a study gives this sampler.
 
         They are the sampler's fields, those of ``Batches`` if it takes mini-batches, and those of
-        ``Ordered`` if its agents may move one after another.
+        ``OrderOptions`` if its agents may move one after another.
         """
-        extra_options = [Batches] * cls.takes_batches + [Ordered] * cls.takes_order
+        extra_options = [Batches] * cls.takes_batches + [OrderOptions] * cls.takes_order
         fields = [field for each in (cls, *extra_options) for field in msgspec.structs.fields(each)]
         body = {
             "__module__": cls.__module__,

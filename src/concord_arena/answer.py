@@ -29,7 +29,7 @@ from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import Fit, batch_errors, weighed
+from concord.problems.gaussian_fit import Fit, batch_errors, estimate_by_weights
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
@@ -157,7 +157,7 @@ class Search:
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
-            mean, variances = weighed(problem, found)
+            mean, variances = estimate_by_weights(problem, found)
             self._floor = float(bias2(mean, np.diag(variances), self._target))
         self.tried = 0
 
@@ -469,7 +469,7 @@ class Search:
         if not own:
             return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
         if not self._exact:
-            law = linearized.Linearized
+            law = linearized.LinearizedPath
             return law(samplers, self.problem, network, given, self.fit, errors=errors)
         every = [self.problem] * len(samplers)
         return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
@@ -480,7 +480,7 @@ class Search:
         Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
-        seen: Marginals = (path if read == "average" else path.reading(mix)).marginals_at(ks)
+        seen: Marginals = (path if read == "average" else path.with_answers(mix)).marginals_at(ks)
         found = scores.compute_bias(seen, self._target)
         return dict.fromkeys(found, found["average"]) if read == "average" else found
 

@@ -361,7 +361,7 @@ def _of_law(seen: Marginals, problems: Sequence[Problem]) -> dict[str, np.ndarra
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
     each = [
-        scores.bias(seen.only(np.s_[:, v]), _posterior(problem))
+        scores.bias(seen.select(np.s_[:, v]), _posterior(problem))
         for v, problem in enumerate(problems)
     ]
     return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
@@ -448,13 +448,13 @@ def _parts(
         return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
 
     targets = [_posterior(problem) for problem in problems]
-    averaged = path.averaged(end)
+    averaged = path.time_average(end)
     if averaged is not None:
-        over = [scores.ergodic(averaged.only(v), target) for v, target in enumerate(targets)]
+        over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
         for level in scores.LEVELS:
             values = lost([one[level] for one in over], level)
             yield from _scores(last, f"ergodic_b2_by_{name}", values)
-    ends = [seen.only((-1, v)) for v in range(len(targets))]
+    ends = [seen.select((-1, v)) for v in range(len(targets))]
     parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
     for level in ("worst", "average"):
         for what in parts[0][level]:
@@ -490,7 +490,7 @@ def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the b² of the stationary law, where the update repeats."""
     seen = path.limit()
     if seen is not None:
-        values = _ends(_of_law(seen.only(None), task.problems[1:]))
+        values = _ends(_of_law(seen.select(None), task.problems[1:]))
         yield from _scores(FOREVER, "stationary_b2", values)
 
 

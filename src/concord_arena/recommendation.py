@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from concord import kinds, streams
 from concord.calls import sample
-from concord.distances import squared
+from concord.distances import squared_bias
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
 from concord.laws.law import laws_of_versions
@@ -505,14 +505,14 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
             gaussian = QuadraticProblem(found.hessians, found.shift)
             given = [row.sampler], [gaussian], network, search.positions
             law = laws_of_versions(*given, most=np.inf)
-            seen = law.reading(mix).marginals_at([k]).only((0, 0))
+            seen = law.with_answers(mix).marginals_at([k]).select((0, 0))
             of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
             control, exact = values(gaussian), monomials(*of)[0]
             if np.isfinite(control).all():
                 f, center = f - control, exact
     if not np.isfinite(f).all():
         return np.inf, np.inf, np.inf
-    b2, lo, hi = (float(of.max()) for of in squared(f + center, wanted, variances))
+    b2, lo, hi = (float(of.max()) for of in squared_bias(f + center, wanted, variances))
     return b2, lo, hi
 
 

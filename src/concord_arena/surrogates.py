@@ -17,7 +17,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import Determined, Path, stacked, turn_of
+from concord.laws.paths import DeterministicPath, Path, stack_versions, turn_of
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
@@ -67,12 +67,12 @@ class Coordinates:
                 continue
             every = [problem] * len(samplers)
             law = laws_of_versions(samplers, every, network, own, most=np.inf)
-            self._paths.append(law.repeating())
+            self._paths.append(law.periodic_part())
 
-    def reading(self, mix: np.ndarray | None) -> Coordinates:
+    def with_answers(self, mix: np.ndarray | None) -> Coordinates:
         """Return the same laws with the read-out ``mix``, (agents, agents)."""
         other = object.__new__(Coordinates)
-        other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
+        other._basis, other._paths = self._basis, [path.with_answers(mix) for path in self._paths]
         return other
 
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
@@ -92,7 +92,7 @@ class Coordinates:
         return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _Modes(Determined):
+class _Modes(DeterministicPath):
     """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
 
     vectors: np.ndarray
@@ -158,9 +158,11 @@ def _spectrum(
         """Return an affine step of the agents' state in the network's eigenvectors."""
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
-    steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]
+    steps = [
+        Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
+    ]
     starts = [exact.initial(agents, 1, positions, update.start) for update in updates]
-    begun = stacked([(turned(mean), blocks(cov)) for mean, cov in starts])
+    begun = stack_versions([(turned(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors
     return path

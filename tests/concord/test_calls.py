@@ -125,7 +125,7 @@ def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
         mean, cov = wasserstein.fit(target.sample(60, rng) + shift)
         fitted = concord.Gaussian(mean, cov)
         squares = wasserstein.w2(*wasserstein.refits(fitted, 60, 200, rng), target) ** 2
-        lo, hi = wasserstein.corrected(squares, wasserstein.w2(mean, cov, target))
+        lo, hi = wasserstein.correct_interval(squares, wasserstein.w2(mean, cov, target))
         held += lo <= 0.3 <= hi
     assert held / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
 

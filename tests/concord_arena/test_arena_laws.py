@@ -96,7 +96,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
             wanted = exact.marginals(mean, cov, prob.agents, prob.dim)
             for part, other in zip(seen, wanted, strict=True):
                 np.testing.assert_allclose(part[row, 1], other, rtol=1e-9, atol=1e-12)
-        averaged, count = path.averaged(steps), steps - steps // 2
+        averaged, count = path.time_average(steps), steps - steps // 2
         wanted = exact.marginals(total / count, spread / count**2, prob.agents, prob.dim)
         for part, other in zip(averaged, wanted, strict=True):
             np.testing.assert_allclose(part[0], other, rtol=1e-9, atol=1e-12)
@@ -149,7 +149,7 @@ def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
     prob = problem(5, 1)
     samplers = [made("graph_gibbs", tolerance=t) for t in (1e-3, 5e-4, 2.5e-4)]
     seen = laws_of_versions(samplers, [prob] * 3, GRAPH, START(1)).marginals_at([paths.FOREVER])
-    b2 = scores.bias(seen.only(0), prob.posterior)["worst"]
+    b2 = scores.bias(seen.select(0), prob.posterior)["worst"]
     assert b2[-1] < 1e-4
     np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
 
@@ -245,13 +245,14 @@ def test_updates_that_alternate_or_change_for_ever():
     ]
     start = np.ones((1, 4)), np.eye(4)[None]
     slow, fast = (
-        paths.Determined(lambda k: maps[k % 3], start, 1, 2, None, turn) for turn in (None, (0, 3))
+        paths.DeterministicPath(lambda k: maps[k % 3], start, 1, 2, None, turn)
+        for turn in (None, (0, 3))
     )
     for one, other in zip(
         slow.marginals_at([1, 2, 5, 100]), fast.marginals_at([1, 2, 5, 100]), strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=1e-10)
-    for one, other in zip(slow.averaged(50), fast.averaged(50), strict=True):
+    for one, other in zip(slow.time_average(50), fast.time_average(50), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert slow.limit() is None and fast.limit() is not None
     prob = problem(5, 1)
@@ -274,7 +275,7 @@ def test_ergodic_bias_is_that_of_many_runs():
     path = laws_of_versions([DESGLD(0.02)], [prob], GRAPH, START(1))
     exactly = {
         level: float(value[0])
-        for level, value in scores.ergodic(path.averaged(steps), prob.posterior).items()
+        for level, value in scores.ergodic(path.time_average(steps), prob.posterior).items()
     }
     trace = concord.sample(
         "de_sgld", prob, "ring", step_size=0.02, iterations=steps, chains=chains, seed=4
@@ -298,7 +299,7 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
     samplers = [made("c_ula", step_size=s) for s in steps]
     path = laws_of_versions(samplers, [prob] * 3, alone, START(1))
     seen = path.marginals_at([paths.FOREVER])
-    found = scores.bias(seen.only(0), target)["worst"]
+    found = scores.bias(seen.select(0), target)["worst"]
     wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 

@@ -83,7 +83,7 @@ class Move:
     second: np.ndarray
 
     @classmethod
-    def stacked(cls, moves: Sequence[Move]) -> Move:
+    def stack_versions(cls, moves: Sequence[Move]) -> Move:
         """Stack the moves of versions; b has the same moments in all of them."""
         change, offset, noise, spread = (
             np.stack([getattr(move, name) for move in moves])

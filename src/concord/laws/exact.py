@@ -46,7 +46,7 @@ class Affine:
     gradient_gain: np.ndarray | None = None
 
     @classmethod
-    def stacked(cls, versions: Sequence[Affine]) -> Affine:
+    def stack_versions(cls, versions: Sequence[Affine]) -> Affine:
         """Stack the updates of versions on a new first axis, without gradient gains."""
         names = ("matrix", "offset", "noise")
         if len(versions) == 1:
@@ -76,7 +76,7 @@ class Affine:
         gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
         return Affine(later.matrix @ self.matrix, *later.apply(self.offset, self.noise), gain)
 
-    def summing(self, read: np.ndarray) -> Affine:
+    def add_running_sum(self, read: np.ndarray) -> Affine:
         """Return the update of (s, z), where z' = z + R s' is a running sum of readings of s.
 
         read: R, shape (M, S). The new state has S + M entries.
@@ -104,7 +104,7 @@ class Powers:
     def __init__(self, once: Any) -> None:
         self._powers = [once]
 
-    def after(self, steps: int, *state: np.ndarray) -> Any:
+    def advance(self, steps: int, *state: np.ndarray) -> Any:
         """Return T^steps applied to a state, of the form that T's ``apply`` takes."""
         power = 0
         while steps:
@@ -128,7 +128,7 @@ class Marginals(NamedTuple):
     average_mean: np.ndarray
     average_cov: np.ndarray
 
-    def only(self, index: Any) -> Marginals:
+    def select(self, index: Any) -> Marginals:
         """Return the moments at an index of the leading axes."""
         return Marginals(*(part[index] for part in self))
 

@@ -184,7 +184,9 @@ def laws_of_versions(
         firsts = [of(0) for of in choices]
         if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
-        initial_moments = paths.stacked([exact.initial(agents, dim, positions)] * len(readers))
+        initial_moments = paths.stack_versions(
+            [exact.initial(agents, dim, positions)] * len(readers)
+        )
         # All iterations are alike, so that powers lead over any number of them.
         return paths.Path(
             choices[0], initial_moments, agents, dim, mix, (0, 1), SecondMoments(firsts)
@@ -213,8 +215,8 @@ def laws_of_updates(
     anew in each iteration, depend on the vectors, or are too many.
     """
     if network.is_lossless:
-        args = paths.versions_of(updates), paths.stacked(starts), network.agents, dim, mix
-        return paths.Determined(*args, turn or paths.turn_of(updates[0]))
+        args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
+        return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(

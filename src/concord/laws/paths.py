@@ -1,8 +1,8 @@
 r"""Exact moments of versions of a sampler along the iterations.
 
 Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
-one iteration to those of the next: it is an ``Affine`` update, ``Noisy`` with mini-batches, or a
-``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
+one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep`` with mini-batches, or
+a ``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
 iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
 do those of the second moments of choices (``laws.switching``).
 
@@ -46,7 +46,7 @@ class Path:
     mix: matrix (agents, agents) by which answers are computed from positions; None: the answers are
     the positions.
     turn: when steps repeat; None: unknown.
-    powers: powers of a turn's composition, with a method ``after``; None: go step by step.
+    powers: powers of a turn's composition, with a method ``advance``; None: go step by step.
     leap: the least number of iterations over which powers are used.
     """
 
@@ -68,7 +68,7 @@ class Path:
         self._turn_starts: list[Moments] = []  # where the first turn begins
         self._powers = powers
 
-    def reading(self, mix: np.ndarray | None) -> Self:
+    def with_answers(self, mix: np.ndarray | None) -> Self:
         """Return the same laws with answers computed by another matrix ``mix``.
 
         mix: (agents, agents). The two share what they have computed.
@@ -79,7 +79,7 @@ class Path:
         other._mix = mix
         return other
 
-    def repeating(self) -> Self:
+    def periodic_part(self) -> Self:
         """Return the laws of the repeating steps alone, as if they began at iteration 0."""
         begin, period = self._turn or (0, 1)
         if not begin:
@@ -101,15 +101,15 @@ class Path:
                 results.append(self._marginals(moments))
                 k = due
         if not results:
-            return self.marginals_at([0]).only(slice(0, 0))
+            return self.marginals_at([0]).select(slice(0, 0))
         return Marginals(*(np.stack(parts) for parts in zip(*results, strict=True)))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
         recorded = sorted(set(iterations))
-        return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).only(np.s_[:, 0]))
+        return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).select(np.s_[:, 0]))
 
-    def averaged(self, iterations: int) -> Marginals | None:
+    def time_average(self, iterations: int) -> Marginals | None:
         """Return the laws of the average of x over the second half of a run's iterations.
 
         One for each version of the sampler, on the first axis; None where the moments of a sum
@@ -128,7 +128,7 @@ class Path:
         return (
             None
             if self._turn is None or self._turn_powers() is None
-            else self.marginals_at([FOREVER]).only(0)
+            else self.marginals_at([FOREVER]).select(0)
         )
 
     def _step(self, k: int) -> Any:
@@ -167,7 +167,7 @@ class Path:
                 powers = self._turn_powers()
             if powers is not None:
                 turns = (end - first) // period
-                moments, count = powers.after(turns, *moments), turns * period
+                moments, count = powers.advance(turns, *moments), turns * period
             else:
                 moments = self._step(first).apply(*moments)
             first += count
@@ -201,7 +201,7 @@ class Path:
         return answers @ np.eye(size, moments[0].shape[-1])
 
 
-class Determined(Path):
+class DeterministicPath(Path):
     """The laws of affine updates without random choices: steps are ``Affine``."""
 
     def limit(self) -> Marginals | None:
@@ -220,7 +220,7 @@ class Determined(Path):
             for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
                 end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
-            moments = stacked(ends)
+            moments = stack_versions(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
@@ -241,13 +241,13 @@ class Determined(Path):
         stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
         args = wide, self._agents, self._dim, None, self._turn
-        summing = Determined(lambda k: self._step(k).summing(read), *args)
+        summing = DeterministicPath(lambda k: self._step(k).add_running_sum(read), *args)
         mean, cov = summing._go(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
 
-class Lossy(Path):
+class LossyPath(Path):
     """The moments of versions on a network with losses, averaged over these: steps are ``Move``."""
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
@@ -269,7 +269,7 @@ class Lossy(Path):
         return total, spread
 
 
-class Noisy(NamedTuple):
+class NoisyStep(NamedTuple):
     """The step of one version with mini-batch gradients.
 
     Errors xi of the gradients have mean zero given the state, so they are uncorrelated with it and
@@ -292,7 +292,7 @@ class Noisy(NamedTuple):
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
         spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
         affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
-        return Affine.stacked([affine]).apply(mean, cov)
+        return Affine.stack_versions([affine]).apply(mean, cov)
 
 
 def single(
@@ -309,14 +309,14 @@ def single(
     mini-batch errors; None: full gradients. last: the last iteration needed.
 
     With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
-    ``Noisy`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
+    ``NoisyStep`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
     more in which the update is one and the same object until iteration ``last``: the result is that
     of the recursion but for rounding, some 1e-16 times their number.
     """
     initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
         return Path(
-            lambda k: Noisy(update.at(k), gradient_noise, agents, dim), initial, agents, dim
+            lambda k: NoisyStep(update.at(k), gradient_noise, agents, dim), initial, agents, dim
         )
     turn = None
     if last >= LEAP:
@@ -326,7 +326,7 @@ def single(
                 begin -= 1
                 done()
         turn = begin, 1
-    return Determined(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
+    return DeterministicPath(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 
 def lossy(
@@ -337,7 +337,7 @@ def lossy(
     dim: int,
     mix: np.ndarray | None = None,
     turn: Turn | None = None,
-) -> Lossy:
+) -> LossyPath:
     """Return the moments of versions on a network with losses, averaged over these.
 
     updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
@@ -352,9 +352,9 @@ def lossy(
 
     def step_at(k: int) -> Move:
         """Return the stacked moves of iteration k."""
-        return Move.stacked([at(k) for at, *_ in results])
+        return Move.stack_versions([at(k) for at, *_ in results])
 
-    return Lossy(step_at, stacked(wide), agents, dim, mix, turn)
+    return LossyPath(step_at, stack_versions(wide), agents, dim, mix, turn)
 
 
 def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
@@ -369,13 +369,13 @@ def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
         """Return the stacked update of iteration k."""
         now = [update.at(k) for update in updates]
         if not whole or any(map(is_not, now, parts)):
-            parts[:], whole[:] = now, [Affine.stacked(now)]
+            parts[:], whole[:] = now, [Affine.stack_versions(now)]
         return whole[0]
 
     return at
 
 
-def stacked(starts: Sequence[Moments]) -> Moments:
+def stack_versions(starts: Sequence[Moments]) -> Moments:
     """Stack the moments of versions into arrays (versions, ...) of means and covariances."""
     means, covs = zip(*starts, strict=True)
     return np.stack(means), np.stack(covs)

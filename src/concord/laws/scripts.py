@@ -19,7 +19,7 @@ SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
 LOST = "vectors may get lost on this network, and "
 
 
-class Unreadable(Exception):
+class UnreadableStep(Exception):
     """An error that says why a sampler's step cannot be read as matrices."""
 
 
@@ -56,7 +56,7 @@ class Script:
         assert self._given is not None
         numbers = self._given[kind][:, begin : begin + count]
         if numbers.shape[1] != count:
-            raise Unreadable("how much it draws depends on where it is")
+            raise UnreadableStep("how much it draws depends on where it is")
         return numbers
 
     def count(self, kind: str) -> int:
@@ -80,7 +80,7 @@ class Script:
         """
         shape = (size,) if isinstance(size, int) else tuple(size or ())
         if self.chains not in shape or out is not None:
-            raise Unreadable("it draws numbers that are not of each chain")
+            raise UnreadableStep("it draws numbers that are not of each chain")
         axis = shape.index(self.chains)
         rest = shape[:axis] + shape[axis + 1 :]
         numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
@@ -98,7 +98,7 @@ class Script:
             self.outcomes.append(self._rng.integers(0, len(probability), chains))
             return self.outcomes[-1]
         if place >= self._prescribed.shape[1]:
-            raise Unreadable("what it chooses from depends on where it is")
+            raise UnreadableStep("what it chooses from depends on where it is")
         outcome: np.ndarray = self._prescribed[:, place]
         return outcome
 
@@ -106,7 +106,7 @@ class Script:
         """Refuse any other method of a random generator."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise Unreadable(f"it draws random numbers other than normal ones ({name})")
+        raise UnreadableStep(f"it draws random numbers other than normal ones ({name})")
 
 
 class ErringProblem(MiniBatches):
@@ -129,20 +129,20 @@ class ErringProblem(MiniBatches):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the mean mini-batch gradients at x plus scripted errors."""
         if self._x is None or not np.array_equal(x, self._x):
-            raise Unreadable("it takes mini-batches elsewhere than at the positions")
+            raise UnreadableStep("it takes mini-batches elsewhere than at the positions")
         if self._script.count("errors") or "errors" in self._script.begun:
-            raise Unreadable("it takes more than one mini-batch in a step")
+            raise UnreadableStep("it takes more than one mini-batch in a step")
         gram, shift = self._mean
         gradient = np.einsum("ade,cae->cad", gram, x) - shift
         return gradient + self._script.take("errors", shift.size).reshape(x.shape)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Refuse mini-batches of some agents, which have no scripted errors."""
-        raise Unreadable("it takes mini-batches of few agents")
+        raise UnreadableStep("it takes mini-batches of few agents")
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Refuse differences of mini-batches, which have no scripted errors."""
-        raise Unreadable("it takes differences of mini-batches")
+        raise UnreadableStep("it takes differences of mini-batches")
 
 
 class ScriptedNetwork(Network):
@@ -163,8 +163,8 @@ class ScriptedNetwork(Network):
         """The open lanes, one for each vector that agents send in a step."""
         return [] if self._channels is None else cast("list[_Lane]", self._channels.lanes)
 
-    def listen(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
-        """Return the network at the start of a step at positions x.
+    def start_step(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
+        """Return a copy of the network, started at positions x, that receives scripted vectors.
 
         script: prescribes received vectors. lanes: number of lanes to open.
         """
@@ -189,7 +189,7 @@ class ScriptedNetwork(Network):
     def check_sent(self) -> None:
         """Refuse a step that does not send a vector on every open lane."""
         if not all(lane.sent for lane in self.lanes):
-            raise Unreadable(LOST + "it does not send in every iteration")
+            raise UnreadableStep(LOST + "it does not send in every iteration")
 
     def vectors(self) -> list[np.ndarray]:
         """Return the vectors sent on each lane, (chains, agents * dim).
@@ -227,7 +227,7 @@ class _Lane:
     def latest(self) -> np.ndarray:
         """The vectors received last over each directed edge, (edges, chains, dim)."""
         if self._latest is None:
-            raise Unreadable(LOST + "it mixes what was heard before; use on_loss: reuse_last")
+            raise UnreadableStep(LOST + "it mixes what was heard before; use on_loss: reuse_last")
         return self._latest
 
     @latest.setter
@@ -248,7 +248,7 @@ class _Lane:
         traffic, k: what a network passes, unused.
         """
         if self.sent or x.shape != self.first.shape:
-            raise Unreadable(LOST + "it sends other than a vector of each agent on a lane")
+            raise UnreadableStep(LOST + "it sends other than a vector of each agent on a lane")
         self.sent, self.vectors = True, x
         self.latest = self.spread(x, self.beyond)
         return self.latest

@@ -42,9 +42,9 @@ class Choices:
     noise: np.ndarray
 
     def step(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (S,) and covariance (S, S) after a step.
+        """Return the state's mean (S,) and covariance (S, S) after a step.
 
-        mean, cov: those before it.
+        mean, cov: of the state before the step.
         """
         means = self.matrix @ mean + self.offset
         center = self.probability @ means
@@ -145,14 +145,14 @@ class SecondMoments:
         )
         self._powers = Powers(_Linear(whole, shift))
 
-    def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def advance(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (versions, S) and covariance (versions, S, S) after a number of steps.
 
         mean, cov: those before the steps.
         """
         second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
         count = second.shape[-1]
-        (state,) = self._powers.after(steps, np.concatenate([second, mean], axis=-1))
+        (state,) = self._powers.advance(steps, np.concatenate([second, mean], axis=-1))
         mean = state[..., count:]
         cov = np.empty(cov.shape)
         cov[..., *self._upper] = cov[..., *self._upper[::-1]] = state[..., :count]

@@ -124,7 +124,7 @@ def bootstrap_w2(
             second[..., upper[0], upper[1]] = second[..., upper[1], upper[0]] = sums[..., dim:]
             second -= shift[..., :, None] * shift[..., None, :]
             squares = w2(mean + shift, second, target) ** 2
-            low[part], high[part] = corrected(squares, value[part], level)
+            low[part], high[part] = correct_interval(squares, value[part], level)
         if resampled is not None:
             resampled[:, part] = squares
     lost = ~np.isfinite(value)
@@ -154,7 +154,7 @@ def refits(
     return mean, factors @ factors.swapaxes(1, 2)
 
 
-def corrected(
+def correct_interval(
     squares: np.ndarray, value: np.ndarray | float, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of a distance's interval, from its resampled squares (first axis).

@@ -11,7 +11,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.models.model import Array, Model, Split, shards_of
 
-if find_spec("jax"):  # else ``need`` says what to install
+if find_spec("jax"):  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
 
@@ -35,7 +35,7 @@ class Compiled(Model):
                 'jax.config.update("jax_enable_x64", True) first'
             )
         agent_rows = shards_of(split.rows, split.labels, *how)
-        self._split, agents, (index, own) = split, len(agent_rows), padded(agent_rows)
+        self._split, agents, (index, own) = split, len(agent_rows), pad_rows(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = own.astype(float)
 
@@ -122,7 +122,7 @@ class Compiled(Model):
         return self._pull_back(self._products, x, v @ self.root.T)
 
     def batch_gradient(self, x: Array, rows: Array) -> Array:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim)."""
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         return self._pull_back(self._batches, x, rows)
 
     def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
@@ -179,7 +179,7 @@ def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
     return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
 
 
-def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
+def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
     """Return the row numbers of all agents as one array, and its mask, both (agents, most).
 
     The mask is False on padding, which repeats rows so that terms of it are finite.

@@ -277,7 +277,7 @@ def shards_of(
     return [shard.astype(np.intp) for shard in found]
 
 
-def lacking(library: str) -> str | None:
+def install_hint(library: str) -> str | None:
     """Return how to install a library that is missing; None if its models can be computed."""
     extra = library.lower()
     if find_spec(extra) is None or find_spec("jax") is None:
@@ -288,9 +288,9 @@ def lacking(library: str) -> str | None:
     return None
 
 
-def need(library: str) -> None:
+def require_library(library: str) -> None:
     """Raise a ConcordError if a library is missing."""
-    if (reason := lacking(library)) is not None:
+    if (reason := install_hint(library)) is not None:
         raise ConcordError(f"model: {reason}")
 
 
@@ -301,7 +301,7 @@ def of_studies(library: str, resources: Path) -> None:
     more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
     Gaussian process.
     """
-    need(library)
+    require_library(library)
     os.environ.setdefault("NPROC", "1")
     import jax
 

@@ -13,9 +13,9 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError
 from concord.models.jax import Compiled, over_rows
-from concord.models.model import Latent, Split, discrete, lacking, need
+from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
-if lacking("NumPyro") is None:  # else ``need`` says what to install
+if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
     from jax import tree_util
@@ -79,7 +79,7 @@ def from_numpyro(
     >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
     1
     """
-    need("NumPyro")
+    require_library("NumPyro")
     how = agents, shards, partition, streams.seed_of(seed, rng)
     return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 

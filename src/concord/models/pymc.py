@@ -12,9 +12,9 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.jax import Compiled, over_rows
-from concord.models.model import Latent, Split, discrete, lacking, need
+from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
-if lacking("PyMC") is None:  # else ``need`` says what to install
+if install_hint("PyMC") is None:  # else ``require_library`` says what to install
     import jax.numpy as jnp
     import pymc
     from pymc.sampling.jax import get_jaxified_graph
@@ -85,7 +85,7 @@ def from_pymc(
     >>> problem.constrain(trace["x"])["mu"].shape
     (100, 101, 3)
     """
-    need("PyMC")
+    require_library("PyMC")
     how = agents, shards, partition, streams.seed_of(seed, rng)
     return Compiled(_PyMC(model, over), how, coordinates, reference)
 

@@ -108,7 +108,7 @@ class Channels:
         """Delay the arrivals of tick k by the ticks that vectors take over a link."""
         assert self._clock is not None and self._rng is not None
         if k == 0:
-            ticks = self._clock.ticks_under_way(self._vector_bytes)
+            ticks = self._clock.transit_ticks(self._vector_bytes)
             self._postponed = None
             if ticks:
                 delay = happenings.Delay(ticks)

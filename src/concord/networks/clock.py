@@ -99,7 +99,7 @@ class Clock:
             times = (exponential * self._spread + 1.0) * self._slow
         return times
 
-    def ticks_under_way(self, size: float) -> int:
+    def transit_ticks(self, size: float) -> int:
         """Return how many ticks a message of ``size`` bytes takes over a link.
 
         A ConcordError above ``LONGEST_DELAY`` ticks.

@@ -24,7 +24,7 @@ OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
 
 
-class Ordered(Options):
+class OrderOptions(Options):
     """Option of the order in which agents move."""
 
     update_order: Annotated[

@@ -30,7 +30,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Options
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 
 
 class Dial(Options, kw_only=True):
@@ -83,7 +83,7 @@ def tilts(
     return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
 
 
-class Dialed(Tabled):
+class HeterogeneousProblem(TableProblem):
     """A base class of problems whose agents hold f/N and a tilt (module text).
 
     A subclass has ``energy(x)``, f at x (..., dim) up to a constant, of shape (...), and

@@ -45,7 +45,7 @@ class Data(NamedTuple):
     products: np.ndarray
 
     @classmethod
-    def of(cls, signed: np.ndarray) -> Data:
+    def from_signed(cls, signed: np.ndarray) -> Data:
         """Return the data of signed features, (A, points, dim)."""
         pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
@@ -162,11 +162,11 @@ def _newton(
         active = (norm > TOLERANCE) & ~stuck
     left = norm > TOLERANCE
     if to_rounding:
-        left = active & (norm > _rounding(data.signed, shares, c, b, x))
+        left = active & (norm > _rounding_norm(data.signed, shares, c, b, x))
     return x, spent + again, left
 
 
-def _rounding(
+def _rounding_norm(
     signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
     """Return the norm of the gradient that rounding of x and of its terms leaves, (A, m)."""

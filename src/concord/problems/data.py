@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition, Parts, consecutive_counts, enough
+from concord.sampling.partition import Partition, Parts, check_rows, consecutive_counts
 from concord.summary import Summarized
 
 LegacySeed = Annotated[
@@ -83,7 +83,7 @@ def required_tables(params: Any) -> tuple[str, ...]:
 
 def check_agents(params: Any, agents: int) -> None:
     """Raise a ConcordError if there are more agents than points."""
-    enough(params.points, agents)
+    check_rows(params.points, agents)
 
 
 def split_test_rows(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:

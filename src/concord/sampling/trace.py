@@ -98,7 +98,7 @@ class Trace(Summarized):
         return len(self["diverged_at"])
 
     def late_rows(self, warm_up: int = -1) -> np.ndarray:
-        """Return a mask of the recorded iterations after ``warm_up``; -1: the first tenth."""
+        """Return the rows of the recorded iterations after ``warm_up``; -1: the first tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
         return np.flatnonzero(self.draw > warm_up)
@@ -175,7 +175,7 @@ class Trace(Summarized):
         return xarray.DataTree.from_dict({"/": root, **groups})
 
     def rows_after(self, warm_up: int | None = None) -> np.ndarray:
-        """Return a mask of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
+        """Return the rows of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
 
         Raises
         ------

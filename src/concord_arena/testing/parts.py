@@ -58,7 +58,7 @@ def every_row_has_one_agent(module: Any) -> None:
     def split(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
         """Split rows over five agents twice, with the same generator."""
         params, rows = case
-        way = partition.Partition(partition.Way(_kind(module), **plain(params)))
+        way = partition.Partition(partition.PartitionChoice(_kind(module), **plain(params)))
         return [way.split(rows, 5, streams.generator(1, "p")) for _ in range(2)]
 
     for _, (parts, again) in taken(split, product(variants(module), (40, np.arange(40) % 3))):

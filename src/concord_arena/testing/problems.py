@@ -10,7 +10,7 @@ import numpy as np
 from concord import streams
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.problem import Batched, ChosenAgents, Proximal, WithHessians, WithPotential
+from concord.problem import ChosenAgents, Proximal, WithHessians, WithMiniBatches, WithPotential
 from concord.problems.from_options import NoDataSets
 from concord.sampling import partition
 from concord_arena.testing._outcome import Inapplicable, expect, taken
@@ -164,7 +164,7 @@ def chosen_agents_have_the_gradients_of_all(module: Any) -> None:
 
 def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
     """Check that gradients of all mini-batches of one point average to the full gradient."""
-    for params, problem, x in offering(module, Batched, "mini-batches"):
+    for params, problem, x in offering(module, WithMiniBatches, "mini-batches"):
         total = np.zeros_like(x)
         for row in range(problem.counts.max()):
             inside = row < problem.counts
@@ -181,7 +181,7 @@ def a_batch_is_the_mean_of_its_points(module: Any) -> None:
 
     So it has the same expectation, and the prior's gradient counts once.
     """
-    for params, problem, x in offering(module, Batched, "mini-batches"):
+    for params, problem, x in offering(module, WithMiniBatches, "mini-batches"):
         counts = problem.counts[:, None]
         rows = np.random.default_rng(3).integers(0, counts, (CHAINS, AGENTS, 4))
         mean = np.mean([problem.batch_gradient(x, rows[..., [j]]) for j in range(4)], axis=0)

@@ -16,7 +16,7 @@ from concord.options import Options, Positive
 from concord.problems.data import split_test_rows
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
 
 ROWS = 442
@@ -36,7 +36,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if there are more agents than rows."""
-    enough(ROWS - round(params.test_fraction * ROWS), agents)
+    check_rows(ROWS - round(params.test_fraction * ROWS), agents)
 
 
 def build(

@@ -120,7 +120,7 @@ class Digits(OneDataSet):
         return self._slopes(x, self.data.features[agents], self._wanted[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

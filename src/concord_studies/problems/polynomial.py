@@ -26,7 +26,7 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import NonNegative, Options
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 from concord.sampling.partition import Partition
 
 SOURCE = (-1.0, 0.5, 0.0, 0.125)
@@ -86,7 +86,7 @@ class OnLine(AnalyticLaw):
         return self.inverse(levels)[:, None]
 
 
-class Polynomial(Tabled):
+class Polynomial(TableProblem):
     """The density with a polynomial potential, split over agents; ``reference`` is exact."""
 
     dim = 1

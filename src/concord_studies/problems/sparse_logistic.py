@@ -150,7 +150,7 @@ class SparseLogistic:
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

@@ -27,7 +27,7 @@ from concord.options import Chosen, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampling.initial import Law
-from concord.sampling.partition import Partition, Way
+from concord.sampling.partition import Partition, PartitionChoice
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
@@ -65,7 +65,7 @@ class Run:
     topology: ChosenTopology
     problem_name: str
     problem: ChosenProblem
-    partition: Way
+    partition: PartitionChoice
     sampler: ChosenSampler
     initial: Law
     chains: int

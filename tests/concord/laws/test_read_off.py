@@ -247,7 +247,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     assert chains == len(x0)
 
 
-def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.Lossy:
+def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.LossyPath:
     drawn, graph = chances(network), network.graph
     assert drawn is not None
     losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)

@@ -32,7 +32,7 @@ SHARES = choices(PriorShare)
 def test_posterior_is_a_least_squares_fit_of_data_and_prior(share):
     """The prior as three more observations of zero; QR instead of normal equations."""
     problem = build(noise_sd=0.7, prior_variance=2.5, feature_variance=3.0, prior_share=share)
-    features, targets = problem.data.pooled()
+    features, targets = problem.data.all_rows()
     rows = np.vstack([features / 0.7, np.eye(3) / np.sqrt(2.5)])
     mean = np.linalg.lstsq(rows, np.concatenate([targets / 0.7, np.zeros(3)]), rcond=None)[0]
     inverse = np.linalg.inv(np.linalg.qr(rows, mode="r"))
@@ -66,7 +66,7 @@ def test_shares_of_the_prior_add_up():
 
 def test_the_pool_of_points_does_not_depend_on_the_number_of_agents():
     few, many = build(agents=2), build(agents=7)
-    one, other = (np.column_stack(problem.data.pooled()) for problem in (few, many))
+    one, other = (np.column_stack(problem.data.all_rows()) for problem in (few, many))
     np.testing.assert_array_equal(np.sort(one, axis=0), np.sort(other, axis=0))
     np.testing.assert_allclose(few.posterior.mean, many.posterior.mean, rtol=1e-12)
     assert few.counts.sum() == many.counts.sum() == 30

@@ -33,7 +33,7 @@ def test_sigmoid_is_the_logistic_function_without_overflow():
 def test_the_log_posterior_sums_over_all_points_without_overflow():
     problem = build(points=2 * FACTORS + 7, prior_scale=4.0)
     first, second = np.linspace(-900, 900, 101)[:, None], np.linspace(-30, 30, 97)
-    features, labels = problem.data.pooled()
+    features, labels = problem.data.all_rows()
     z = first[..., None] * features[:, 0] + second[:, None] * features[:, 1]
     expected = (labels * z - np.logaddexp(0, z)).sum(axis=-1) - (first**2 + second**2) / 8
     found = problem.log_posterior(first, second)
@@ -56,7 +56,7 @@ def test_printed_prior_is_the_square_over_lambda_for_every_agent():
 def test_labels_are_drawn_with_the_stated_probabilities():
     """The sum of residuals and the score have mean zero at the weights that drew the labels."""
     problem = build(points=4000)
-    features, labels = problem.data.pooled()
+    features, labels = problem.data.all_rows()
     truth = streams.generator(1, "data").standard_normal(2)
     z = features @ truth
     error = labels - sigmoid(z)
@@ -70,7 +70,7 @@ def test_labels_are_drawn_with_the_stated_probabilities():
 
 def test_misclassified_counts_points_of_all_agents():
     problem = build(points=11)
-    features, labels = problem.data.pooled()
+    features, labels = problem.data.all_rows()
     x = np.random.default_rng(2).standard_normal((5, 3, 2))
     expected = [
         [sum((f @ w >= 0) != (y == 1) for f, y in zip(features, labels, strict=True)) for w in row]

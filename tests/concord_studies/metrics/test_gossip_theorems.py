@@ -169,7 +169,7 @@ def test_triggering_adds_to_the_floor() -> None:
 
 
 def built(module, options, agents=5):
-    split = partition.Partition(partition.Way("equal"), "partition")
+    split = partition.Partition(partition.PartitionChoice("equal"), "partition")
     params = build(module.Params, options, "problem")
     return module.build(params, agents, split, lambda what: streams.generator(1, what), None)
 

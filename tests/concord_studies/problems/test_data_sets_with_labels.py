@@ -26,19 +26,19 @@ def build(agents=3, divided=None, **options):
 
 def test_an_intercept_of_zeros_changes_that_column_alone():
     ones, zeros = (
-        build(agents=6, dataset="breast_cancer", intercept=text).data.pooled()[0]
+        build(agents=6, dataset="breast_cancer", intercept=text).data.all_rows()[0]
         for text in ("ones", "zeros")
     )
     np.testing.assert_array_equal(ones[:, :-1], zeros[:, :-1])
     assert (ones[:, -1] == 1).all() and (zeros[:, -1] == 0).all()
-    none = build(agents=6, dataset="breast_cancer", intercept="none").data.pooled()[0]
+    none = build(agents=6, dataset="breast_cancer", intercept="none").data.all_rows()[0]
     np.testing.assert_array_equal(none, ones[:, :-1])
 
 
 def test_features_of_a_data_set_are_scaled_as_asked():
     """The agents' rows are in the same order, so that each is a line of the raw ones."""
     raw, unit, standardized = (
-        build(agents=6, dataset="breast_cancer", features=text).data.pooled()[0][:, :-1]
+        build(agents=6, dataset="breast_cancer", features=text).data.all_rows()[0][:, :-1]
         for text in ("raw", "unit", "standardized")
     )
     assert raw.min() >= 0 and raw.max() > 4000  # areas in square micrometers
@@ -49,7 +49,7 @@ def test_features_of_a_data_set_are_scaled_as_asked():
 
 def test_breast_cancer_is_standardized_and_has_an_intercept():
     problem = build(agents=6, dataset="breast_cancer")
-    features, labels = problem.data.pooled()
+    features, labels = problem.data.all_rows()
     assert features.shape == (569, 31) and set(labels) == {0.0, 1.0}
     np.testing.assert_allclose(features[:, :30].mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(features[:, :30].std(axis=0), 1, atol=1e-12)
@@ -76,7 +76,7 @@ def telescope(monkeypatch):
 def test_a_tenth_is_kept_for_testing_and_scales_come_from_the_rest(telescope) -> None:
     dirichlet = {"kind": "dirichlet", "concentration": 0.3, "minimum": 50}
     problem = build(6, dirichlet, dataset="magic", test_fraction=0.1)
-    features, labels = problem.data.pooled()
+    features, labels = problem.data.all_rows()
     assert problem.dim == 11
     assert features.shape == (17_118, 11)
     assert problem.counts.min() >= 50

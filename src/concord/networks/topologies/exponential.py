@@ -11,7 +11,7 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

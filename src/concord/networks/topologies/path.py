@@ -4,7 +4,7 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Positive
-from concord.problems._heterogeneity import Dial, Dialed, check_dial
+from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -47,7 +47,7 @@ def _draw(sd: float, bend: float, count: int, rng: np.random.Generator) -> np.nd
     return np.column_stack([first, second + bend * (first**2 - sd**2)])
 
 
-class Banana(Dialed):
+class Banana(HeterogeneousProblem):
     """The banana split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:

@@ -20,7 +20,7 @@ from msgspec import Meta
 from concord.contracts import DataSets, Stream
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import Positive
-from concord.problems._heterogeneity import Dial, Dialed, check_dial
+from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -51,7 +51,7 @@ def _draw(sd: float, dim: int, count: int, rng: np.random.Generator) -> np.ndarr
     return draws
 
 
-class Funnel(Dialed):
+class Funnel(HeterogeneousProblem):
     """The funnel split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:

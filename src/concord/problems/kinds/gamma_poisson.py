@@ -24,7 +24,7 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 from concord.problems.arrays import divide_rows, numbers
 from concord.problems.data import check_agents
 from concord.sampling.partition import AgentData, Partition
@@ -110,7 +110,7 @@ def from_arrays(
     return GammaPoisson(data, Params(shape=shape, rate=rate))
 
 
-class GammaPoisson(Tabled):
+class GammaPoisson(TableProblem):
     """The posterior of the logarithms of Poisson rates, with counts split over agents."""
 
     def __init__(self, data: AgentData, params: Params) -> None:

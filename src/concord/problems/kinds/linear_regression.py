@@ -28,7 +28,7 @@ from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.problems.arrays import divide_rows
 from concord.problems.data import LegacySeed, Table, legacy_data, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.sampling.partition import AgentData, Partition, check_rows
 
 
 class Params(Options):
@@ -53,7 +53,7 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or contradicting numbers of points."""
     if params.table is None:
-        enough(total_points(params, agents), agents)
+        check_rows(total_points(params, agents), agents)
     elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
@@ -223,7 +223,7 @@ class LinearRegression(QuadraticProblem):
         return Gaussian(cov @ shift, cov)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

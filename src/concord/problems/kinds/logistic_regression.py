@@ -38,7 +38,7 @@ from concord.problems.data import (
     required_tables,
     split_test_rows,
 )
-from concord.sampling.partition import AgentData, Partition, Parts, enough
+from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -119,7 +119,7 @@ def check(params: Params, agents: int) -> None:
                 "it, or name a dataset"
             )
     points = ROWS.get(params.dataset, _count_points(params, agents))
-    enough(points - _count_test_rows(params, points), agents)
+    check_rows(points - _count_test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -384,7 +384,7 @@ class LogisticRegression(OneDataSet):
     @cached_property
     def _solver(self) -> _newton.Data:
         """Return the data of the Newton solver."""
-        return _newton.Data.of(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
+        return _newton.Data.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
         """Return c_i plus the prior's curvature, (agents,); a ConcordError without a minimizer."""
@@ -401,7 +401,7 @@ class LogisticRegression(OneDataSet):
         return total
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """
@@ -417,7 +417,7 @@ class LogisticRegression(OneDataSet):
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at two parameters, up to a constant; arrays broadcast."""
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         size = np.square if self.prior == "gaussian" else np.abs
         width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
         prior = (size(first) + size(second)) / width
@@ -449,10 +449,12 @@ class LogisticRegression(OneDataSet):
         About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the
         likelihood is log-concave: a draw of N(m, v I) is kept with the probability that is left.
         """
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         signed, mode = features * (1 - 2 * labels)[:, None], np.zeros((1, self.dim))
         precision = np.array([1 / self.prior_scale])
-        mode = _newton.minimize(_newton.Data.of(signed[None]), precision, mode[None], mode[None])[0]
+        mode = _newton.minimize(
+            _newton.Data.from_signed(signed[None]), precision, mode[None], mode[None]
+        )[0]
         mode = mode[0]
         at = signed @ mode[0]
         slope = sigmoid(at) @ signed
@@ -491,7 +493,7 @@ class LogisticRegression(OneDataSet):
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
         not finite gets those points wrong whose probability is not a number.
         """
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         wanted, transposed = labels > 0.5, features.T
         wrong = np.empty(x.shape[:2], dtype=np.int64)
         # Chains in blocks whose predictions stay in cache.

@@ -225,7 +225,7 @@ class TiedMixture(OneDataSet):
         return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

@@ -30,9 +30,9 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 from concord.problems.arrays import divide_rows
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.sampling.partition import AgentData, Partition, check_rows
 
 
 class Params(Options):
@@ -48,7 +48,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or too few points for moments."""
-    enough(params.points, agents)
+    check_rows(params.points, agents)
     _check_moments(params, params.points)
 
 
@@ -118,7 +118,7 @@ def from_arrays(
     return UnknownNoise(data, params)
 
 
-class UnknownNoise(Tabled):
+class UnknownNoise(TableProblem):
     """The regression split over agents; a step's cost does not grow with the number of points."""
 
     def __init__(self, data: AgentData, params: Params) -> None:

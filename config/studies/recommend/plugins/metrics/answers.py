@@ -30,7 +30,7 @@ from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems.gaussian_fit import fit
-from concord.sampling.partition import Partition, Way
+from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
 from concord_studies.contracts import Label
@@ -187,7 +187,7 @@ def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
         return m.stream(f"fresh case {case}, {what}")
 
     return module.build(
-        params, m.topology.agents, Partition(Way("equal")), stream, Path("resources")
+        params, m.topology.agents, Partition(PartitionChoice("equal")), stream, Path("resources")
     )
 
 
