@@ -74,11 +74,11 @@ def test_what_no_run_has_is_said_with_the_nearest(wanted, said):
 
 def test_a_list_sets_the_order_and_an_empty_selection_is_refused():
     made = [SimpleNamespace(run=run(agents=n), name=n) for n in ("5", "6", "7")]
-    chosen = selection.only(made, {"agents": [7, 5]})
+    chosen = selection.select(made, {"agents": [7, 5]})
     assert [one.name for one in chosen] == ["7", "5"]
     assert selection.distinct(chosen, "agents") == [7, 5]
     assert [value for value, _ in selection.split(made, "agents")] == [5, 6, 7]
     with pytest.raises(ConcordError, match="no run has agents 8"):
-        selection.only(made, {"agents": 8})
+        selection.select(made, {"agents": 8})
     with pytest.raises(ConcordError, match="runs 5 and 6 would both be the panel"):
         selection.only(made, "the panel")
