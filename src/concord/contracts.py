@@ -62,7 +62,7 @@ class DataSets(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Return the folder of their files, for problems that read these themselves."""
+        """Return the folder of the data sets' files, for problems that read files themselves."""
 
     def table(self, name: str) -> dict[str, np.ndarray]:
         """Return the columns of a table by name, as numbers (empty: nan) or texts."""

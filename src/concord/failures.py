@@ -74,7 +74,7 @@ _ENDINGS = {
 }
 
 
-def excuse(error: BaseException) -> str | None:
+def user_message(error: BaseException) -> str | None:
     """Return a sentence that replaces an error's traceback; None if the cause is unknown."""
     if isinstance(error, ConcordError):
         return str(error)

@@ -22,7 +22,7 @@ from concord.sampling.trace import Trace
 
 
 class _Run(NamedTuple):
-    """The parts of a run on which its law depends, ``concord.laws.law.OfRun``."""
+    """The parts of a run on which its law depends, ``concord.laws.law.LawInputs``."""
 
     sampler: Sampler
     problem: Problem

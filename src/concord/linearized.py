@@ -20,7 +20,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import OfRun, laws_of_updates, update_of, with_errors
+from concord.laws.law import LawInputs, laws_of_updates, update_of, with_errors
 from concord.laws.paths import Path, stack_versions
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
@@ -54,7 +54,7 @@ class LinearizedPath(Path):
         """Set up the laws of samplers on a problem; ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
-        check(samplers)
+        refuse_local_steps(samplers)
         agents, dim = problem.agents, problem.dim
         self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = field(problem), found, positions
@@ -150,7 +150,7 @@ class LinearizedPath(Path):
         return with_errors(update_of(sampler, problem, self._network, batches), errors)
 
 
-def check(samplers: Sequence[Any]) -> None:
+def refuse_local_steps(samplers: Sequence[Any]) -> None:
     """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
     if any(getattr(own, "period", 1) > 1 for own in samplers):
         raise NoLaw(
@@ -159,7 +159,7 @@ def check(samplers: Sequence[Any]) -> None:
         )
 
 
-def law_of_run(run: OfRun) -> exact.Law:
+def law_of_run(run: LawInputs) -> exact.Law:
     """Return the approximate law of a run's agents at its recorded iterations.
 
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the

@@ -46,7 +46,7 @@ class Problem(Protocol):
         """
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return each agent's gradient at grad f_i(x_i), (chains, agents, dim)."""
+        """Return the gradient grad f_i(x_i) of each agent i, (chains, agents, dim)."""
 
 
 @runtime_checkable

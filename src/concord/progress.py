@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from concord.libraries import optional
 
-PATIENCE = 4.0
+PATIENCE = 4.0  # seconds
 
 T = TypeVar("T")
 
 
 @contextmanager
 def at_work(what: str) -> Iterator[None]:
-    """Say in a line what is at work, if it takes longer than ``PATIENCE``."""
+    """Print what the program is doing, if the work takes longer than ``PATIENCE`` seconds."""
 
     def say() -> None:
         if "tqdm" in sys.modules:  # a bar may be there, which makes room

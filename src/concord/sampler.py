@@ -124,7 +124,7 @@ class Sampler(Options):
 
 
 def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:
-    """Refuse what is no state of positions of this shape, from a sampler's step or its init.
+    """Refuse a sampler's result that is no state whose positions have a given shape.
 
     before: the state that the step was given; None: the state is the init's.
     """

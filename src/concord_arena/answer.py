@@ -465,7 +465,7 @@ class Search:
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
             )
         if not self._exact:
-            linearized.check(samplers)  # surrogates know even less
+            linearized.refuse_local_steps(samplers)  # surrogates know even less
         if not own:
             return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
         if not self._exact:

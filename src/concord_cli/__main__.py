@@ -54,12 +54,12 @@ def _end(error: BaseException) -> int:
     if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
     try:
-        from concord.failures import excuse
+        from concord.failures import user_message
     except Exception:  # it needs what is missing
-        excuse = in_the_way
+        user_message = in_the_way
     if isinstance(error, KeyboardInterrupt):
-        return tell(excuse(error) or "interrupted", 130)
-    if sentence := excuse(error):
+        return tell(user_message(error) or "interrupted", 130)
+    if sentence := user_message(error):
         return tell(sentence, 1)
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""

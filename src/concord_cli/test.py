@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from concord.errors import ConcordError
-from concord.failures import excuse
+from concord.failures import user_message
 from concord_arena import testing
 from concord_cli.kinds import find_plugins, named
 
@@ -95,7 +95,7 @@ def _run_checks(chosen: Sequence[tuple[str, str]], seed: int, told: Any) -> None
                 send({"package": package, "kind": kind, **outcome._asdict()})
         send(None)
     except BaseException as error:
-        if sentence := excuse(error):
+        if sentence := user_message(error):
             send(sentence)
         elif not isinstance(error, KeyboardInterrupt):
             raise

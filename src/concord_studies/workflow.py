@@ -31,7 +31,7 @@ from typing import Any, ParamSpec, TypeVar
 import concord
 from concord.contracts import offers
 from concord.errors import ConcordError, nearest
-from concord.failures import excuse
+from concord.failures import user_message
 from concord_arena import compete
 from concord_studies import integrity
 from concord_studies.configuration import batches
@@ -76,7 +76,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*arguments, **options)
         except BaseException as error:
-            if sentence := excuse(error):
+            if sentence := user_message(error):
                 sys.exit(f"concord: {sentence}")
             if isinstance(error, OSError):
                 sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")

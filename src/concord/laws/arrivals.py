@@ -44,7 +44,7 @@ _MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Losses(NamedTuple):
-    """The random fate of vectors on their way, and what receivers use for lost ones.
+    """The random losses of vectors, and what receivers use in place of lost vectors.
 
     chances: function of the iteration that returns the first and second moments of the indicators
     of awake agents and arriving vectors.
@@ -174,7 +174,7 @@ def moves(
     cache: list[tuple[Affine, Arrivals, _MoveArrays]] = []
 
     def cached_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
-        """Return the arrays of an iteration, from the last eight if it is one of them."""
+        """Return the arrays of an iteration; those of the last eight iterations are cached."""
         for cached_step, cached_arrivals, arrays in cache:
             if cached_step is step and cached_arrivals is arrivals:
                 return arrays

@@ -34,8 +34,8 @@ SETTINGS_LIMIT = 250
 SECOND_LIMIT = 20
 
 
-class OfRun(Protocol):
-    """The parts of a run on which its law depends, as ``metrics.Measurement`` has them."""
+class LawInputs(Protocol):
+    """The parts of a run on which its law depends."""
 
     @property
     def sampler(self) -> Any:
@@ -97,7 +97,7 @@ def choices_of(
     return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
 
 
-def law_of_run(run: OfRun, most: float = SIZE_LIMIT) -> exact.Law:
+def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     """Return the exact law of a run at its recorded iterations.
 
     On a network where vectors may be lost its moments are averaged over the losses. most: the
@@ -114,7 +114,7 @@ def law_of_run(run: OfRun, most: float = SIZE_LIMIT) -> exact.Law:
     return laws_of_updates([update], [start], network, problem.dim).law(recorded)
 
 
-def exact_law(run: OfRun) -> exact.Law | None:
+def exact_law(run: LawInputs) -> exact.Law | None:
     """Return the exact law of a run at its recorded iterations; None where there is none."""
     try:
         return law_of_run(run)
@@ -122,7 +122,7 @@ def exact_law(run: OfRun) -> exact.Law | None:
         return None
 
 
-def start_of(run: OfRun, update: exact.Update) -> Moments:
+def start_of(run: LawInputs, update: exact.Update) -> Moments:
     """Return mean (S,) and covariance (S, S) of a run's state at iteration 0.
 
     Raises ``NoLaw`` if the initial law is given by draws alone.
@@ -132,7 +132,7 @@ def start_of(run: OfRun, update: exact.Update) -> Moments:
     return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
 
 
-def batch_noise(run: OfRun) -> paths.GradientNoise | None:
+def batch_noise(run: LawInputs) -> paths.GradientNoise | None:
     """Return the function that maps the agents' moments to mini-batch error covariances.
 
     It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances
@@ -283,7 +283,7 @@ def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
 
 
 def _require_moments(positions: Moments | None) -> Moments:
-    """Return moments of the initial positions; raise ``NoLaw`` if they are None."""
+    """Return moments of the initial positions; raise ``NoLaw`` where there are none."""
     if positions is None:
         raise NoLaw("of this start only draws are known, not its moments; take another initial")
     return positions

@@ -80,7 +80,7 @@ class Path:
         return other
 
     def periodic_part(self) -> Self:
-        """Return the laws of the repeating steps alone, as if they began at iteration 0."""
+        """Return the laws under the steps of a turn alone, as if it began at iteration 0."""
         begin, period = self._turn or (0, 1)
         if not begin:
             return self

@@ -88,7 +88,7 @@ class StepReader:
                 raise self._refuse(str(why)) from None
         self.chooses = any(probe.chances for probe in probes)
         self._first = probes[0]
-        self._steady = len(self._history) == 1 and all(p.does_as(probes[0]) for p in probes)
+        self._steady = len(self._history) == 1 and all(p.matches(probes[0]) for p in probes)
         self._readings: list[tuple[Script, StepMaps]] = []
 
     @cached_property
@@ -111,7 +111,7 @@ class StepReader:
             try:
                 probe = self._first if self._steady else self._probe(k)
                 for before, reading in self._readings:
-                    if probe.does_as(before):
+                    if probe.matches(before):
                         return reading
                 reading = self._read(k, probe)
             except UnreadableStep as why:
@@ -182,7 +182,7 @@ class StepReader:
         state = state._replace(**self._empty)
         self._running_network = network = self.network.start_step(script, state.x, self._lanes)
         network.begin(k)
-        network.hear()
+        network.take_received()
         after = self._sampler.step(
             state, k, self._scripted_problem(script, state.x), network, script
         )

@@ -63,7 +63,7 @@ class Script:
         """Return how many random numbers of a kind each chain has taken so far."""
         return sum(part.shape[1] for part in self.inputs.get(kind, []))
 
-    def does_as(self, other: Script) -> bool:
+    def matches(self, other: Script) -> bool:
         """Return whether another script had the same results and probabilities of choices."""
         return (
             np.array_equal(self.results, other.results)
@@ -174,7 +174,7 @@ class ScriptedNetwork(Network):
             started.open_lane(x)
         return started
 
-    def hear(self) -> None:
+    def take_received(self) -> None:
         """Take the received vectors of a step from the script."""
         if self.is_lossless:
             return

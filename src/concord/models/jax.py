@@ -18,7 +18,7 @@ if find_spec("jax"):  # else ``require_library`` says what to install
 STEPS, LENGTHS = 100, 30  # of Newton's method
 
 
-class Compiled(Model):
+class CompiledModel(Model):
     """A problem of a PyMC or NumPyro model, which JAX has compiled.
 
     It has gradients, potentials, products with Hessians, a proximal step and mini-batches.

@@ -12,7 +12,7 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError
-from concord.models.jax import Compiled, over_rows
+from concord.models.jax import CompiledModel, over_rows
 from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
 if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
@@ -37,7 +37,7 @@ def from_numpyro(
     coordinates: Any = "unconstrained",
     reference: Any = None,
     **kwargs: Any,
-) -> Compiled:
+) -> CompiledModel:
     r"""Return the problem of a NumPyro model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -81,7 +81,7 @@ def from_numpyro(
     """
     require_library("NumPyro")
     how = agents, shards, partition, streams.seed_of(seed, rng)
-    return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
+    return CompiledModel(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 
 
 class _NumPyro(Split):

@@ -11,7 +11,7 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError, short
-from concord.models.jax import Compiled, over_rows
+from concord.models.jax import CompiledModel, over_rows
 from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
 if install_hint("PyMC") is None:  # else ``require_library`` says what to install
@@ -35,7 +35,7 @@ def from_pymc(
     rng: streams.Rng = None,
     coordinates: Any = "unconstrained",
     reference: Any = None,
-) -> Compiled:
+) -> CompiledModel:
     r"""Return the problem of a PyMC model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -87,7 +87,7 @@ def from_pymc(
     """
     require_library("PyMC")
     how = agents, shards, partition, streams.seed_of(seed, rng)
-    return Compiled(_PyMC(model, over), how, coordinates, reference)
+    return CompiledModel(_PyMC(model, over), how, coordinates, reference)
 
 
 class _PyMC(Split):

@@ -41,7 +41,7 @@ class Channels:
         self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
 
     def start(self, chains: int, rng: np.random.Generator | None, clock: Clock | None) -> Self:
-        """Return a copy of the channels that is ready for a block of chains, none of them open.
+        """Return a copy that is ready for a block of chains, with no channel open.
 
         rng: the stream of effects on vectors. clock: the network's clock, if it has one.
         """

@@ -143,7 +143,7 @@ class OnePeer(Kind):
 
 
 class GraphsInTurn(Kind, tag="in_turn"):
-    """A schedule that takes lists of edges in turn, those of one list being up.
+    """A schedule under which the edges of one list are up in each iteration, the lists in turn.
 
     On directed graphs an edge (i, j) leads from agent i to agent j.
     """
@@ -280,7 +280,7 @@ class _DelayBuffer:
         self._sent = np.zeros((iterations + 1, ways, chains), dtype=bool)
 
     def __call__(self, k: int, traffic: Traffic) -> None:
-        """Store the arrivals of iteration k, and replace them by those of the delay before."""
+        """Store the arrivals of iteration k, and replace them by those that a delay held back."""
         slots = len(self._sent)
         self._sent[k % slots] = traffic.arrived
         traffic.age = slots - 1

@@ -238,7 +238,7 @@ class Graph:
         return {name: float(value) for name, value in found.items()}
 
     def _refuse_directed(self, what: str) -> None:
-        """Raise a ConcordError that ``what`` needs an undirected graph, if it is directed."""
+        """Raise a ConcordError if the graph is directed: ``what`` need an undirected one."""
         if self.directed:
             raise ConcordError(
                 f"topology {self.name}: {what} need neighbors that hear each other, and its edges "

@@ -18,13 +18,13 @@ class NoDataSets:
     folder = Path("resources")
 
     def table(self, name: str) -> dict[str, np.ndarray]:
-        """Raise a ConcordError, since there is no table."""
+        """Refuse a registered table with a ConcordError."""
         raise ConcordError(
             f"table: {name} is registered data, which studies read; pass the arrays, X and y"
         )
 
     def points(self, name: str) -> tuple[Any, np.ndarray]:
-        """Raise a ConcordError, since there is no data set."""
+        """Refuse a registered data set with a ConcordError."""
         raise ConcordError(
             f"dataset: {name} is registered data, which studies read; pass the arrays, X and y"
         )

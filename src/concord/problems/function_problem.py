@@ -160,7 +160,7 @@ def _minimize_one(
     curvature: np.ndarray,
     start: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return minimizer and cost of one agent, of which the caller computes those of all agents."""
+    """Return one agent's minimizer and its cost, from a proximal map of all agents."""
     everyone = np.zeros((len(linear), len(curvature), linear.shape[-1]))
     everyone[:, agent] = linear
     return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1

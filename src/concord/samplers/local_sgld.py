@@ -165,7 +165,7 @@ class LocalSGLD(Sampler):
     def _renew(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Renew the references r and controls c of the chains drawn to do so.
+        """Renew references r and control variates c of randomly drawn chains.
 
         r = W x and c = W grad f(r), in all chains in iteration 0.
         """

@@ -248,26 +248,26 @@ def test_kernels_are_kept_on_disk() -> None:
 
 @numba
 def test_short_runs_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "_works", lambda: True)
+    monkeypatch.setattr(fast, "_numba_works", lambda: True)
     sampler = sampler_of("de_sgld", **STEP)
     assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
     assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
 
 
 def test_samplers_with_a_read_out_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "_works", lambda: True)
+    monkeypatch.setattr(fast, "_numba_works", lambda: True)
     sampler = sampler_of("consensus_mc", step_size=0.1)
     assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
 
 
 def test_all_goes_on_without_numba(monkeypatch) -> None:
     monkeypatch.setattr(fast, "find_spec", lambda name: None)
-    fast._works.cache_clear()
+    fast._numba_works.cache_clear()
     try:
         sampler = sampler_of("de_sgld", **STEP)
         assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
     finally:
-        fast._works.cache_clear()
+        fast._numba_works.cache_clear()
 
 
 def test_a_broken_numba_is_reported_once(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class TiedMixture(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        tilts = _tilts(self.params, x.swapaxes(0, 1), self.points[:, None])
+        tilts = _component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
         sums = (tilts @ self._table).swapaxes(0, 1)
         return self._slopes(x, sums, self._totals)
 
@@ -220,7 +220,7 @@ class TiedMixture(OneDataSet):
 
         agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
         """
-        tilts = _tilts(self.params, x, self.points.take(agents, axis=0))
+        tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
 
@@ -230,7 +230,7 @@ class TiedMixture(OneDataSet):
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """
         _, points = self._data.points_at(rows)
-        tilts, count = _tilts(self.params, x, points), rows.shape[-1]
+        tilts, count = _component_contrasts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
         totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
         scale = (self.counts / count)[:, None]
@@ -342,7 +342,7 @@ class TiedMixtures:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
         points, totals = self._points_of_chains(len(x))
         one = self.sets[0]
-        tilts = _tilts(one.params, x, points)
+        tilts = _component_contrasts(one.params, x, points)
         sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
         return one._slopes(x, sums, totals)
 
@@ -405,10 +405,10 @@ def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, first + second if _has_tied_means(params) else second
 
 
-def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return t_j = tanh(w (x_j - q) / 2) of points (..., n) at x (..., 2).
+def _component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return 2 p_j - 1 of points j (..., n) at parameters x (..., 2), with p_j as follows.
 
-    Point j is of the second component with probability (1 + t_j) / 2.
+    Point j is of the second component with probability p_j.
     """
     first, mean = _means(params, x)
     half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2
