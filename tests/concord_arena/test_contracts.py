@@ -15,7 +15,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.laws.reference_laws import AnalyticLaw, Draws
 from concord.minibatches import Batches
-from concord.models.jax import Compiled
+from concord.models.jax import CompiledModel
 from concord.networks import topology
 from concord.networks.construction import network_under
 from concord.problem import CountedProblem
@@ -53,7 +53,7 @@ OF_PROBLEMS = [
 ]
 ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.built_in(package)]
 CLASSES = [
-    Compiled,  # of models, which kinds import where the library is there
+    CompiledModel,  # of models, which kinds import where the library is there
     *(
         one
         for kind in kinds.built_in("problems")

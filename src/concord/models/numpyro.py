@@ -59,7 +59,7 @@ def from_numpyro(
 
     Returns
     -------
-    Compiled
+    CompiledModel
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches.
 
     Raises

@@ -65,7 +65,7 @@ def from_pymc(
 
     Returns
     -------
-    Compiled
+    CompiledModel
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches;
         ``constrain(x)`` has the parameters by name, and so has ``trace.to_arviz()``.
 

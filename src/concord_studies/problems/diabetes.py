@@ -13,9 +13,9 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.options import Options, Positive
-from concord.problems.data import split_test_rows
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
+from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
 

@@ -1,0 +1,69 @@
+"""Points of problems: registered tables, test rows, and the draws of a paper's authors."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from concord.contracts import DataSets, Stream
+from concord.errors import ConcordError
+from concord.sampling.partition import Partition, Parts, consecutive_counts
+
+Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
+
+
+def read_points(
+    table: str, data_sets: DataSets, agents: int, partition: Partition
+) -> tuple[np.ndarray, np.ndarray, Parts]:
+    """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
+
+    The table's column agent says who holds which row. A table without points has features with no
+    columns. A single agent holds all rows that any agent holds. A ConcordError if the table is for
+    another number of agents, or the run chooses a partition of its own.
+    """
+    columns = data_sets.table(table)
+    if "agent" not in columns:
+        raise ConcordError(f"table: {table} has no column agent; name a table of points")
+    holder = columns.pop("agent")
+    if agents == 1:
+        holder = np.minimum(holder, 0)
+    order = np.lexsort((columns.pop("place", np.arange(len(holder))), holder))
+    parts = [order[holder[order] == agent] for agent in range(agents)]
+    if np.nanmax(holder) != agents - 1 or not all(map(len, parts)):
+        raise ConcordError(
+            f"table: {table} is for {np.nanmax(holder) + 1:g} agents, not {agents}; set agents"
+        )
+    if partition.options.kind != "equal":
+        raise ConcordError(f"{partition.where}: {table} says who holds what; remove it")
+    features = np.array(list(columns.values())).reshape(len(columns), len(holder))
+    return features[:-1].T, features[-1] if columns else np.empty(0), parts
+
+
+def split_test_rows(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of training rows and of test rows, split at random.
+
+    rows: how many rows there are. testing: how many of them are for testing. Both results increase.
+    """
+    order = np.arange(rows)
+    if testing:
+        stream("test").shuffle(order)
+    return np.sort(order[testing:]), np.sort(order[:testing])
+
+
+def legacy_data(
+    seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw a parameter and the agents' points in the order of the code released for tzikas2024.
+
+    seed: of ``numpy.random.RandomState``. variances: of the entries of the parameter, and of the
+    features. draw: ``draw(rng, features, parameter)`` returns an agent's targets. Return the
+    parameter (dim,), features (points, dim) and targets (points,).
+    """
+    rng = np.random.RandomState(seed)
+    origin, identity = np.zeros(dim), np.eye(dim)
+    truth = rng.multivariate_normal(origin, variances[0] * identity)
+    features, drawn = [], []
+    for count in consecutive_counts(points, agents):
+        own = rng.multivariate_normal(origin, variances[1] * identity, size=count)
+        features.append(own)
+        drawn.append(draw(rng, own, truth))
+    return truth, np.concatenate(features), np.concatenate(drawn)
