@@ -68,7 +68,7 @@ class LinearizedPath(Path):
         """Refuse to give a single step: a linearized law is computed part by part."""
         raise NotImplementedError("a linearized law goes by parts")
 
-    def _go(
+    def _advance(
         self,
         moments: Moments,
         first: int,
@@ -81,7 +81,7 @@ class LinearizedPath(Path):
         place = bisect_right(self._begins, end) - 1
         _, path, begun = self._parts[place]
         done(end - first)
-        return path._go(begun, self._begins[place], end)
+        return path._advance(begun, self._begins[place], end)
 
     def _begin(self) -> None:
         """Linearize the problem at the end of the last part, and begin the next part."""
@@ -93,7 +93,7 @@ class LinearizedPath(Path):
             return
         k = _next(self._begins[-1])
         before, path, begun = self._parts[-1]
-        mean, cov = path._go(begun, self._begins[-1], k)
+        mean, cov = path._advance(begun, self._begins[-1], k)
         updates = self._updates((mean, cov))
         size, mean, cov = self._agents * self._dim, mean.copy(), cov.copy()
         for version, (old, new) in enumerate(zip(before, updates, strict=True)):

@@ -91,7 +91,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     if not is_computable(value):  # but an integer may have become a float, which can
         from concord.mistakes import number_mistakes  # of what does not fit
 
-        for mistake in number_mistakes(_builtins(made), where):
+        for mistake in number_mistakes(_to_plain(made), where):
             raise ConcordError(mistake)
     return made
 
@@ -113,10 +113,10 @@ def build_file(kind: Any, value: Any, path: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return an object of ``build`` as plain data, every option written out."""
-    return value if type(value) in PLAIN else _lists(_builtins(value))
+    return value if type(value) in PLAIN else _lists(_to_plain(value))
 
 
-def _builtins(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return an object as plain data of dictionaries, lists, numbers and texts."""
     return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
 

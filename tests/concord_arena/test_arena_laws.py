@@ -15,7 +15,7 @@ from concord.laws.arrivals import Losses
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import laws_of_versions, update_of
 from concord.laws.read_off import NoLaw, StepReader
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
@@ -166,7 +166,7 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
     sets = [problem(5, 2, points=count) for count in (3, 4)]
     both = [made(kind, step_size=step, **options) for step in (0.02, 0.05)]
     seen = laws_of_versions(both, sets, network, START(2)).marginals_at([3, 20])
-    losses = Losses(chances(network), (ways.receivers, ways.senders), on_loss)
+    losses = Losses(mask_moments(network), (ways.receivers, ways.senders), on_loss)
     for version, (prob, sampler) in enumerate(zip(sets, both, strict=True)):
         update = update_of(sampler, prob, network)
         start = exact.initial(5, 2, START(2), update.start)

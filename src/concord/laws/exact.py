@@ -186,7 +186,7 @@ class Start(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The linear effect of a step's vectors, and of what differs between sent and received.
+    """The linear effect, on the next state, of differences between sent and received vectors.
 
     On each lane the vectors z = P s + p + C w + E e are sent, and s' = A s + c + B w + F e + G d,
     with d, over each directed edge, the received vector minus the sent one, and e the vector

@@ -20,7 +20,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
 from concord.laws.switching import Choices, SecondMoments
 from concord.minibatches import Batches
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
@@ -224,7 +224,7 @@ def laws_of_updates(
             "entries that laws over losses are computed for; sample it"
         )
     coded = options is None or options.compression is not None or options.privacy is not None
-    drawn = None if coded else chances(network)
+    drawn = None if coded else mask_moments(network)
     if drawn is None:
         raise NoLaw(
             "what arrives on this network is not drawn anew in each iteration, or depends on what "

@@ -97,7 +97,7 @@ class Path:
         results, k, moments = [], 0, self._start
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
-                moments = self._go(moments, k, due, done)
+                moments = self._advance(moments, k, due, done)
                 results.append(self._marginals(moments))
                 k = due
         if not results:
@@ -117,7 +117,7 @@ class Path:
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
-            results = self._sum_moments(self._go(self._start, 0, first), first, iterations)
+            results = self._sum_moments(self._advance(self._start, 0, first), first, iterations)
             if results is None:
                 return None
             count = iterations - first
@@ -145,7 +145,7 @@ class Path:
         """Return the powers of a turn's composition; None where there are none."""
         return self._powers
 
-    def _go(
+    def _advance(
         self,
         moments: Moments,
         first: int,
@@ -214,7 +214,7 @@ class DeterministicPath(Path):
             return None
         begin, period = self._turn
         with np.errstate(all="ignore"):
-            start = self._go(self._start, 0, begin)
+            start = self._advance(self._start, 0, begin)
             once = self._cycle()
             ends = []
             for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
@@ -242,7 +242,7 @@ class DeterministicPath(Path):
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
         args = wide, self._agents, self._dim, None, self._turn
         summing = DeterministicPath(lambda k: self._step(k).add_running_sum(read), *args)
-        mean, cov = summing._go(wide, first, end)
+        mean, cov = summing._advance(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 

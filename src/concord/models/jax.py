@@ -172,7 +172,7 @@ def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 
-def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
+def sum_over_other_axes(name: str, term: Any, axis: int, rows: Any) -> Any:
     """Return a variable's log density summed over all axes but that of rows, (rows,)."""
     if term.shape[axis] != len(rows):
         raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")

@@ -12,7 +12,7 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError
-from concord.models.jax import CompiledModel, over_rows
+from concord.models.jax import CompiledModel, sum_over_other_axes
 from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
 if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
@@ -178,7 +178,7 @@ class _NumPyro(Split):
             if frame is None:
                 shared = shared + log.sum()
             else:
-                own = own + over_rows(name, log, frame, rows)
+                own = own + sum_over_other_axes(name, log, frame, rows)
         return own, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError, short
-from concord.models.jax import CompiledModel, over_rows
+from concord.models.jax import CompiledModel, sum_over_other_axes
 from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
 if install_hint("PyMC") is None:  # else ``require_library`` says what to install
@@ -210,7 +210,7 @@ class _PyMC(Split):
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
         each = zip(terms, self.own, strict=True)
-        own = (over_rows(name, term, axis, rows) for term, (name, axis) in each)
+        own = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
         return sum(own, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:

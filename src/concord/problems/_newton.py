@@ -162,14 +162,14 @@ def _newton(
         active = (norm > TOLERANCE) & ~stuck
     left = norm > TOLERANCE
     if to_rounding:
-        left = active & (norm > _rounding_norm(data.signed, shares, c, b, x))
+        left = active & (norm > _rounding_error(data.signed, shares, c, b, x))
     return x, spent + again, left
 
 
-def _rounding_norm(
+def _rounding_error(
     signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Return the norm of the gradient that rounding of x and of its terms leaves, (A, m)."""
+    """Return a bound of the rounding error of the gradient's norm, (A, m)."""
     size = np.sqrt((signed**2).sum(axis=-1))
     length = np.sqrt((x**2).sum(axis=-1))
     terms = np.matmul(shares, size[..., None])[..., 0]
@@ -180,7 +180,7 @@ def _rounding_norm(
 def _direction(
     data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return H^-1 g of all problems at once, by a Cholesky factorization that is unrolled.
+    """Return Newton directions H^-1 g, of Hessians H and gradients g, by unrolled Cholesky factors.
 
     The entries' number of operations grows as dim^3, so that beyond ``UNROLLED`` LAPACK takes one
     problem after the other.

@@ -97,9 +97,11 @@ class Problem(OneDataSet):
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
-            self.potential = partial(_potential, potential)
+            self.potential = partial(_checked_potential, potential)
         if hessian_product is not None:
-            self.hessian_product: Callable[..., np.ndarray] = partial(_product, hessian_product)
+            self.hessian_product: Callable[..., np.ndarray] = partial(
+                _checked_product, hessian_product
+            )
         if prox is not None:
             self.minimize: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize, prox)
             self.minimize_one: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize_one, prox)
@@ -127,12 +129,12 @@ def _reference(given: Any, dim: int) -> reference.Reference:
     return given
 
 
-def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
+def _checked_potential(potential: Function, x: np.ndarray) -> np.ndarray:
     """Return a caller's potentials f_i(x_i), (chains, agents), checked."""
     return _evaluate("potential", potential, x.shape[:2], x)
 
 
-def _product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _checked_product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return a caller's products of Hessians with v, (chains, agents, dim), checked."""
     return _evaluate("hessian_product", hessian_product, x.shape, x, v)
 

@@ -16,7 +16,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.construction import network_under
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
@@ -248,7 +248,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
 
 
 def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.LossyPath:
-    drawn, graph = chances(network), network.graph
+    drawn, graph = mask_moments(network), network.graph
     assert drawn is not None
     losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
     update = reader.update()

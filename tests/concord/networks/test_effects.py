@@ -21,7 +21,7 @@ from concord.networks.effects import (
     RandomPair,
     Sleep,
 )
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
@@ -290,9 +290,9 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
     loss = {"kind": "bernoulli", "rate": 0.2, "direction": direction}
     net = network(WHEEL, schedule=schedule, loss=loss, awake=0.9, on_loss=policy)
     if schedule["kind"] == "matchings" and policy == "skip":
-        assert chances(net) is None
+        assert mask_moments(net) is None
         return
-    moments = chances(net)
+    moments = mask_moments(net)
     for k, drawn in enumerate(traffic(net, 2, chains=20_000)):
         first, second = moments(k)
         both = np.concatenate([drawn.awake, drawn.arrived]).astype(float)
@@ -319,4 +319,4 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
     ids=["bursts", "delay", "no barrier"],
 )
 def test_there_are_no_chances_where_draws_depend_on_each_other(happens):
-    assert chances(network(RING, **happens)) is None
+    assert mask_moments(network(RING, **happens)) is None

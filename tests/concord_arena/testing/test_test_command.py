@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from studies.test_plugin_study import BOWL, COSINE
-from studies.test_plugin_study import SAMPLER as MINE
+from test_plugin_study import BOWL, COSINE
+from test_plugin_study import SAMPLER as MINE
 
 from concord import kinds
 from concord_cli.__main__ import main

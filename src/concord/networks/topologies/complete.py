@@ -11,6 +11,6 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
+    """Return the edges of the complete graph over agents 0 to N - 1."""
     check_pairs(agents, "complete")
     return np.column_stack(np.triu_indices(agents, 1))

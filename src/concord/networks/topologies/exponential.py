@@ -15,6 +15,6 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
+    """Return the edges of the exponential graph over agents 0 to N - 1."""
     apart = 1 << np.arange((agents - 1).bit_length())
     return list_edges(np.add.outer(np.arange(agents), apart) % agents)

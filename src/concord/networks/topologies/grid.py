@@ -17,7 +17,7 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges, or refuse rows that are not equally long."""
+    """Return the edges of a grid, or refuse rows that are not equally long."""
     return rectangle(params.rows, agents, periodic=False)
 
 

@@ -12,7 +12,7 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges, or refuse a number that is no power of two."""
+    """Return the edges of a hypercube, or refuse a number of agents that is no power of two."""
     digits = agents.bit_length() - 1
     if agents != 2**digits:
         raise ConcordError(

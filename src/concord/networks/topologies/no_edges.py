@@ -8,5 +8,5 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the edges."""
+    """Return the edges of a graph without edges over agents 0 to N - 1."""
     return []

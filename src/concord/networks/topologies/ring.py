@@ -11,5 +11,5 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
+    """Return the edges of a ring over agents 0 to N - 1."""
     return list_edges(np.add.outer(np.arange(agents), (1,)) % agents)

@@ -8,5 +8,5 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the edges."""
+    """Return the edges of a star over agents 0 to N - 1."""
     return [(0, i) for i in range(1, agents)]
