@@ -93,11 +93,6 @@ class Conditions(Options):
         )
 
     @property
-    def has_effects(self) -> bool:
-        """Return whether vectors may be lost, late or changed, or a clock measures time."""
-        return self.keeps_time or not self.is_lossless
-
-    @property
     def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
         return self.compute is not None or self.link is not None

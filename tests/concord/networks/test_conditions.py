@@ -67,7 +67,7 @@ def test_options_are_the_effects_they_say(happens, effects):
 
 def test_a_clock_is_no_effect_but_takes_time():
     timed = network("ring", 4, compute={"seconds": 2.0}, link={"latency": 1.0, "bandwidth": 8.0})
-    assert timed.is_lossless and timed.keeps_time and timed.conditions.has_effects
+    assert timed.is_lossless and timed.keeps_time
     assert (timed.compute, timed.link) == (ComputeTime(2.0), LinkTime(1.0, 8.0))
     assert timed.link.seconds(16) == 3.0
     free = network("ring", 4, compute={"seconds": 2.0}, barrier=False, on_loss="reuse_last")
