@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import ot  # noqa: F401  before warnings are errors
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.minibatches import Batches
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.samplers.d_ula import DULA
@@ -31,7 +32,7 @@ from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.qlsd import QLSD
-from concord.sampling import initial, streams
+from concord.sampling import initial
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace

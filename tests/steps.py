@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord.batch_gradients import MiniBatches
 from concord.chains import Labels, sample_chains
 from concord.laws.gaussian import Gaussian
 from concord.loop import run
-from concord.minibatches import Batches, MiniBatches
-from concord.networks.own import network
+from concord.minibatches import Batches
+from concord.networks.construction import network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record

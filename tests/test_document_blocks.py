@@ -22,12 +22,12 @@ PAGES = [
 ]
 # Which test runs the blocks of Python of a page.
 RUN = {
-    "README.md": "concord/library/test_library.py",
-    "python.md": "concord/library/test_library.py",
-    "problems.md": "concord/library/test_library.py",
+    "README.md": "test_pages_of_python.py",
+    "python.md": "test_pages_of_python.py",
+    "problems.md": "test_pages_of_python.py",
     "recommend.md": "concord_arena/test_recommend.py",
     "bias.md": "concord_arena/test_bias_map.py",
-    "your-model.md": "concord/problems/test_model_libraries.py",
+    "your-model.md": "concord_arena/test_models.py",
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",
     "own-study.md": "test_document_blocks.py",

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+import concord_studies  # noqa: F401  which adds rooms
 from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import concord
-from concord import kinds
+from concord import kinds, streams
 from concord.problems.kinds import linear_regression
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord_arena.testing.variants import variants
 
 __all__ = ["SAMPLERS", "problem", "variants"]

@@ -1,18 +1,18 @@
 # For editors and type checkers, which do not see names that are imported when they are asked for.
 from concord import problems as problems
-from concord.calls import law as law
 from concord.calls import sample as sample
 from concord.distances import bias2 as bias2
 from concord.distances import compare as compare
 from concord.distances import w2 as w2
 from concord.errors import ConcordError as ConcordError
 from concord.errors import DivergenceWarning as DivergenceWarning
+from concord.law_call import law as law
 from concord.laws.gaussian import Gaussian as Gaussian
 from concord.models.model import from_shards as from_shards
 from concord.models.numpyro import from_numpyro as from_numpyro
 from concord.models.pymc import from_pymc as from_pymc
-from concord.networks.own import network as network
-from concord.problems._functions import Problem as Problem
+from concord.networks.construction import network as network
+from concord.problems.function_problem import Problem as Problem
 from concord.sampler import Sampler as Sampler
 from concord.sampling.trace import load as load
 

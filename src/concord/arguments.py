@@ -10,9 +10,9 @@ from msgspec import Meta, field
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
-from concord.networks.network import Network, Order, Ordered
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
+from concord.networks.construction import network_under
+from concord.networks.network import Network, Order, OrderOptions
 from concord.options import Chosen, Options, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
@@ -48,7 +48,9 @@ class ChosenSampler(Chosen):
     __slots__ = ("batches", "order")
 
     @classmethod
-    def of(cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()) -> Self:
+    def choose(
+        cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()
+    ) -> Self:
         """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
 
         arguments: what else may be given, for the sentence about a key that is unknown.
@@ -102,8 +104,8 @@ class ChosenSampler(Chosen):
             self.batches.check()
         except ConcordError as error:
             raise ConcordError(_key(where, str(error))) from None
-        order = {key: options[key] for key in Ordered.__struct_fields__ if key in options}
-        self.order: Order = build(Ordered, order, where).update_order
+        order = {key: options[key] for key in OrderOptions.__struct_fields__ if key in options}
+        self.order: Order = build(OrderOptions, order, where).update_order
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""
@@ -158,9 +160,10 @@ def prepare(
                 "as 'ring'"
             )
         network = "no_edges"
-    chosen = ChosenSampler.of(sampler, options, ARGUMENTS)
-    graph = network_of(network, problem.agents)
-    found = network_under(graph.graph, graph.conditions, "network", chosen.order)
+    chosen = ChosenSampler.choose(sampler, options, ARGUMENTS)
+    found = network_of(network, problem.agents)
+    if chosen.order != found.order:
+        found = network_under(found.graph, found.conditions, "network", chosen.order)
     if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
         raise ConcordError(
             f"sampler {chosen.kind} does not mix by weights, so those of the network would say "

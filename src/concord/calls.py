@@ -1,4 +1,4 @@
-"""``sample`` and ``law``: runs from Python, with the pipeline's numbers."""
+"""``sample``: runs from Python, with the pipeline's numbers."""
 
 from __future__ import annotations
 
@@ -6,41 +6,23 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from concord import __version__
+from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
-from concord.contracts import Named
+from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
-from concord.minibatches import Batches
-from concord.networks.network import Network
 from concord.options import plain
-from concord.problem import Problem, Quadratic
+from concord.problem import Problem
 from concord.sampler import Sampler
-from concord.sampling import streams
-from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
-    from concord.laws import exact
+    pass
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
-
-
-class _Run(NamedTuple):
-    """The parts of a run on which its law depends, ``concord.laws.law.OfRun``."""
-
-    sampler: Sampler
-    problem: Problem
-    network: Network
-    batches: Batches
-    initial: Law
-    iterations: int
-    trace: Trace
 
 
 def sample(
@@ -146,91 +128,11 @@ def sample(
         "seed": str(seed),
         "record": json.dumps(plain(own.length.record)),
     }
-    if isinstance(problem, Named):
+    if isinstance(problem, WithNames):
         trace.named = problem.constrain
     if message := trace.divergence():
         warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
     return trace
-
-
-def law(
-    sampler: str | Sampler | type[Sampler],
-    problem: Problem,
-    network: Any = None,
-    *,
-    iterations: int,
-    initial: Mapping[str, Any] | None = None,
-    record: Mapping[str, Any] | None = None,
-    approximate: bool = False,
-    **options: Any,
-) -> exact.Law:
-    r"""Return the exact mean and covariance of each agent's position over time, without chains.
-
-    .. math:: m_{k+1} = A_k m_k + b_k, \qquad C_{k+1} = A_k C_k A_k^\top + Q_k
-
-    are mean and covariance of all agents' positions together, for samplers whose update is
-    :math:`A_k x + b_k` plus noise of covariance Q_k: affine samplers on quadratic problems
-    (``concord.problems.quadratic``, ``linear_regression``). With a normal start and full gradients
-    the distribution is Gaussian, so the moments determine it. If the law diverges, a
-    ``concord.DivergenceWarning`` says so. A step of the recursion takes some 20 microseconds for
-    small networks. If few of many iterations are recorded, ``record={"at": [10**6]}``, and the
-    update does not change, matrix powers replace the recursion.
-
-    Parameters
-    ----------
-    sampler, problem, network, iterations, initial, record, **options
-        As of ``concord.sample``.
-    approximate
-        Of a problem of any gradient: every agent is linearized at its own law along the way. The
-        law says so (``approximate``); how far off it is, docs/recommend.md tells. It is refused
-        where it is not finite, though chains may be.
-
-    Returns
-    -------
-    Law
-        ``iterations`` (K,), ``mean`` (K, agents, dim) and ``cov`` (K, agents, dim, dim) of every
-        agent, ``average_mean`` and ``average_cov`` of their average.
-
-    Raises
-    ------
-    ConcordError
-        If an argument does not fit, or no exact law is known.
-
-    Examples
-    --------
-    >>> import concord
-    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
-    >>> law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=200)
-    >>> law.mean[-1].round(2)
-    array([[0.34],
-           [0.32],
-           [0.33]])
-    >>> distance = concord.w2(law, problem.posterior).value
-    >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
-    array([0.37, 0.01])
-    """
-    from concord import linearized  # which whoever samples needs not
-    from concord.laws.law import LARGEST, law_of_run
-
-    own = prepare(sampler, problem, network, iterations, 1, initial, record, options)
-    run = _Run(
-        own.sampler.params,
-        problem,
-        own.network,
-        own.sampler.batches,
-        own.length.initial,
-        iterations,
-        Trace({}, own.length.record.iterations(iterations), np.arange(problem.agents)),
-    )
-    run.sampler.check(problem, run.network)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        if approximate and not isinstance(problem, Quadratic):
-            found = linearized.law_of_run(run)
-        else:
-            found = law_of_run(run, LARGEST)
-    if message := found.divergence():
-        warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
-    return found
 
 
 def step_advice(own: RunArguments, problem: Problem) -> str:

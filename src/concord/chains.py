@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from concord import streams
 from concord.loop import run
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.progress import progress as bar
 from concord.record import Record, Recorder
-from concord.sampling import initial, streams
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling import initial
 from concord.sampling.trace import Trace, join_traces
+from concord.streams import CHAINS_PER_BLOCK
 
 
 class _Bar:
@@ -101,6 +102,8 @@ def sample_chains(
                 )
                 block_problem = problem.from_chain(first)
                 if batches is not None and batches.batch_size is not None:
+                    from concord.batch_gradients import MiniBatches  # of such runs alone
+
                     block_problem = MiniBatches(block_problem, batches, len(block), noise)
                 sampler.check(block_problem, network)
                 counted = CountedProblem(block_problem, len(block))

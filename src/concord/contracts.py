@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.errors import ConcordError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,50 +21,7 @@ Stream = Callable[[str], np.random.Generator]
 
 
 @runtime_checkable
-class Reference(Protocol):
-    """A posterior with which results are compared: exact, on a grid, or known by draws.
-
-    A ``Gaussian``, a ``Grid`` of two parameters, ``Known`` moments with independent draws, or the
-    ``Draws`` of a certified run (``concord.laws``).
-    """
-
-    @property
-    def draws(self) -> float:
-        """The number of independent draws behind the moments; infinite where they are exact."""
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior's mean (dim,) and covariance (dim, dim)."""
-
-    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of x_1, ..., x_d, x_1^2, ..., x_d^2, both (2 dim,)."""
-
-    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return independent draws from the posterior, (count, dim)."""
-
-
-@runtime_checkable
-class WithReference(Protocol):
-    """A problem whose posterior is known, though it is not Gaussian."""
-
-    @property
-    def reference(self) -> Reference:
-        """Return the posterior; a ConcordError if it is not known for these options."""
-
-
-def reference_of(problem: Problem) -> Reference:
-    """Return the posterior of a problem; a ConcordError if it is not known."""
-    if isinstance(problem, WithReference):
-        return problem.reference
-    if problem.posterior is None:
-        raise ConcordError(
-            f"the posterior of {type(problem).__name__} is not known; remove what compares with "
-            "it, or choose another problem"
-        )
-    return problem.posterior
-
-
-@runtime_checkable
-class Named(Protocol):
+class WithNames(Protocol):
     """A problem whose parameters have names, of which the positions x are coordinates."""
 
     def constrain(self, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -107,7 +62,7 @@ class DataSets(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Return the folder of their files, for problems that read these themselves."""
+        """Return the folder of the data sets' files, for problems that read files themselves."""
 
     def table(self, name: str) -> dict[str, np.ndarray]:
         """Return the columns of a table by name, as numbers (empty: nan) or texts."""
@@ -117,67 +72,7 @@ class DataSets(Protocol):
 
 
 @runtime_checkable
-class ProblemKind(Protocol):
-    """A module of ``concord.problems.kinds``: a kind of problem."""
-
-    Params: type
-
-    def check(self, params: Any, agents: int) -> None:
-        """Refuse options that are impossible together, or for this many agents."""
-
-    def build(
-        self, params: Any, agents: int, partition: Any, stream: Stream, data_sets: DataSets
-    ) -> Problem:
-        """Draw the data from ``stream("data")``, or take them from data sets."""
-
-
-@runtime_checkable
 class TakesArrays(Protocol):
     """A problem kind that may be made of a caller's own arrays."""
 
     from_arrays: Callable[..., Any]
-
-
-@runtime_checkable
-class PartitionKind(Protocol):
-    """A kind of partition, a module of ``concord.sampling.partitions``."""
-
-    Params: type
-
-    def split(
-        self,
-        params: Any,
-        rows: int,
-        labels: np.ndarray | None,
-        agents: int,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        """Return an array of row numbers for each agent, every row once.
-
-        ``labels`` are the rows' classes, (rows,); None where they have none.
-        """
-
-
-@runtime_checkable
-class ScheduleKind(Protocol):
-    """A kind of schedule, a module of ``concord.sampling.schedules``."""
-
-    Params: type
-
-    def schedule(self, params: Any) -> Callable[[int], float]:
-        """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
-
-
-@runtime_checkable
-class InitialKind(Protocol):
-    """A kind of initial law, a module of ``concord.sampling.initial``."""
-
-    Params: type
-
-    def draw(
-        self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
-    ) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
-
-    def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean (dim,) and covariance (dim, dim) of one agent; None if not known."""

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short, warn_of_divergence
-from concord.laws import gaussian
+from concord.laws import gaussian, wasserstein
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
+from concord.libraries import optional
 from concord.options import Index, build
-from concord.sampling import streams
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
 def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _distance_of_law(result, gaussian.w2, posterior, warm_up)
-    names, draws = positions(result.marked())
+        return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
+    names, draws = positions(result.mask_diverged())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
     least = max(LEAST, LEAST_PER_DIMENSION * dim)
     if warm_up is None:
@@ -101,16 +102,16 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
                 f"by draw; sample {least} or more, or take draws over time together, "
                 f"w2(..., warm_up={middle})"
             )
-        values = gaussian.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
+        values = wasserstein.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
         found = _dataset(result, names, values)
         return found.assign(floor=_floor(posterior, result.chains, rng))
-    draws = draws[:, result.after(warm_up)]
+    draws = draws[:, result.rows_after(warm_up)]
     value, lo, hi, floor, worth = (np.full(len(names), np.inf) for _ in range(5))
     for column, name in enumerate(names):
         own = draws[:, :, column]
         if not np.isfinite(own).all():
             continue
-        worth[column] = independent(own)
+        worth[column] = effective_sample_size(own)
         if worth[column] < least:
             whose = name if name == "average" else f"agent {name}"
             raise ConcordError(
@@ -118,11 +119,11 @@ def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray
                 f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
                 f"{dim}; sample until they are worth {least}, with more iterations or chains"
             )
-        fitted, count = Gaussian(*gaussian.fit(own.reshape(-1, dim))), int(worth[column])
-        value[column] = gaussian.w2(fitted.mean, fitted.cov, posterior)
-        refits = gaussian.refits(fitted, count, REPLICATES, rng)
-        squares = gaussian.w2(*refits, posterior) ** 2
-        lo[column], hi[column] = gaussian.corrected(squares, value[column], LEVEL)
+        fitted, count = Gaussian(*wasserstein.fit(own.reshape(-1, dim))), int(worth[column])
+        value[column] = wasserstein.w2(fitted.mean, fitted.cov, posterior)
+        refits = wasserstein.refits(fitted, count, REPLICATES, rng)
+        squares = wasserstein.w2(*refits, posterior) ** 2
+        lo[column], hi[column] = wasserstein.correct_interval(squares, value[column], LEVEL)
         floor[column] = _floor(posterior, count, rng)
     worth[np.isinf(value)] = np.nan
     floor[np.isinf(value)] = np.nan
@@ -135,22 +136,21 @@ def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
 
     draws: the number of independent draws to which each is fitted.
     """
-    refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
-    return float(gaussian.w2(*refits, posterior).mean())
+    refits = wasserstein.refits(posterior, draws, wasserstein.FLOORS, rng)
+    return float(wasserstein.w2(*refits, posterior).mean())
 
 
-def independent(draws: np.ndarray) -> float:
+def effective_sample_size(draws: np.ndarray) -> float:
     """Return the effective sample size of draws (chain, draw, dim): the least over moments.
 
     ArviZ estimates it for x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends. It is
     small where chains disagree, and at most the number of draws.
     """
-    from arviz_stats.base import array_stats  # a second
-
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
     both = np.concatenate([draws, squares], axis=-1)
+    array_stats = optional("arviz_stats.base", "arviz-stats", "warm_up").array_stats
     sizes = array_stats.ess(both, chain_axis=0, draw_axis=1, method="mean")
     return min(float(sizes.min()), draws.shape[0] * draws.shape[1])
 
@@ -198,14 +198,14 @@ def bias2(
 def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _distance_of_law(result, gaussian.bias2, posterior, warm_up)
-    names, draws = positions(result.marked())
+        return _distance_of_law(result, wasserstein.bias2, posterior, warm_up)
+    names, draws = positions(result.mask_diverged())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.concatenate([draws, draws**2], axis=-1)
         if warm_up is not None:
-            values = values[:, result.after(warm_up)].mean(axis=1)
-        value, *ends = squared(values, means, variances)
+            values = values[:, result.rows_after(warm_up)].mean(axis=1)
+        value, *ends = squared_bias(values, means, variances)
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
@@ -364,13 +364,13 @@ def _distance_of_law(
                 f"warm_up: the law has no iteration after {warm_up}, the last is "
                 f"{law.iterations[-1]}; lower it"
             )
-        mean, spread = gaussian.fit(mean[rows])
+        mean, spread = wasserstein.fit(mean[rows])
         cov = cov[rows].mean(axis=0) + spread
     names = [*map(str, range(law.mean.shape[1])), "average"]
     return _dataset(law, names, [distance(mean, cov, posterior)])
 
 
-def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
+def squared_bias(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
     """Return the squared bias of chains' means, and the ends of its interval.
 
     values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the

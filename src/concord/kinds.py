@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from concord.errors import ConcordError, explain, nearest, short
+from concord.errors import ConcordError, nearest, short
 from concord.rooms import ROOMS, Room, object_of
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -58,7 +58,7 @@ def add_rooms(rooms: dict[str, Room]) -> None:
 
 
 @cache
-def _installed(room: str) -> dict[str, list[Any]]:
+def _entry_points(room: str) -> dict[str, list[Any]]:
     """Return a room's entry points of installed distributions, by name."""
     from importlib.metadata import entry_points  # a tenth of a command's start
 
@@ -69,7 +69,7 @@ def _installed(room: str) -> dict[str, list[Any]]:
 def names(room: str) -> tuple[str, ...]:
     """Return the names of a room's kinds: built in, installed, and of the studies in use."""
     own = [name for where, name in _files if where == room]
-    return tuple(sorted({*built_in(room), *_installed(room), *own}))
+    return tuple(sorted({*built_in(room), *_entry_points(room), *own}))
 
 
 def exists(room: str, name: Any) -> bool:
@@ -93,6 +93,8 @@ def find(room: str, name: Any, where: str = "") -> Any:
     except (Exception, SystemExit) as error:
         if not whose and not isinstance(error, OSError):
             raise
+        from concord.failures import explain  # of plug-ins alone
+
         package = whose and module.partition(".")[0]
         raise ConcordError(explain(error, whose, package)) from error
 
@@ -103,7 +105,7 @@ def _source(room: str, name: str) -> tuple[str, str]:
         return _files[room, name]
     if name in built_in(room):
         return _modules(room)[name], ""
-    entries = _installed(room)[name]
+    entries = _entry_points(room)[name]
     whose = " and ".join(f"{e.dist.name} {e.dist.version}" for e in entries)
     if len(entries) > 1:
         raise ConcordError(f"{whose} both have {room}/{name}; uninstall one of them")

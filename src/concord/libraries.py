@@ -1,6 +1,24 @@
 """Libraries that take long to import, and that not every job needs at its start."""
 
+from importlib import import_module
 from typing import Any
+
+from concord.errors import ConcordError
+
+
+def optional(module: str, package: str, what: str) -> Any:
+    """Import a module of a package that the library works without, and return it.
+
+    what: what needs the package, for the ConcordError where it is missing.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != module.partition(".")[0]:  # what it needs itself
+            raise
+        raise ConcordError(
+            f"{what} needs the package {package}, which is missing; run 'pip install {package}'"
+        ) from None
 
 
 def special() -> Any:

@@ -3,9 +3,9 @@ r"""Laws of samplers on problems that are not Gaussian, approximately: agents li
 Where gradients are not affine a law is not Gaussian, and no recursion of moments is exact. At
 iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
 the same mean over the agent's own law N(m_i, C_ii) there, and the same covariance with its position
-(``problems._fit.linearized``); up to the next one the law is that of the affine update. No single
-linearization does: agents are wider than the posterior, and skewness turns width into a bias of
-their means.
+(``problems.gaussian_fit.linearize``); up to the next one the law is that of the affine update. No
+single linearization does: agents are wider than the posterior, and skewness turns width into a
+bias of their means.
 
 What a sampler keeps beside positions and starts from the gradients there (``exact.Start``), such as
 tracked gradients, follows each change of them.
@@ -20,19 +20,19 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import OfRun, laws_of_updates, update_of, with_errors
-from concord.laws.paths import Path, stacked
+from concord.laws.law import LawInputs, laws_of_updates, update_of, with_errors
+from concord.laws.paths import Path, stack_versions
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.problems._fit import Fit, field, fit, linearized
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, field, fit, linearize
+from concord.problems.quadratic_problem import QuadraticProblem
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
 DIVERGED = 1e4  # standard deviations of the fit
 
 
-class Linearized(Path):
+class LinearizedPath(Path):
     """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
 
     errors: of mini-batches, as of ``laws_of_versions``.
@@ -54,12 +54,12 @@ class Linearized(Path):
         """Set up the laws of samplers on a problem; ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
-        check(samplers)
+        refuse_local_steps(samplers)
         agents, dim = problem.agents, problem.dim
         self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = field(problem), found, positions
         start = exact.initial(agents, dim, positions)
-        super().__init__(self._step_of, stacked([start] * len(samplers)), agents, dim, mix)
+        super().__init__(self._step_of, stack_versions([start] * len(samplers)), agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -68,7 +68,7 @@ class Linearized(Path):
         """Refuse to give a single step: a linearized law is computed part by part."""
         raise NotImplementedError("a linearized law goes by parts")
 
-    def _go(
+    def _advance(
         self,
         moments: Moments,
         first: int,
@@ -81,14 +81,14 @@ class Linearized(Path):
         place = bisect_right(self._begins, end) - 1
         _, path, begun = self._parts[place]
         done(end - first)
-        return path._go(begun, self._begins[place], end)
+        return path._advance(begun, self._begins[place], end)
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
         """Return the moments of the sum of the positions over iterations (first, end].
 
         All along agents are linearized as they are where the sum ends.
         """
-        self._go(self._start, 0, end)
+        self._advance(self._start, 0, end)
         return self._parts[bisect_right(self._begins, end) - 1][1]._sum_moments(moments, first, end)
 
     def _begin(self) -> None:
@@ -101,7 +101,7 @@ class Linearized(Path):
             return
         k = _next(self._begins[-1])
         before, path, begun = self._parts[-1]
-        mean, cov = path._go(begun, self._begins[-1], k)
+        mean, cov = path._advance(begun, self._begins[-1], k)
         updates = self._updates((mean, cov))
         size, mean, cov = self._agents * self._dim, mean.copy(), cov.copy()
         for version, (old, new) in enumerate(zip(before, updates, strict=True)):
@@ -140,7 +140,7 @@ class Linearized(Path):
         fine &= ~low
         cov[~fine] = wide
         mean = np.where(fine[:, None, None], seen.mean, self._fit.mean)
-        gram, shift = linearized(self._at, mean, cov, POINTS)
+        gram, shift = linearize(self._at, mean, cov, POINTS)
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         return [
@@ -158,7 +158,7 @@ class Linearized(Path):
         return with_errors(update_of(sampler, problem, self._network, batches), errors)
 
 
-def check(samplers: Sequence[Any]) -> None:
+def refuse_local_steps(samplers: Sequence[Any]) -> None:
     """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
     if any(getattr(own, "period", 1) > 1 for own in samplers):
         raise NoLaw(
@@ -167,7 +167,7 @@ def check(samplers: Sequence[Any]) -> None:
         )
 
 
-def law_of_run(run: OfRun) -> exact.Law:
+def law_of_run(run: LawInputs) -> exact.Law:
     """Return the approximate law of a run's agents at its recorded iterations.
 
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
@@ -176,7 +176,7 @@ def law_of_run(run: OfRun) -> exact.Law:
     positions = run.initial.moments(run.problem.dim)
     found = fit(run.problem, 0.0 if positions is None else positions[0])
     given = [run.sampler], run.problem, run.network, positions, found
-    law = Linearized(*given).law(run.trace.draw.tolist())
+    law = LinearizedPath(*given).law(run.trace.draw.tolist())
     finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
     if not finite.all():
         raise NoLaw(

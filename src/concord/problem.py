@@ -46,7 +46,7 @@ class Problem(Protocol):
         """
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return each agent's gradient at grad f_i(x_i), (chains, agents, dim)."""
+        """Return the gradient grad f_i(x_i) of each agent i, (chains, agents, dim)."""
 
 
 @runtime_checkable
@@ -103,7 +103,7 @@ class Proximal(Protocol):
 
 
 @runtime_checkable
-class Batched(Protocol):
+class WithMiniBatches(Protocol):
     """A problem whose potentials are sums over points, so that mini-batches can be drawn.
 
     counts: how many points each agent has, (agents,).

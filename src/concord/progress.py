@@ -6,17 +6,20 @@ To a terminal only: logs and programs have no use for it.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from threading import Timer
 from typing import TypeVar
 
-PATIENCE = 4.0
+from concord.libraries import optional
+
+PATIENCE = 4.0  # seconds
 
 T = TypeVar("T")
 
 
 @contextmanager
 def at_work(what: str) -> Iterator[None]:
-    """Say in a line what is at work, if it takes longer than ``PATIENCE``."""
+    """Print what the program is doing, if the work takes longer than ``PATIENCE`` seconds."""
 
     def say() -> None:
         if "tqdm" in sys.modules:  # a bar may be there, which makes room
@@ -40,11 +43,10 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
 
     shown: at once, wherever to, and left there; or never; None: as all else is.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not (sys.stderr.isatty() and find_spec("tqdm") if shown is None else shown):
         yield lambda n=1: None
         return
-    from tqdm import tqdm  # of what lasts
-
+    tqdm = optional("tqdm", "tqdm", "progress=True").tqdm
     with tqdm(total=total, desc=what, delay=0 if shown else PATIENCE, leave=bool(shown)) as bar:
         yield bar.update
 

@@ -13,7 +13,7 @@ from concord.errors import FINITE_RANGE, ConcordError, short
 from concord.networks.network import Network
 from concord.options import Count, Index, Options
 from concord.problem import CountedProblem
-from concord.sampler import ReadOut
+from concord.sampler import WithReadOut
 from concord.sampling.trace import Trace
 
 # What a configuration may compute while sampling: a number per agent, and arrays to average.
@@ -97,7 +97,7 @@ class Recorder:
         chains, agents, _ = shape
         self._record, self._problem, self._network, self._strict = record, problem, network, strict
         self._read_out: Callable[[Any], np.ndarray] | None = None
-        if isinstance(sampler, ReadOut):
+        if isinstance(sampler, WithReadOut):
             self._read_out = sampler.read_out
         self._due = record.iterations(iterations)
         self._row = 0  # the next to record

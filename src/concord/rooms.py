@@ -29,7 +29,7 @@ ROOMS = {  # packages above the library add theirs
 
 @cache
 def object_of(room: str, module: ModuleType) -> Any:
-    """Return what stands for a kind: its module, or of a sampler its one class."""
+    """Return the module of a kind, or a sampler's one class; refuse one that lacks a definition."""
     if missing := [name for name in ROOMS[room].defines.split() if not hasattr(module, name)]:
         lacking = " and ".join(missing)
         raise ConcordError(f"it lacks {lacking}, which a {ROOMS[room].one} defines; add it")

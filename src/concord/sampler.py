@@ -23,7 +23,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.networks.network import Network, Ordered
+from concord.networks.network import Network, OrderOptions
 from concord.options import Options
 
 
@@ -104,9 +104,9 @@ class Sampler(Options):
         """Return the class of the options that a study gives this sampler.
 
         They are the sampler's fields, those of ``Batches`` if it takes mini-batches, and those of
-        ``Ordered`` if its agents may move one after another.
+        ``OrderOptions`` if its agents may move one after another.
         """
-        extra_options = [Batches] * cls.takes_batches + [Ordered] * cls.takes_order
+        extra_options = [Batches] * cls.takes_batches + [OrderOptions] * cls.takes_order
         fields = [field for each in (cls, *extra_options) for field in msgspec.structs.fields(each)]
         body = {
             "__module__": cls.__module__,
@@ -124,7 +124,7 @@ class Sampler(Options):
 
 
 def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:
-    """Refuse what is no state of positions of this shape, from a sampler's step or its init.
+    """Refuse a sampler's result that is no state whose positions have a given shape.
 
     before: the state that the step was given; None: the state is the init's.
     """
@@ -148,7 +148,7 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
 
 
 @runtime_checkable
-class ReadOut(Protocol):
+class WithReadOut(Protocol):
     """A sampler whose draws are computed from its state, and are not the state's x."""
 
     def read_out(self, state: Any) -> np.ndarray:

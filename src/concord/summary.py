@@ -13,20 +13,20 @@ class Summarized:
         """Return the values that the representation shows, by name; None is left out."""
         return {}
 
-    def _shown(self) -> dict[str, str]:
+    def _summary_texts(self) -> dict[str, str]:
         """Return the summary's entries as texts, without those that are None."""
         return {name: str(value) for name, value in self.summary().items() if value is not None}
 
     def __repr__(self) -> str:
         """Return the summary as one line of text."""
-        parts = (f"{name}: {text}" for name, text in self._shown().items())
+        parts = (f"{name}: {text}" for name, text in self._summary_texts().items())
         return f"<{type(self).__name__} {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         """Return the summary as an HTML table, which notebooks show."""
         rows = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-            for name, text in self._shown().items()
+            for name, text in self._summary_texts().items()
         )
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 

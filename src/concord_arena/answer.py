@@ -20,16 +20,17 @@ from msgspec import field
 
 from concord import kinds, linearized
 from concord.errors import ConcordError
-from concord.laws.exact import Moments, Seen
-from concord.laws.gaussian import bias2, monomials
+from concord.laws.exact import Marginals, Moments
+from concord.laws.gaussian import monomials
 from concord.laws.law import LARGEST, SECOND_LIMIT, laws_of_versions
 from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.wasserstein import bias2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import Fit, batch_errors, weighed
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, batch_errors, estimate_by_weights
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
 from concord_arena.read_outs import bytes_of, read_out
@@ -168,7 +169,7 @@ class Search:
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
-            mean, variances = weighed(problem, found)
+            mean, variances = estimate_by_weights(problem, found)
             self._floor = float(bias2(mean, np.diag(variances), self._target))
         self.tried = 0
 
@@ -440,11 +441,11 @@ class Search:
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
             )
         if not self._exact:
-            linearized.check(samplers)  # surrogates know even less
+            linearized.refuse_local_steps(samplers)  # surrogates know even less
         if not own:
             return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
         if not self._exact:
-            law = linearized.Linearized
+            law = linearized.LinearizedPath
             return law(samplers, self.problem, network, given, self.fit, errors=errors)
         every = [self.problem] * len(samplers)
         return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
@@ -455,7 +456,7 @@ class Search:
         Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
-        seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
+        seen: Marginals = (path if read == "average" else path.with_answers(mix)).marginals_at(ks)
         found = scores.compute_bias(seen, self._target)
         return dict.fromkeys(found, found["average"]) if read == "average" else found
 
@@ -464,14 +465,14 @@ class Search:
 
         Infinite where it is not a number.
         """
-        path = path if read == "average" else path.reading(self.reads[read][0])
-        averaged = path.averaged(end)
+        path = path if read == "average" else path.with_answers(self.reads[read][0])
+        averaged = path.time_average(end)
         if averaged is None:
             raise NoLaw(
                 f"the law of a time average is not computed over {end:,} iterations; use by='b2'"
             )
         late = np.unique(np.linspace(end // 2 + 1, end, LATE).round().astype(int)).tolist()
-        seen, level = path.at(late), "average" if read == "average" else self.wish.level
+        seen, level = path.marginals_at(late), "average" if read == "average" else self.wish.level
         law = (seen.mean, seen.cov) if level == "worst" else seen[2:]
         (wanted, variances), dim = self._target.monomials(), len(self._target.mean)
         off = monomials(*law)[0].mean(axis=0)[..., dim:] - wanted[dim:]

@@ -16,7 +16,7 @@ from concord.laws import exact
 from concord.laws.law import update_of
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
 from concord.options import build
 from concord.problem import Problem
 from concord_arena import scores

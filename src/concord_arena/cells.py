@@ -39,20 +39,20 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
-from concord.laws.exact import Seen
+from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import around, mean_interval, over_chains
 from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
 from concord.laws.read_off import NoLaw
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.privacy import sigma
 from concord.problem import Problem
 from concord.sampler import Sampler
-from concord.sampling import streams
 from concord_arena import prices, scores
 from concord_arena.chains import Chains, known
 from concord_arena.read_outs import bytes_of, read_out
@@ -344,15 +344,15 @@ def _bias(
     path: Laws | Chains, due: Sequence[int], problems: Sequence[Problem]
 ) -> dict[str, np.ndarray]:
     """Return b² by level, each (iterations, versions), of laws or chains at iterations ``due``."""
-    return path.bias(due) if isinstance(path, Chains) else _of_law(path.at(due), problems)
+    return path.bias(due) if isinstance(path, Chains) else _of_law(path.marginals_at(due), problems)
 
 
-def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
+def _of_law(seen: Marginals, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
     """Return b² of laws by level, (iterations, versions), each against its problem's posterior."""
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
     each = [
-        scores.bias(seen.only(np.s_[:, v]), _posterior(problem))
+        scores.bias(seen.select(np.s_[:, v]), _posterior(problem))
         for v, problem in enumerate(problems)
     ]
     return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
@@ -384,7 +384,7 @@ def _judged(
         return
     due = _looks(end, PER_OCTAVE)
     if isinstance(path, Laws):
-        seen = path.at(due)
+        seen = path.marginals_at(due)
         b2 = _of_law(seen, judges)
         final = _ends(b2)
         yield from _scores(last, f"b2_by_{name}", final)
@@ -424,7 +424,7 @@ def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _parts(
     path: Laws,
-    seen: Seen,
+    seen: Marginals,
     end: int,
     problems: Sequence[Problem],
     name: str,
@@ -439,13 +439,13 @@ def _parts(
         return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
 
     targets = [_posterior(problem) for problem in problems]
-    averaged = path.averaged(end)
+    averaged = path.time_average(end)
     if averaged is not None:
-        over = [scores.ergodic(averaged.only(v), target) for v, target in enumerate(targets)]
+        over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
         for level in scores.LEVELS:
             values = lost([one[level] for one in over], level)
             yield from _scores(last, f"ergodic_b2_by_{name}", values)
-    ends = [seen.only((-1, v)) for v in range(len(targets))]
+    ends = [seen.select((-1, v)) for v in range(len(targets))]
     parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
     for level in ("worst", "average"):
         for what in parts[0][level]:
@@ -458,7 +458,7 @@ def _parts(
 
 def _predicted(
     metric: str,
-    ends: Sequence[Seen],
+    ends: Sequence[Marginals],
     problems: Sequence[Any],
     last: int,
     final: Mapping[str, np.ndarray],
@@ -470,7 +470,7 @@ def _predicted(
         every = (seen.mean, seen.cov), seen[2:], (exact.mean, exact.cov)
         for values, moments in zip(found.values(), every, strict=True):
             with np.errstate(all="ignore"):
-                values.append(float(problem.held_out_of(*moments).mean(axis=-1).min()))
+                values.append(float(problem.held_out_log_density(*moments).mean(axis=-1).min()))
     for level in ("worst", "average"):
         lost = np.isposinf(final[level])
         yield _mean(last, level, metric, np.where(lost, -np.inf, found[level]))
@@ -481,7 +481,7 @@ def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the b² of the stationary law, where the update repeats."""
     seen = path.limit()
     if seen is not None:
-        values = _ends(_of_law(seen.only(None), task.problems[1:]))
+        values = _ends(_of_law(seen.select(None), task.problems[1:]))
         yield from _scores(FOREVER, "stationary_b2", values)
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.chains import Labels, sample_chains
-from concord.contracts import Reference, WithReference, reference_of
 from concord.fast import compile_steps
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import Diverged, Record
+from concord.reference import Reference, WithReference, reference_of
 from concord.sampler import Sampler
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord_arena import scores
@@ -123,7 +123,7 @@ class Chains:
 
     def _late(self, trace: Trace, name: str, problem: Problem) -> dict[str, dict[str, np.ndarray]]:
         """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
-        marked = trace.marked()
+        marked = trace.mask_diverged()
         with np.errstate(all="ignore"):
             found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
             each = max(min(POOLED // trace.chains, LATE), 1)

@@ -14,8 +14,9 @@ import numpy as np
 
 from concord.contracts import dtype_of
 from concord.loop import keep_asleep
-from concord.networks.conditions import Conditions, Static, link_tables, network_under
-from concord.networks.moments import chances
+from concord.networks.conditions import Conditions, Static, link_tables
+from concord.networks.construction import network_under
+from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler
@@ -137,7 +138,7 @@ def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarra
     options, graph = network.conditions, network.graph
     if options.awake == 1 and options.schedule == Static():
         return network, 1.0, 1.0
-    drawn = chances(network_under(graph, Conditions(schedule=options.schedule)))
+    drawn = mask_moments(network_under(graph, Conditions(schedule=options.schedule)))
     assert drawn is not None
     turns = len(link_tables(graph, options.schedule)) or 1
     first = np.mean([drawn(k)[0] for k in range(turns)], axis=0)

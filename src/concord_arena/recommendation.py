@@ -14,22 +14,21 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import kinds
+from concord import kinds, streams
 from concord.calls import sample
-from concord.contracts import reference_of
-from concord.distances import squared
+from concord.distances import squared_bias
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.laws.gaussian import monomials
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import Fit, doubts, fit
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit, doubts, fit
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
-from concord.sampling import streams
+from concord.reference import reference_of
 from concord.sampling.initial import Law
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
@@ -240,6 +239,7 @@ def recommend(
     Examples
     --------
     >>> import concord
+    >>> import concord_arena
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
     >>> answer = concord_arena.recommend(problem, "ring", budget={"gradients": 200})
     >>> bool(answer.table.error[0] < 0.05)
@@ -505,14 +505,14 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
             gaussian = QuadraticProblem(found.hessians, found.shift)
             given = [row.sampler], [gaussian], network, search.positions
             law = laws_of_versions(*given, most=np.inf)
-            seen = law.reading(read_out(row.read, network)[0]).at([k]).only((0, 0))
+            seen = law.with_answers(read_out(row.read, network)[0]).marginals_at([k]).select((0, 0))
             of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
             control, exact = _sampled(row, search, how, gaussian, [k]), monomials(*of)[0]
             if np.isfinite(control).all():
                 f, center = f - control, exact
     if not np.isfinite(f).all():
         return np.inf, np.inf, np.inf
-    b2, lo, hi = (float(of.max()) for of in squared(f + center, wanted, variances))
+    b2, lo, hi = (float(of.max()) for of in squared_bias(f + center, wanted, variances))
     return b2, lo, hi
 
 
@@ -528,7 +528,7 @@ def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[f
     if not np.isfinite(f).all():
         return np.inf, np.inf, np.inf
     means = mean_interval((f - wanted)[..., :dim] ** 2 / variances[:dim])
-    seconds = squared(f[..., dim:], wanted[dim:], variances[dim:])
+    seconds = squared_bias(f[..., dim:], wanted[dim:], variances[dim:])
     error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
     return error, lo, hi
 

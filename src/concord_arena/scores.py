@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Reference
-from concord.laws.exact import Seen
-from concord.laws.gaussian import Gaussian, bias2, monomials, w2
+from concord.laws.exact import Marginals
+from concord.laws.gaussian import Gaussian, monomials
+from concord.laws.wasserstein import bias2, w2
+from concord.reference import Reference
 
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
@@ -24,13 +25,13 @@ TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 DIVERGED = 1e6
 
 
-def bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+def bias(seen: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
     """Return b² of laws by level, of any leading shape; infinite beyond ``DIVERGED``."""
     found = compute_bias(seen, target)
     return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
 
 
-def compute_bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+def compute_bias(seen: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
     """Return b² of laws by level, of any leading shape; infinite only where it is not a number."""
     wanted, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
@@ -43,7 +44,7 @@ def compute_bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
         }
 
 
-def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+def ergodic(averaged: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
     """Return the ergodic b² of time averages, for the worst agent and the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
@@ -58,7 +59,7 @@ def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
     return {"worst": worst, "average": average, "pooled": average}
 
 
-def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
+def distance(seen: Marginals, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
     """Return, by level, W2 over sqrt(tr Sigma), and whitened errors of mean and covariance.
 
     mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the

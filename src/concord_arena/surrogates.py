@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Affine, Moments, Seen
+from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import Determined, Path, stacked, turn_of
+from concord.laws.paths import DeterministicPath, Path, stack_versions, turn_of
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
-from concord.problems._fit import Fit
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.gaussian_fit import Fit
+from concord.problems.quadratic_problem import QuadraticProblem
 
 
 def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
@@ -67,25 +67,25 @@ class Coordinates:
                 continue
             every = [problem] * len(samplers)
             law = laws_of_versions(samplers, every, network, own, most=np.inf)
-            self._paths.append(law.repeating())
+            self._paths.append(law.periodic_part())
 
-    def reading(self, mix: np.ndarray | None) -> Coordinates:
+    def with_answers(self, mix: np.ndarray | None) -> Coordinates:
         """Return the same laws with the read-out ``mix``, (agents, agents)."""
         other = object.__new__(Coordinates)
-        other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
+        other._basis, other._paths = self._basis, [path.with_answers(mix) for path in self._paths]
         return other
 
-    def at(self, iterations: Sequence[int]) -> Seen:
+    def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws at increasing iterations, first axes (iterations, versions)."""
-        return self._together([path.at(iterations) for path in self._paths])
+        return self._together([path.marginals_at(iterations) for path in self._paths])
 
-    def averaged(self, iterations: int) -> Seen | None:
-        """Return the laws of time averages, as ``Path.averaged`` does."""
-        parts = [path.averaged(iterations) for path in self._paths]
+    def time_average(self, iterations: int) -> Marginals | None:
+        """Return the laws of time averages, as ``Path.time_average`` does."""
+        parts = [path.time_average(iterations) for path in self._paths]
         known = [part for part in parts if part is not None]
         return self._together(known) if len(known) == len(parts) else None
 
-    def _together(self, parts: Sequence[Seen]) -> Seen:
+    def _together(self, parts: Sequence[Marginals]) -> Marginals:
         """Return the laws in the original basis, given those of all coordinates."""
         basis = self._basis
 
@@ -98,10 +98,10 @@ class Coordinates:
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
-        return Seen(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
+        return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _Modes(Determined):
+class _Modes(DeterministicPath):
     """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
 
     vectors: np.ndarray
@@ -110,12 +110,12 @@ class _Modes(Determined):
         """Return the matrix, (1, blocks), that maps a mode's state to its position."""
         return np.eye(1, moments[0].shape[-1])
 
-    def _seen(self, moments: Moments) -> Seen:
+    def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of agents and of their average from the moments of modes."""
         lead = self.vectors if self._mix is None else self._mix @ self.vectors
         mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
         whole = lead.mean(axis=0)
-        return Seen(
+        return Marginals(
             (mean @ lead.T)[..., None],
             (spread @ (lead**2).T)[..., None, None],
             (mean @ whole)[..., None],
@@ -171,9 +171,11 @@ def _spectrum(
         """Return an affine step of the agents' state in the network's eigenvectors."""
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
-    steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]
+    steps = [
+        Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
+    ]
     starts = [exact.initial(agents, 1, positions, update.start) for update in updates]
-    begun = stacked([(turned(mean), blocks(cov)) for mean, cov in starts])
+    begun = stack_versions([(turned(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors
     return path

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, excuse, nearest, tell
+from concord.errors import ConcordError, nearest
+from concord.failures import tell, user_message
 from concord.progress import at_work
 
 CONFIG = Path("config/config.yaml")
@@ -53,8 +54,8 @@ def _end(error: BaseException) -> int:
     if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
     if isinstance(error, KeyboardInterrupt):
-        return tell(excuse(error) or "interrupted", 130)
-    if sentence := excuse(error):
+        return tell(user_message(error) or "interrupted", 130)
+    if sentence := user_message(error):
         return tell(sentence, 1)
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""

@@ -7,7 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from concord import kinds
-from concord.errors import ConcordError, tell
+from concord.errors import ConcordError
+from concord.failures import tell
 from concord.rooms import ROOMS
 from concord_cli.studies import at_work
 from concord_studies.catalog import as_text, described, find, listed

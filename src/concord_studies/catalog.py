@@ -11,7 +11,8 @@ import msgspec
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.options import Chosen, Kind, Options, members, plain
+from concord.hints import members
+from concord.options import Chosen, Kind, Options, plain
 from concord.rooms import ROOMS, display_name, docstring_of, options_of
 from concord_studies.contracts import Extra, declared
 

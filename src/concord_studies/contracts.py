@@ -68,7 +68,7 @@ class HeldOut(Protocol):
 
     test: tuple[np.ndarray, np.ndarray] | None  # features, targets; None: all rows are agents'
 
-    def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    def held_out_log_density(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return the log of every target's mean density over N(mean, cov), (..., rows)."""
 
 

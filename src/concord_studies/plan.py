@@ -17,7 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from concord.errors import ConcordError, in_a_sentence, nearest
+from concord.errors import ConcordError, nearest
+from concord.failures import in_a_sentence
 from concord_studies import digests, provenance
 from concord_studies.catalog import described
 from concord_studies.configuration.config import results_folder

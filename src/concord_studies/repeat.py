@@ -36,7 +36,8 @@ def load_run(
 
     Examples
     --------
-    >>> import concord, concord_studies
+    >>> import concord
+    >>> import concord_studies
     >>> arguments = concord_studies.load_run("runs.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains

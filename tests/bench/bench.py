@@ -28,17 +28,18 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
-from concord import kinds
+from concord import kinds, streams
 from concord.errors import ConcordError, nearest
+from concord.hints import choices, members
+from concord.hints import tagged_kinds as kinds_of
 from concord.loop import run
 from concord.networks.compressions import Compression
-from concord.networks.own import network as network_of
-from concord.options import build, choices, members
-from concord.options import kinds as kinds_of
+from concord.networks.construction import network as network_of
+from concord.options import build
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.schedules import Schedule
 from concord_studies.io import whole
 

@@ -11,7 +11,7 @@ import bench
 import rivals
 import scaling
 from concord import kinds
-from concord.networks.own import network as network_of
+from concord.networks.construction import network as network_of
 
 
 @pytest.fixture

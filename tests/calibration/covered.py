@@ -8,7 +8,7 @@ import msgspec
 from calibration import laws, ranks, settings
 from calibration.models import MODELS
 from concord import kinds
-from concord.options import choices
+from concord.hints import choices
 from reliability import table
 from variants import SAMPLERS
 

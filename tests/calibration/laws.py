@@ -13,13 +13,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from calibration.ranks import ITERATIONS, START, START_SD, positions, within
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.read_off import StepReader
 from concord.loop import run
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.sampling.schedules import Schedule
 from variants import SAMPLERS, problem, variants
 

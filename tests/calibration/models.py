@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from concord import streams
 from concord.laws import quadrature
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.partition import AgentData
 
 NOWHERE = Path("unused")

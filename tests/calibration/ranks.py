@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special, stats
 
-from concord.sampling import streams
+from concord import streams
 
 # The chance that a right sampler turns a test of one method red.
 LEVEL = 1e-3

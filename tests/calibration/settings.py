@@ -10,7 +10,7 @@ from typing import Any
 
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.sampling.schedules import Schedule
 
 SLACK = 0.02

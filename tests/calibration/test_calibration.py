@@ -11,9 +11,9 @@ from calibration import laws, models
 from calibration.models import MODELS
 from calibration.ranks import LEVEL, least, width
 from calibration.settings import SLACK, settings
+from concord import streams
 from concord.loop import run as sample
-from concord.networks.own import network
-from concord.sampling import streams
+from concord.networks.construction import network
 from variants import SAMPLERS, Scaled
 
 pytestmark = pytest.mark.thorough

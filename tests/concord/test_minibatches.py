@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import concord
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.problem import CountedProblem
 from steps import EXACT, Regression, start
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 import concord
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
 from concord.problem import CountedProblem
 
 RNG = np.random.default_rng(0)

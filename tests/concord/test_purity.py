@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from concord import kinds
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.problem import CountedProblem
-from concord.sampler import ReadOut
+from concord.sampler import WithReadOut
 from concord.samplers.admm import ADMM
 from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD
@@ -117,7 +118,7 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
             np.testing.assert_array_equal(part, copied)
         assert not np.array_equal(ends[1].x, state.x) or net is LOSSY or sampler.name == "DG-LMC"
         state = ends[1]
-        if isinstance(sampler, ReadOut):
+        if isinstance(sampler, WithReadOut):
             kept = freeze(state)
             read = sampler.read_out(state)
             assert read.shape == x0.shape

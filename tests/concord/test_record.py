@@ -7,7 +7,7 @@ import pytest
 
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.record import Diverged, Record, RunningMoments
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.gossip_ula import GossipULA

@@ -7,21 +7,21 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.problem import CountedProblem
 from concord.record import Record
 from concord.sampler import Sampler
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.gossip_ula import GossipULA
-from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.streams import CHAINS_PER_BLOCK, generator
+from concord.streams import CHAINS_PER_BLOCK, generator
 from steps import Regression, start
 
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}

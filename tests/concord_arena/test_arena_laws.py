@@ -15,8 +15,8 @@ from concord.laws.arrivals import Losses
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import laws_of_versions, update_of
 from concord.laws.read_off import NoLaw, StepReader
-from concord.networks.moments import chances
-from concord.problems._quadratic import QuadraticProblem
+from concord.networks.moments import mask_moments
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
@@ -90,13 +90,13 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
         read = np.eye(size, len(start[0]))
         steps = 11
         found, total, spread = recursion(update, start, steps, read)
-        seen = path.at([1, 4, steps])
+        seen = path.marginals_at([1, 4, steps])
         for row, k in enumerate((1, 4, steps)):
             mean, cov = read @ found[k][0], read @ found[k][1] @ read.T
             wanted = exact.marginals(mean, cov, prob.agents, prob.dim)
             for part, other in zip(seen, wanted, strict=True):
                 np.testing.assert_allclose(part[row, 1], other, rtol=1e-9, atol=1e-12)
-        averaged, count = path.averaged(steps), steps - steps // 2
+        averaged, count = path.time_average(steps), steps - steps // 2
         wanted = exact.marginals(total / count, spread / count**2, prob.agents, prob.dim)
         for part, other in zip(averaged, wanted, strict=True):
             np.testing.assert_allclose(part[0], other, rtol=1e-9, atol=1e-12)
@@ -148,8 +148,8 @@ def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
     """Its worst agent's variance is off in proportion to the tolerance, so b2 to its square."""
     prob = problem(5, 1)
     samplers = [made("graph_gibbs", tolerance=t) for t in (1e-3, 5e-4, 2.5e-4)]
-    seen = laws_of_versions(samplers, [prob] * 3, GRAPH, START(1)).at([paths.FOREVER])
-    b2 = scores.bias(seen.only(0), prob.posterior)["worst"]
+    seen = laws_of_versions(samplers, [prob] * 3, GRAPH, START(1)).marginals_at([paths.FOREVER])
+    b2 = scores.bias(seen.select(0), prob.posterior)["worst"]
     assert b2[-1] < 1e-4
     np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
 
@@ -165,8 +165,8 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
     ways = network.graph
     sets = [problem(5, 2, points=count) for count in (3, 4)]
     both = [made(kind, step_size=step, **options) for step in (0.02, 0.05)]
-    seen = laws_of_versions(both, sets, network, START(2)).at([3, 20])
-    losses = Losses(chances(network), (ways.receivers, ways.senders), on_loss)
+    seen = laws_of_versions(both, sets, network, START(2)).marginals_at([3, 20])
+    losses = Losses(mask_moments(network), (ways.receivers, ways.senders), on_loss)
     for version, (prob, sampler) in enumerate(zip(sets, both, strict=True)):
         update = update_of(sampler, prob, network)
         start = exact.initial(5, 2, START(2), update.start)
@@ -233,7 +233,7 @@ def test_gossip_has_the_moments_of_its_choices():
     for _ in range(37):
         mean, cov = choices.step(mean, cov)
     wanted = exact.marginals(mean, cov, 5, 2)
-    for part, other in zip(path.at([37]), wanted, strict=True):
+    for part, other in zip(path.marginals_at([37]), wanted, strict=True):
         np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
 
 
@@ -245,11 +245,14 @@ def test_updates_that_alternate_or_change_for_ever():
     ]
     start = np.ones((1, 4)), np.eye(4)[None]
     slow, fast = (
-        paths.Determined(lambda k: maps[k % 3], start, 1, 2, None, turn) for turn in (None, (0, 3))
+        paths.DeterministicPath(lambda k: maps[k % 3], start, 1, 2, None, turn)
+        for turn in (None, (0, 3))
     )
-    for one, other in zip(slow.at([1, 2, 5, 100]), fast.at([1, 2, 5, 100]), strict=True):
+    for one, other in zip(
+        slow.marginals_at([1, 2, 5, 100]), fast.marginals_at([1, 2, 5, 100]), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-10)
-    for one, other in zip(slow.averaged(50), fast.averaged(50), strict=True):
+    for one, other in zip(slow.time_average(50), fast.time_average(50), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert slow.limit() is None and fast.limit() is not None
     prob = problem(5, 1)
@@ -272,7 +275,7 @@ def test_ergodic_bias_is_that_of_many_runs():
     path = laws_of_versions([DESGLD(0.02)], [prob], GRAPH, START(1))
     exactly = {
         level: float(value[0])
-        for level, value in scores.ergodic(path.averaged(steps), prob.posterior).items()
+        for level, value in scores.ergodic(path.time_average(steps), prob.posterior).items()
     }
     trace = concord.sample(
         "de_sgld", prob, "ring", step_size=0.02, iterations=steps, chains=chains, seed=4
@@ -295,8 +298,8 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
     alone, steps = concord.network("no_edges", 1), [0.2, 0.1, 0.01]
     samplers = [made("c_ula", step_size=s) for s in steps]
     path = laws_of_versions(samplers, [prob] * 3, alone, START(1))
-    seen = path.at([paths.FOREVER])
-    found = scores.bias(seen.only(0), target)["worst"]
+    seen = path.marginals_at([paths.FOREVER])
+    found = scores.bias(seen.select(0), target)["worst"]
     wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
@@ -305,11 +308,11 @@ def test_a_law_that_diverges_scores_infinity():
     prob, samplers = problem(5, 1), [DESGLD(0.01), DESGLD(4.0)]
     path = laws_of_versions(samplers, [prob] * 2, GRAPH, START(1))
     for k in (200, 10**5):
-        b2 = scores.bias(path.at([k]), prob.posterior)
+        b2 = scores.bias(path.marginals_at([k]), prob.posterior)
         for level in scores.LEVELS:
             assert np.isfinite(b2[level][0, 0])
             assert np.isposinf(b2[level][0, 1])
-    distance = scores.distance(path.at([10**5]), prob.posterior)
+    distance = scores.distance(path.marginals_at([10**5]), prob.posterior)
     assert np.isposinf(distance["worst"]["w2"][0, 1])
 
 

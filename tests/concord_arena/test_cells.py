@@ -158,7 +158,7 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     for setting in groups[0]:
         given = [setting.sampler], task.problems[:1], task.network, run.initial.moments(1)
         path = laws_of_versions(*given)
-        b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
+        b2.append(scores.bias(path.marginals_at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
     assert found.choice["gradients"]["chosen"]["step_size"] == best
     assert found.choice["gradients"]["b2"] == pytest.approx(min(b2))
@@ -405,10 +405,10 @@ def test_held_out_data_are_predicted_by_the_law(study):
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
         path = laws_of_versions([params], [problem], task.network, run.initial.moments(problem.dim))
-        seen = path.at([300])
+        seen = path.marginals_at([300])
         each = []
         for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):
-            log = problem.held_out_of(
+            log = problem.held_out_log_density(
                 rng.multivariate_normal(mean, cov, 20_000), np.zeros_like(cov)
             )
             each.append(np.log(np.exp(log).mean(axis=0)).mean())

@@ -24,7 +24,7 @@ def both(step, iterations, chains=2000):
     run = SimpleNamespace(**RUN | {"chains": chains})
     drawn = Chains([sampler], [("a", prob)], network, run, Law("normal"))
     path = laws_of_versions([sampler], [prob], network, Law("normal").moments(1))
-    return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
+    return drawn.bias(iterations), scores.bias(path.marginals_at(iterations), prob.posterior)
 
 
 def test_estimates_are_those_of_the_law():
@@ -122,7 +122,7 @@ def test_the_ergodic_score_is_that_of_the_running_sum():
     b2, more = told(prob, chains=3000)
     network = concord.network("ring", 5)
     path = laws_of_versions([DESGLD(0.02)], [prob], network, Law("normal").moments(1))
-    exactly = scores.ergodic(path.averaged(60), prob.posterior)
+    exactly = scores.ergodic(path.time_average(60), prob.posterior)
     for level in scores.LEVELS:
         # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.
         drawn = more["ergodic_b2"][level][0]

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 import everything
-from concord import contracts, kinds, problem
+from concord import contracts, kinds, problem, reference
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws, Known
 from concord.laws.quadrature import Grid
-from concord.minibatches import Batches, MiniBatches
-from concord.models.jax import Compiled
+from concord.laws.reference_laws import AnalyticLaw, Draws
+from concord.minibatches import Batches
+from concord.models.jax import CompiledModel
 from concord.networks import topology
-from concord.networks.conditions import network_under
-from concord.options import choices
+from concord.networks.construction import network_under
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
 from concord.rooms import docstring_of
@@ -50,7 +51,7 @@ OF_PROBLEMS = [
     if getattr(one, "_is_protocol", False)
     and one.__module__ == module.__name__
     and one not in OF_MODULES
-    and one not in (contracts.Reference, contracts.DataSets, study_contracts.Read)
+    and one not in (reference.Reference, contracts.DataSets, study_contracts.Read)
 ]
 SLOW = (
     "metrics",
@@ -60,7 +61,7 @@ everything.use()  # whatever another file has used when it was read
 ALL = [(package, kind) for package in PROTOCOLS for kind in kinds.names(package)]
 ALL.remove(SLOW)
 CLASSES = [
-    Compiled,  # of models, which kinds import where the library is there
+    CompiledModel,  # of models, which kinds import where the library is there
     *(
         one
         for kind in kinds.names("problems")
@@ -106,10 +107,10 @@ def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
                 assert list(found.parameters)[1:] == parameters, f"{cls.__name__}.{name}"
 
 
-@pytest.mark.parametrize("law", [Gaussian, Grid, Known, Draws])
+@pytest.mark.parametrize("law", [Gaussian, Grid, AnalyticLaw, Draws])
 def test_every_known_posterior_is_a_reference(law):
-    assert set(members(contracts.Reference)) <= set(dir(law))
-    for name, parameters in methods(contracts.Reference).items():
+    assert set(members(reference.Reference)) <= set(dir(law))
+    for name, parameters in methods(reference.Reference).items():
         assert list(inspect.signature(getattr(law, name)).parameters)[1:] == parameters
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import concord
 import concord_arena
+import concord_studies  # noqa: F401  which adds kinds of problems
 
 X = np.random.default_rng(0).standard_normal((24, 2))
 LABELS = np.arange(24) % 2

@@ -6,12 +6,12 @@ Problems that read downloaded data are tested beside this file.
 import numpy as np
 import pytest
 
-from concord import kinds
+from concord import kinds, streams
+from concord.batch_gradients import MiniBatches
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.minibatches import Batches, MiniBatches
-from concord.problem import Batched, ChosenAgents, Proximal, WithHessians
-from concord.sampling import streams
+from concord.minibatches import Batches
+from concord.problem import ChosenAgents, Proximal, WithHessians, WithMiniBatches
 from concord_arena.testing import CHECKS, Inapplicable
 from concord_arena.testing.parts import AGENTS, CHAINS, draw_positions, problems_of
 
@@ -44,7 +44,7 @@ def test_contract(kind, check):
 
 @every_kind
 def test_agents_share_the_points_as_evenly_as_can_be(kind):
-    for problem in offering(kind, Batched):
+    for problem in offering(kind, WithMiniBatches):
         assert problem.counts.shape == (AGENTS,)
         assert problem.counts.max() - problem.counts.min() <= 1
         assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
@@ -112,7 +112,7 @@ class Watched:
 @every_kind
 def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
     """Frequencies of rows within five standard errors; the last row of the longest is reached."""
-    for problem in offering(kind, Batched):
+    for problem in offering(kind, WithMiniBatches):
         if problem.counts.max() > 20:
             continue  # so many that the others show it
         watched, x = Watched(problem), draw_positions(problem)

@@ -1,5 +1,7 @@
 """The answer: against laws found one by one, and its refusals."""
 
+import doctest
+import importlib
 import re
 from functools import partial
 from pathlib import Path
@@ -11,7 +13,7 @@ import concord
 import concord_arena
 from concord import kinds
 from concord.errors import ConcordError
-from concord.laws.gaussian import bias2
+from concord.laws.wasserstein import bias2
 from concord_arena.recommendation import measured
 from concord_cli.__main__ import main
 
@@ -534,3 +536,16 @@ def test_an_answer_says_how_many_independent_draws_its_average_is_worth():
     answer = concord_arena.recommend(problem, delayed, **given)
     assert answer.table["law"][0] == "chains" and 0 < answer.table["error"][0] < 10
     assert "chains)" in str(answer)
+
+
+def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
+    seeds = [concord_arena.recommend(gaussian(), "ring", **how).best["seed"] for _ in range(2)]
+    assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
+    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
+    assert concord_arena.recommend(gaussian(), "ring", **how).best["seed"] == 9
+
+
+def test_the_example_of_an_answer_runs():
+    found = doctest.testmod(importlib.import_module("concord_arena.recommendation"))
+    assert found.attempted and not found.failed

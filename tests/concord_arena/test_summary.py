@@ -5,7 +5,7 @@ import pytest
 
 import concord
 import concord_arena
-from concord.laws.known import Draws
+from concord.laws.reference_laws import Draws
 from concord.summary import Summarized
 
 

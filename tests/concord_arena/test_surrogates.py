@@ -5,10 +5,10 @@ import pytest
 
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
-from concord.linearized import Linearized
-from concord.networks.own import network
-from concord.problems._fit import fit
-from concord.problems._quadratic import QuadraticProblem
+from concord.linearized import LinearizedPath
+from concord.networks.construction import network
+from concord.problems.gaussian_fit import fit
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord_arena.surrogates import Coordinates
 
 SAMPLERS = {
@@ -44,7 +44,9 @@ def test_small_systems_are_exact_where_they_may_be(kind, mean):
     mix = np.linalg.matrix_power(graph.matrix("metropolis"), 2)
     for read in (None, mix):
         for exact, found in zip(
-            own.reading(read).at([1, 7, 40]), surrogate.reading(read).at([1, 7, 40]), strict=True
+            own.with_answers(read).marginals_at([1, 7, 40]),
+            surrogate.with_answers(read).marginals_at([1, 7, 40]),
+            strict=True,
         ):
             np.testing.assert_allclose(found, exact, atol=1e-9)
 
@@ -55,6 +57,8 @@ def test_linearized_laws_are_exact_on_gaussian_problems(kind):
     samplers = [ChosenSampler.parse({"kind": kind, **SAMPLERS[kind]}, "sampler").params]
     positions = np.full(3, 0.5), np.eye(3)
     own = laws_of_versions(samplers, [problem], graph, positions)
-    found = Linearized(samplers, problem, graph, positions, fit(problem))
-    for exact, other in zip(own.at([1, 7, 40]), found.at([1, 7, 40]), strict=True):
+    found = LinearizedPath(samplers, problem, graph, positions, fit(problem))
+    for exact, other in zip(
+        own.marginals_at([1, 7, 40]), found.marginals_at([1, 7, 40]), strict=True
+    ):
         np.testing.assert_allclose(other, exact, atol=1e-8)

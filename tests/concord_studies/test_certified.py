@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.problems.kinds import logistic_regression
-from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
+from concord_studies import certified
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import breast_cancer
 from concord_studies.stages.certify import certify

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pieces import tokens
 
 from concord import kinds
-from concord.options import Options, choices, members
+from concord.hints import choices, members
+from concord.options import Options
 from concord.record import Record
 from concord.rooms import options_of as options_class
 from concord.sampling.schedules import Schedule

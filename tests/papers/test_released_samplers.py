@@ -12,8 +12,8 @@ import everything
 from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.networks.topology import build_graph
 from concord.samplers.de_sgld import DESGLD
 from concord_studies import words

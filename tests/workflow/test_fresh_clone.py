@@ -64,7 +64,7 @@ class Clone:
     def to_install(self, source: str) -> str:
         """Return the sentence that asks for the package in Snakemake's environment."""
         command = shlex.join([str(self.python), "-m", "pip", "install", source])
-        return f"concord: {self.lacking('numpy')}; type: {command}"
+        return f"concord: {self.lacking('msgspec')}; type: {command}"
 
     def lacking(self, module: str) -> str:
         return f"Snakemake cannot plan without the module {module!r}, which {self.python} lacks"
@@ -111,7 +111,7 @@ def module(folder: Path, snakefile: str) -> Path:
 def test_a_clone_says_make_setup(clone, arguments):
     said = clone.refusal(*arguments, folder=clone.folder)
     remedy = "type: make setup; then .venv/bin/snakemake in the place of snakemake"
-    assert said == f"concord: {clone.lacking('numpy')}; {remedy}"
+    assert said == f"concord: {clone.lacking('msgspec')}; {remedy}"
 
 
 @pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
@@ -139,7 +139,7 @@ def test_a_deployed_workflow_plans_once_it_is_typed(clone, tmp_path):
     source = f"git+file://{clone.folder}@v1"
     url = f"git+file://{clone.folder}/workflow/Snakefile@v1"
     folder = module(tmp_path, f'"{url}"')
-    said = clone.refusal("-n", folder=folder).replace("'concord'", "'numpy'")
+    said = clone.refusal("-n", folder=folder).replace("'concord'", "'msgspec'")
     assert said == clone.to_install(source)
     install = shlex.split(said.partition("; type: ")[2])
     done = clone.run(*install, "-q", folder=folder)

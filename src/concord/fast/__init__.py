@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any
 
-from concord.sampler import ReadOut
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampler import WithReadOut
+from concord.streams import CHAINS_PER_BLOCK
 
 # Numbers that a run moves from which on it pays to import numba, and those that a step counts for.
 WORTH, CALLS = 100_000_000, 1000
@@ -27,7 +27,7 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
     """
     blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
     short = iterations * (numbers + blocks * CALLS) < WORTH
-    if short or isinstance(sampler, ReadOut) or not _works():
+    if short or isinstance(sampler, WithReadOut) or not _numba_works():
         return sampler
     from concord.fast.steps import CompiledSampler
 
@@ -35,7 +35,7 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
 
 
 @cache
-def _works() -> bool:
+def _numba_works() -> bool:
     """Return whether numba can be used; warn, once, if it is installed but cannot."""
     if find_spec("numba") is None:
         return False

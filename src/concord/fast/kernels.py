@@ -16,7 +16,7 @@ ROUND = 1.5 * 2.0**52 + 1023  # numbers near it are integers
 LARGEST = 1000.0  # beyond it 1 + 2^y is 2^y, or one
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compile_lazily(function: Callable[..., Any]) -> Any:
     """Compile a function by numba when it is first called.
 
     The compiled code is cached on disk if there is a folder to write it to.
@@ -28,14 +28,14 @@ def compiled(function: Callable[..., Any]) -> Any:
         return make(function, error_model="numpy")
 
 
-@compiled
+@compile_lazily
 def fill_normals(rng, out):  # type: ignore[no-untyped-def]
     """Fill out with the next normal numbers of the generator rng, in its order."""
     for i in range(out.size):
         out[i] = rng.standard_normal()
 
 
-@compiled
+@compile_lazily
 def is_inside(x, most):  # type: ignore[no-untyped-def]
     """Return which chains of x, (chains, agents, dim), have all coordinates below ``most``."""
     inside = np.empty(x.shape[0], np.bool_)
@@ -47,7 +47,7 @@ def is_inside(x, most):  # type: ignore[no-untyped-def]
     return inside
 
 
-@compiled
+@compile_lazily
 def differentiate_quadratic(x, places, quadratic, dims, out):  # type: ignore[no-untyped-def]
     """Write the gradients H_i x - b_i at x, (m, dim), into out, (m, dim).
 
@@ -64,8 +64,8 @@ def differentiate_quadratic(x, places, quadratic, dims, out):  # type: ignore[no
                 out[m, k] += x[m, j] * columns[i, j, k]
 
 
-@compiled
-def share(middle, point, weight):  # type: ignore[no-untyped-def]
+@compile_lazily
+def component_share(middle, point, weight):  # type: ignore[no-untyped-def]
     r"""Return 1 / (1 + 2^y) for y = (middle - point) weight, to two units in the last place.
 
     This is the second component's share of a point. It has no branch and calls nothing, so that the
@@ -84,7 +84,7 @@ def share(middle, point, weight):  # type: ignore[no-untyped-def]
     return (q - p) / ((q + p) * power + (q - p))
 
 
-@compiled
+@compile_lazily
 def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
     """Write the gradients of the tied mixture's potentials at x, (m, 2), into out, (m, 2).
 
@@ -103,7 +103,7 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
     for j in range(len(points)):
         point = points[j]
         for m in range(len(x)):
-            part = share(middle[m], point[m], weight[m]) * (j < totals[0, m])
+            part = component_share(middle[m], point[m], weight[m]) * (j < totals[0, m])
             number[m] += part
             total[m] += part * point[m]
     for m in range(len(x)):
@@ -113,7 +113,7 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
         out[m, 1] = second + model[3] * x[m, 1]
 
 
-@compiled
+@compile_lazily
 def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore
     """Take steps x' = M x - gain grad f(x) + sd w; return how many were taken.
 
@@ -151,7 +151,7 @@ def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixtur
     return len(gain)
 
 
-@compiled
+@compile_lazily
 def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, most):  # type: ignore
     """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 

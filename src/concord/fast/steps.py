@@ -24,7 +24,7 @@ SMALL, UNROLLED = 1 << 13, 8
 FEWEST, MOST, ENTRIES = 4, 1000, 1 << 18
 
 GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
-QUADRATIC = "concord.problems._quadratic.QuadraticProblem.gradient"
+QUADRATIC = "concord.problems.quadratic_problem.QuadraticProblem.gradient"
 MIXTURE = "concord.problems.kinds.tied_mixture.TiedMixture.gradient"
 
 Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which one is None

@@ -44,7 +44,7 @@ _MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Losses(NamedTuple):
-    """The random fate of vectors on their way, and what receivers use for lost ones.
+    """The random losses of vectors, and what receivers use in place of lost vectors.
 
     chances: function of the iteration that returns the first and second moments of the indicators
     of awake agents and arriving vectors.
@@ -83,7 +83,7 @@ class Move:
     second: np.ndarray
 
     @classmethod
-    def stacked(cls, moves: Sequence[Move]) -> Move:
+    def stack_versions(cls, moves: Sequence[Move]) -> Move:
         """Stack the moves of versions; b has the same moments in all of them."""
         change, offset, noise, spread = (
             np.stack([getattr(move, name) for move in moves])
@@ -96,7 +96,7 @@ class Move:
         """The matrix I + K diag(E b) V by which the mean moves, (..., T, T)."""
         return np.eye(self.change.shape[-1]) + (self.spread * self.first) @ self.change
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
         center = np.matvec(self.change, mean) + self.offset
         mean_spread = self.spread * self.first
@@ -174,7 +174,7 @@ def moves(
     cache: list[tuple[Affine, Arrivals, _MoveArrays]] = []
 
     def cached_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
-        """Return the arrays of an iteration, from the last eight if it is one of them."""
+        """Return the arrays of an iteration; those of the last eight iterations are cached."""
         for cached_step, cached_arrivals, arrays in cache:
             if cached_step is step and cached_arrivals is arrivals:
                 return arrays

@@ -46,7 +46,7 @@ class Affine:
     gradient_gain: np.ndarray | None = None
 
     @classmethod
-    def stacked(cls, versions: Sequence[Affine]) -> Affine:
+    def stack_versions(cls, versions: Sequence[Affine]) -> Affine:
         """Stack the updates of versions on a new first axis, without gradient gains."""
         names = ("matrix", "offset", "noise")
         if len(versions) == 1:
@@ -58,7 +58,7 @@ class Affine:
         """The conjugate transpose of A."""
         return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean and covariance after one step with full gradients: A m + c, A C A^T + Q.
 
         mean, cov: moments before the step, (..., S) and (..., S, S).
@@ -66,7 +66,7 @@ class Affine:
         moved = np.matvec(self.matrix, mean) + self.offset
         return moved, self.matrix @ cov @ self._transposed + self.noise
 
-    def then(self, later: Affine) -> Affine:
+    def compose_with(self, later: Affine) -> Affine:
         """Return the composition of this update and a later one.
 
         Raises a ValueError if the later one takes gradients (``compose``).
@@ -74,9 +74,9 @@ class Affine:
         if later.gradient_gain is not None:
             raise ValueError("only the first stage of a step may take gradients")
         gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
-        return Affine(later.matrix @ self.matrix, *later.of(self.offset, self.noise), gain)
+        return Affine(later.matrix @ self.matrix, *later.apply(self.offset, self.noise), gain)
 
-    def summing(self, read: np.ndarray) -> Affine:
+    def add_running_sum(self, read: np.ndarray) -> Affine:
         """Return the update of (s, z), where z' = z + R s' is a running sum of readings of s.
 
         read: R, shape (M, S). The new state has S + M entries.
@@ -97,26 +97,26 @@ class Powers:
     With :math:`T(m, C) = (A m + c, A C A^\top + Q)` they give the law after any number of steps
     from as many applications as that number has binary digits.
 
-    once: T, an object whose ``of`` applies the map to a state, and whose ``then`` composes it with
-    another, as ``Affine`` has them.
+    once: T, with methods ``apply`` to a state and ``compose_with`` another map, as ``Affine`` has
+    them.
     """
 
     def __init__(self, once: Any) -> None:
         self._powers = [once]
 
-    def after(self, steps: int, *state: np.ndarray) -> Any:
-        """Return T^steps applied to a state, of the form that T's ``of`` takes."""
+    def advance(self, steps: int, *state: np.ndarray) -> Any:
+        """Return T^steps applied to a state, of the form that T's ``apply`` takes."""
         power = 0
         while steps:
             if power == len(self._powers):
-                self._powers.append(self._powers[-1].then(self._powers[-1]))
+                self._powers.append(self._powers[-1].compose_with(self._powers[-1]))
             if steps & 1:
-                state = self._powers[power].of(*state)
+                state = self._powers[power].apply(*state)
             steps, power = steps >> 1, power + 1
         return state
 
 
-class Seen(NamedTuple):
+class Marginals(NamedTuple):
     """Moments of every agent and of the network average, along any leading axes.
 
     mean, cov: of the agents, (..., agents, dim) and (..., agents, dim, dim).
@@ -128,9 +128,9 @@ class Seen(NamedTuple):
     average_mean: np.ndarray
     average_cov: np.ndarray
 
-    def only(self, index: Any) -> Seen:
+    def select(self, index: Any) -> Marginals:
         """Return the moments at an index of the leading axes."""
-        return Seen(*(part[index] for part in self))
+        return Marginals(*(part[index] for part in self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +164,7 @@ class Law(Summarized):
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
         return {"iterations": draws, "agents": agents, "dim": dim}
 
-    def of(self, agent: str | int) -> Moments:
+    def moments_of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""
         if agent == "average":
             return self.average_mean, self.average_cov
@@ -186,7 +186,7 @@ class Start(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The linear effect of a step's vectors, and of what differs between sent and received.
+    """The linear effect, on the next state, of differences between sent and received vectors.
 
     On each lane the vectors z = P s + p + C w + E e are sent, and s' = A s + c + B w + F e + G d,
     with d, over each directed edge, the received vector minus the sent one, and e the vector
@@ -240,7 +240,7 @@ def compose(first: Affine, *later: Affine) -> Affine:
     Raises a ValueError if a later stage has a gradient gain: its gradients would be taken at an
     intermediate state, whose moments are not those the gradient noise is computed from.
     """
-    return reduce(Affine.then, later, first)
+    return reduce(Affine.compose_with, later, first)
 
 
 def initial(
@@ -267,7 +267,7 @@ def initial(
     return whole @ mean.ravel() + start.offset, whole @ cov @ whole.T + start.noise
 
 
-def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:
+def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Marginals:
     """Return the moments of every agent and of their average, from those of the state.
 
     mean, cov: of the state, shapes (..., S) and (..., S, S). agents, dim: numbers of agents and of
@@ -278,7 +278,7 @@ def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:
     blocks = cov[..., :size, :size].reshape(*cov.shape[:-2], agents, dim, agents, dim)
     each = np.moveaxis(np.diagonal(blocks, axis1=-4, axis2=-2), -1, -3)
     average = blocks.sum(axis=(-4, -2)) / agents**2
-    return Seen(means, np.ascontiguousarray(each), means.mean(axis=-2), average)
+    return Marginals(means, np.ascontiguousarray(each), means.mean(axis=-2), average)
 
 
 def stationary(
@@ -301,7 +301,7 @@ def stationary(
     with np.errstate(all="ignore"):
         # A law that mixes within 2^48 steps or not at all: rounding is as large by then.
         for _ in range(48):
-            new_mean, new_cov = power.of(mean0, cov0)
+            new_mean, new_cov = power.apply(mean0, cov0)
             if not (np.isfinite(new_mean).all() and np.isfinite(new_cov).all()):
                 return None
             # A mean of zero is one of rounding's size, which is never close to itself.
@@ -310,7 +310,7 @@ def stationary(
             mean, cov = new_mean, new_cov
             if settled:
                 return mean, (cov + cov.T) / 2
-            power = power.then(power)
+            power = power.compose_with(power)
     return None
 
 

@@ -1,12 +1,4 @@
-"""Gaussian laws: the closed-form 2-Wasserstein distance, fitting, and its sampling error.
-
-The squared distance between N(m, S) and N(mu, V) is
-
-    W2^2 = |m - mu|^2 + tr S + tr V - 2 tr (V^1/2 S V^1/2)^1/2
-
-(the Bures-Wasserstein distance). For laws that are not Gaussian the same expression of their first
-two moments is a lower bound of W2 (Gelbrich).
-"""
+"""Gaussian laws: their moments, draws, and the moments of their monomials."""
 
 import math
 from dataclasses import dataclass
@@ -15,11 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.options import check_masks
 from concord.summary import WithMoments
-
-# Fits that the floor is the mean of.
-FLOORS = 1000
+from concord.values import check_masks
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,25 +64,7 @@ class Gaussian(WithMoments):
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return independent draws, (count, dim)."""
-        return rng.standard_normal((count, len(self.mean))) @ _root(self.cov) + self.mean
-
-
-def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
-    """Return the 2-Wasserstein distance between N(mean, cov) and ``target``.
-
-    mean: means, shape (..., dim).
-    cov: covariances, shape (..., dim, dim); they may be singular.
-    target: the Gaussian to compare with.
-    Returns distances, shape (...): ``inf`` where a moment is not finite, or so large that its
-    square is not (a sampler that diverged). Rounding leaves about 1e-8 of the moments' size.
-    """
-    mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
-    with np.errstate(all="ignore"):
-        total = np.sum((mean - target.mean) ** 2, axis=-1)
-        total = total + np.trace(cov, axis1=-2, axis2=-1) + np.trace(target.cov)
-        total = total - 2 * _trace_root(cov, target.cov)
-        # Rounding may leave a tiny negative square; inf - inf is nan.
-        return np.where(np.isfinite(total), np.sqrt(np.maximum(total, 0.0)), np.inf)
+        return rng.standard_normal((count, len(self.mean))) @ matrix_root(self.cov) + self.mean
 
 
 def monomials(mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,190 +77,7 @@ def monomials(mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return means, np.concatenate([variance, 2 * variance**2 + 4 * mean**2 * variance], axis=-1)
 
 
-def bias2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
-    """Return max over f in x_j, x_j^2 of (E f - E_target f)^2 / Var_target f.
-
-    Parameters and shapes are those of ``w2``; E is that of any law with these moments.
-    """
-    wanted, variances = monomials(target.mean, target.cov)
-    with np.errstate(all="ignore"):
-        squares = (monomials(mean, cov)[0] - wanted) ** 2 / variances
-    return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
-
-
-def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the maximum-likelihood mean and covariance (division by n) of ``samples``.
-
-    samples: draws, shape (..., dim), with the n draws along ``axis`` (not the last one). axis: the
-    axis of the draws. Returns mean (..., dim) and covariance (..., dim, dim), ``axis`` removed; not
-    finite where a draw is not.
-    """
-    draws = np.moveaxis(np.asarray(samples, dtype=float), axis, -2)
-    with np.errstate(all="ignore"):
-        mean = draws.mean(axis=-2)
-        centered = draws - mean[..., None, :]
-        cov = centered.swapaxes(-1, -2) @ centered / draws.shape[-2]
-    return mean, cov
-
-
-def bootstrap_w2(
-    samples: np.ndarray,
-    target: Gaussian,
-    replicates: int,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    resampled: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return W2 between the Gaussian fitted to the chains and ``target``, with an interval.
-
-    The interval is for the distance v of the chains' true law, found by resampling whole chains.
-    The fitted distance overestimates v: the squared distance by the bias b, that of a resample by
-    b once more. So b is estimated by the mean excess of the resampled squares over the fitted one,
-    and the ends are percentiles of the resampled squares less 2b (lower) and less b (upper),
-    clipped at 0. Subtracting once above keeps the fitted value inside the interval and the
-    coverage up where v is small.
-
-    Measured coverage of the 95 % interval, 200 replicates, 1000 trials per case (Gaussian chains
-    in dimension 1, 2 and 5, shifted, widened and narrowed; n = 100 and 1000; s^2 = tr V / 2):
-    0.97 to 1.00 for v below 4 s/sqrt(n), 0.92 to 0.99 above.
-    In dimension 2 the percentile interval covers v = 0 never and small v seldom (0 to 0.94), as
-    does the bias-corrected one; the reverse percentile interval falls to 0.78.
-    With few chains (dimension 1 to 5, the same cases and v = 2 sd, 1000 trials each) it covers 0.89
-    to 1.00 with 20 chains, 0.83 to 0.99 with 10 and 0.73 to 0.97 with 5: too few chains have
-    covariances that are too small, and all of their resamples do.
-
-    samples: shape (chains, ..., dim).
-    target: the Gaussian to compare with.
-    replicates: number of resamples; all leading positions share them.
-    rng: source of the resamples.
-    level: nominal coverage.
-    resampled: where the resampled squares are put, shape (replicates, positions); none: nowhere.
-    Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite. The
-    ends of one chain are not a number: it has no interval.
-    """
-    samples = np.asarray(samples, dtype=float)
-    chains, dim = samples.shape[0], samples.shape[-1]
-    shape = samples.shape[1:-1]
-    flat = samples.reshape(chains, -1, dim)
-    positions = flat.shape[1]
-    weights = rng.multinomial(chains, np.full(chains, 1 / chains), size=replicates) / chains
-    upper = np.triu_indices(dim)
-    value, low, high = (np.empty(positions) for _ in range(3))
-    # Blocks bound the memory (some 30 MB) whatever the number of positions.
-    block = max(1, 2_000_000 // ((chains + replicates) * (dim + dim * dim)))
-    for start in range(0, positions, block):
-        part = slice(start, min(start + block, positions))
-        draws = flat[:, part]
-        with np.errstate(all="ignore"):
-            mean, cov = fit(draws)
-            value[part] = w2(mean, cov, target)
-            # Moments of every resample are weighted sums of monomials of the centered draws: one
-            # matrix product.
-            draws = draws - mean
-            monomials = np.concatenate([draws, draws[..., upper[0]] * draws[..., upper[1]]], axis=2)
-            sums = weights @ monomials.reshape(chains, -1)
-            sums = sums.reshape(replicates, *monomials.shape[1:])
-            shift = sums[..., :dim]
-            second = np.empty((*shift.shape, dim))
-            second[..., upper[0], upper[1]] = second[..., upper[1], upper[0]] = sums[..., dim:]
-            second -= shift[..., :, None] * shift[..., None, :]
-            squares = w2(mean + shift, second, target) ** 2
-            low[part], high[part] = corrected(squares, value[part], level)
-        if resampled is not None:
-            resampled[:, part] = squares
-    lost = ~np.isfinite(value)
-    for array in (low, high):
-        array[lost | ~np.isfinite(array)] = np.inf
-    if chains == 1:
-        low[:] = high[:] = np.nan
-    return value.reshape(shape), low.reshape(shape), high.reshape(shape)
-
-
-def refits(
-    law: Gaussian, draws: int, replicates: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the means and covariances that fits to ``draws`` draws of a Gaussian law would have.
-
-    Returns means (replicates, dim) and covariances (replicates, dim, dim). No draw of the law
-    itself is made: for n independent draws of N(m, V) the fitted mean is N(m, V/n), and n times the
-    fitted covariance Wishart with n - 1 degrees of freedom (Bartlett's decomposition); n is greater
-    than dim.
-    """
-    dim, root = len(law.mean), _root(law.cov) / math.sqrt(draws)
-    lower = np.tril(rng.standard_normal((replicates, dim, dim)), -1)
-    degrees = draws - 1 - np.arange(dim)
-    lower[:, range(dim), range(dim)] = np.sqrt(rng.chisquare(degrees, (replicates, dim)))
-    factors = root @ lower
-    mean = law.mean + rng.standard_normal((replicates, dim)) @ root
-    return mean, factors @ factors.swapaxes(1, 2)
-
-
-def corrected(
-    squares: np.ndarray, value: np.ndarray | float, level: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of a distance's interval, from its resampled squares (first axis).
-
-    squares: squares of the distance in resamples, (replicates, ...). value: the estimated distance.
-    The mean of squares exceeds value^2 by a bias, which is subtracted as in ``bootstrap_w2``.
-    """
-    bias, tail = squares.mean(axis=0) - value**2, (1 - level) / 2
-    low, high = np.quantile(squares, [tail, 1 - tail], axis=0)
-    return np.sqrt(np.maximum(low - 2 * bias, 0.0)), np.sqrt(np.maximum(high - bias, 0.0))
-
-
-def w2_floor(
-    target: Gaussian,
-    draws: int,
-    rng: np.random.Generator,
-    replicates: int = FLOORS,
-    level: float = 0.95,
-) -> tuple[float, float, float]:
-    """Return the mean W2 that a perfect sampler would show, and its central interval.
-
-    It is the distance from the target of Gaussians fitted to exact draws.
-
-    target: the law drawn from, and compared with.
-    draws: number of exact draws each Gaussian is fitted to (the number of chains of a run).
-    rng: source of the draws.
-    replicates: number of fits.
-    level: share of the fits whose distance lies in the interval.
-    Returns mean distance, and the lower and upper end of the interval.
-    """
-    root = _root(target.cov)
-    dim = len(target.mean)
-    distances = np.empty(replicates)
-    block = max(1, 2_000_000 // (draws * dim))
-    for start in range(0, replicates, block):
-        count = min(block, replicates - start)
-        exact = rng.standard_normal((count, draws, dim)) @ root + target.mean
-        distances[start : start + count] = w2(*fit(exact, axis=1), target)
-    tail = (1 - level) / 2
-    low, high = np.quantile(distances, [tail, 1 - tail])
-    return float(distances.mean()), float(low), float(high)
-
-
-def _root(cov: np.ndarray) -> np.ndarray:
+def matrix_root(cov: np.ndarray) -> np.ndarray:
     """Return the symmetric square root of a positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(cov)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-
-
-def _trace_root(cov: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return tr (V^1/2 S V^1/2)^1/2 for S = ``cov`` (..., dim, dim) and V = ``target``.
-
-    Dimensions 1 and 2 need only trace and determinant of the product, which the bootstrap's many
-    small matrices are evaluated by at once.
-    """
-    dim = cov.shape[-1]
-    if dim <= 2:
-        square = np.sum(cov * target, axis=(-2, -1))
-        if dim == 2:
-            minor = cov[..., 0, 0] * cov[..., 1, 1] - cov[..., 0, 1] * cov[..., 1, 0]
-            square = square + 2 * np.sqrt(np.maximum(minor * np.linalg.det(target), 0.0))
-        return np.sqrt(np.maximum(square, 0.0))
-    root = _root(target)
-    inner = root @ cov @ root
-    finite = np.isfinite(inner).all(axis=(-2, -1))
-    # eigvalsh raises on nan.
-    values = np.linalg.eigvalsh(np.where(finite[..., None, None], inner, 0.0))
-    return np.where(finite, np.sqrt(np.maximum(values, 0.0)).sum(axis=-1), np.nan)

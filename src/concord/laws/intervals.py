@@ -31,7 +31,7 @@ def quantile(count: float, numbers: int = 1) -> float:
 
 
 @cache
-def repeating(count: float, numbers: int = 1) -> float:
+def replication_reach(count: float, numbers: int = 1) -> float:
     r"""Return how far a replication's interval can reach, in half-widths of the first.
 
     .. math::

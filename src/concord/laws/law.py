@@ -20,7 +20,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
 from concord.laws.switching import Choices, SecondMoments
 from concord.minibatches import Batches
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
@@ -34,8 +34,8 @@ SETTINGS_LIMIT = 250
 SECOND_LIMIT = 20
 
 
-class OfRun(Protocol):
-    """The parts of a run on which its law depends, as ``metrics.Measurement`` has them."""
+class LawInputs(Protocol):
+    """The parts of a run on which its law depends."""
 
     @property
     def sampler(self) -> Any:
@@ -97,7 +97,7 @@ def choices_of(
     return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
 
 
-def law_of_run(run: OfRun, most: float = SIZE_LIMIT) -> exact.Law:
+def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     """Return the exact law of a run at its recorded iterations.
 
     On a network where vectors may be lost its moments are averaged over the losses. most: the
@@ -114,7 +114,7 @@ def law_of_run(run: OfRun, most: float = SIZE_LIMIT) -> exact.Law:
     return laws_of_updates([update], [start], network, problem.dim).law(recorded)
 
 
-def exact_law(run: OfRun) -> exact.Law | None:
+def exact_law(run: LawInputs) -> exact.Law | None:
     """Return the exact law of a run at its recorded iterations; None where there is none."""
     try:
         return law_of_run(run)
@@ -122,7 +122,7 @@ def exact_law(run: OfRun) -> exact.Law | None:
         return None
 
 
-def start_of(run: OfRun, update: exact.Update) -> Moments:
+def start_of(run: LawInputs, update: exact.Update) -> Moments:
     """Return mean (S,) and covariance (S, S) of a run's state at iteration 0.
 
     Raises ``NoLaw`` if the initial law is given by draws alone.
@@ -132,7 +132,7 @@ def start_of(run: OfRun, update: exact.Update) -> Moments:
     return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
 
 
-def batch_noise(run: OfRun) -> paths.GradientNoise | None:
+def batch_noise(run: LawInputs) -> paths.GradientNoise | None:
     """Return the function that maps the agents' moments to mini-batch error covariances.
 
     It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances
@@ -184,11 +184,13 @@ def laws_of_versions(
         firsts = [of(0) for of in choices]
         if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
-        initial_moments = paths.stacked([exact.initial(agents, dim, positions)] * len(readers))
+        initial_moments = paths.stack_versions(
+            [exact.initial(agents, dim, positions)] * len(readers)
+        )
         # All iterations are alike, so that powers lead over any number of them.
         powers = SecondMoments(firsts)
         args = initial_moments, agents, dim, mix, (0, 1), powers
-        return paths.Random(lambda k: powers, *args)
+        return paths.RandomPath(lambda k: powers, *args)
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [with_errors(update, errors[1]) for update in updates]
@@ -213,8 +215,8 @@ def laws_of_updates(
     anew in each iteration, depend on the vectors, or are too many.
     """
     if network.is_lossless:
-        args = paths.versions_of(updates), paths.stacked(starts), network.agents, dim, mix
-        return paths.Determined(*args, turn or paths.turn_of(updates[0]))
+        args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
+        return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(
@@ -222,7 +224,7 @@ def laws_of_updates(
             "entries that laws over losses are computed for; sample it"
         )
     coded = options is None or options.compression is not None or options.privacy is not None
-    drawn = None if coded else chances(network)
+    drawn = None if coded else mask_moments(network)
     if drawn is None:
         raise NoLaw(
             "what arrives on this network is not drawn anew in each iteration, or depends on what "
@@ -257,7 +259,7 @@ def step_of_turn(
 
 
 def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
-    """Return what ``step_of_turn`` does, from the update of each iteration."""
+    """Compose the updates of one period; return it restricted, its basis and the period."""
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
@@ -281,7 +283,7 @@ def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
 
 
 def _require_moments(positions: Moments | None) -> Moments:
-    """Return moments of the initial positions; raise ``NoLaw`` if they are None."""
+    """Return moments of the initial positions; raise ``NoLaw`` where there are none."""
     if positions is None:
         raise NoLaw("of this start only draws are known, not its moments; take another initial")
     return positions

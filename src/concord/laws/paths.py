@@ -1,8 +1,8 @@
 r"""Exact moments of versions of a sampler along the iterations.
 
 Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
-one iteration to those of the next: it is an ``Affine`` update, ``Noisy`` with mini-batches, or a
-``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
+one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep`` with mini-batches, or
+a ``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
 iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
 do those of the second moments of choices (``laws.switching``).
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.arrivals import Losses, Move, moves
-from concord.laws.exact import Affine, Law, Moments, Powers, Seen, Update
+from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
@@ -40,14 +40,14 @@ GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Path:
     """The moments of versions of a sampler along the iterations.
 
-    step_at: function that returns the step of iteration k -> k + 1, whose ``of`` maps mean and
+    step_at: function that returns the step of iteration k -> k + 1, whose ``apply`` maps mean and
     covariance of the state, (versions, T) and (versions, T, T), to those after it.
     start: mean and covariance of the state at iteration 0.
     agents, dim: number of agents and of entries of each; positions come first in the state.
     mix: matrix (agents, agents) by which answers are computed from positions; None: the answers are
     the positions.
     turn: when steps repeat; None: unknown.
-    powers: powers of a turn's composition, with a method ``after``; None: go step by step.
+    powers: powers of a turn's composition, with a method ``advance``; None: go step by step.
     leap: the least number of iterations over which powers are used.
     """
 
@@ -69,9 +69,9 @@ class Path:
         self._turn_starts: list[Moments] = []  # where the first turn begins
         self._powers = powers
         self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
-        self._summing: list[Determined] = []  # the path of the state with a running sum
+        self._summing: list[DeterministicPath] = []  # the path of the state with a running sum
 
-    def reading(self, mix: np.ndarray | None) -> Self:
+    def with_answers(self, mix: np.ndarray | None) -> Self:
         """Return the same laws with answers computed by another matrix ``mix``.
 
         mix: (agents, agents). The two share what they have computed.
@@ -82,8 +82,8 @@ class Path:
         other._mix = mix
         return other
 
-    def repeating(self) -> Self:
-        """Return the laws of the repeating steps alone, as if they began at iteration 0."""
+    def periodic_part(self) -> Self:
+        """Return the laws under the steps of a turn alone, as if it began at iteration 0."""
         begin, period = self._turn or (0, 1)
         if not begin:
             return self
@@ -93,7 +93,7 @@ class Path:
         other._sums, other._summing = {}, []
         return other
 
-    def at(self, iterations: Sequence[int]) -> Seen:
+    def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws of the answers at increasing iterations, (iterations, versions, ...).
 
         Moments that leave the finite range are ``inf`` or ``nan`` from there on, without a warning.
@@ -101,19 +101,19 @@ class Path:
         results, k, moments = [], 0, self._start
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
-                moments = self._go(moments, k, due, done)
-                results.append(self._seen(moments))
+                moments = self._advance(moments, k, due, done)
+                results.append(self._marginals(moments))
                 k = due
         if not results:
-            return self.at([0]).only(slice(0, 0))
-        return Seen(*(np.stack(parts) for parts in zip(*results, strict=True)))
+            return self.marginals_at([0]).select(slice(0, 0))
+        return Marginals(*(np.stack(parts) for parts in zip(*results, strict=True)))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
         recorded = sorted(set(iterations))
-        return Law(np.array(recorded, dtype=int), *self.at(recorded).only(np.s_[:, 0]))
+        return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).select(np.s_[:, 0]))
 
-    def averaged(self, iterations: int) -> Seen | None:
+    def time_average(self, iterations: int) -> Marginals | None:
         """Return the laws of the average of x over the second half of a run's iterations.
 
         One for each version of the sampler, on the first axis; None where the moments of a sum
@@ -122,17 +122,17 @@ class Path:
         first = iterations // 2
         with np.errstate(all="ignore"):
             if iterations not in self._sums:
-                begun = self._go(self._start, 0, first)
+                begun = self._advance(self._start, 0, first)
                 self._sums[iterations] = self._sum_moments(begun, first, iterations)
             results, count = self._sums[iterations], iterations - first
-            return results and self._seen((results[0] / count, results[1] / count**2))
+            return results and self._marginals((results[0] / count, results[1] / count**2))
 
-    def limit(self) -> Seen | None:
+    def limit(self) -> Marginals | None:
         """Return the laws in the limit, (versions, ...); None where no powers lead to it."""
         return (
             None
             if self._turn is None or self._turn_powers() is None
-            else self.at([FOREVER]).only(0)
+            else self.marginals_at([FOREVER]).select(0)
         )
 
     def _step(self, k: int) -> Any:
@@ -149,7 +149,7 @@ class Path:
         """Return the powers of a turn's composition; None where there are none."""
         return self._powers
 
-    def _go(
+    def _advance(
         self,
         moments: Moments,
         first: int,
@@ -171,9 +171,9 @@ class Path:
                 powers = self._turn_powers()
             if powers is not None:
                 turns = (end - first) // period
-                moments, count = powers.after(turns, *moments), turns * period
+                moments, count = powers.advance(turns, *moments), turns * period
             else:
-                moments = self._step(first).of(*moments)
+                moments = self._step(first).apply(*moments)
             first += count
             done(count)
             if from_start and first == begin and not self._turn_starts:
@@ -187,14 +187,14 @@ class Path:
         """
         return None
 
-    def _seen(self, moments: Moments) -> Seen:
+    def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
         if self._mix is None:
             return self._split(*moments)
         read = self._read(moments)
         return self._split(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
 
-    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Seen:
+    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Marginals:
         """Return the agents' laws, given moments whose first agents * dim entries are theirs."""
         return exact.marginals(mean, cov, self._agents, self._dim)
 
@@ -208,10 +208,10 @@ class Path:
         return np.eye(self._agents * self._dim, moments[0].shape[-1])
 
 
-class Determined(Path):
+class DeterministicPath(Path):
     """The laws of affine updates without random choices: steps are ``Affine``."""
 
-    def limit(self) -> Seen | None:
+    def limit(self) -> Marginals | None:
         """Return the laws in the limit, (versions, ...), with conserved quantities kept.
 
         Computed by ``exact.limit``, since powers of the update would move conserved quantities by
@@ -221,16 +221,16 @@ class Determined(Path):
             return None
         begin, period = self._turn
         with np.errstate(all="ignore"):
-            start = self._go(self._start, 0, begin)
+            start = self._advance(self._start, 0, begin)
             once = self._cycle()
             ends = []
             for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
                 end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
-            moments = stacked(ends)
+            moments = stack_versions(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
-                moments = self._step(k).of(*moments)
-            return self._seen(moments)
+                moments = self._step(k).apply(*moments)
+            return self._marginals(moments)
 
     def _turn_powers(self) -> Powers:
         """Return the powers of a turn's composition, computed at the first call."""
@@ -249,13 +249,14 @@ class Determined(Path):
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
         args = wide, self._agents, self._dim, None, self._turn
         if not self._summing:
-            self._summing.append(Determined(lambda k: self._step(k).summing(read), *args))
-        mean, cov = self._summing[0]._go(wide, first, end)
+            step = lambda k: self._step(k).add_running_sum(read)  # noqa: E731
+            self._summing.append(DeterministicPath(step, *args))
+        mean, cov = self._summing[0]._advance(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
 
-class Random(Path):
+class RandomPath(Path):
     """The moments of versions whose steps are random, averaged over their outcomes.
 
     Steps have the mean matrix ``lead``: those of a network with losses, and those that samplers
@@ -275,7 +276,7 @@ class Random(Path):
         spread = np.zeros((*total.shape, len(read)))
         for k in range(first, end):
             move = self._step(k)
-            mean, cov = move.of(mean, cov)
+            mean, cov = move.apply(mean, cov)
             # Given the state of an iteration the mean matrix alone leads to expectations of later
             # ones, and so to covariances of different iterations.
             across = across @ move.lead.swapaxes(-1, -2)
@@ -286,7 +287,7 @@ class Random(Path):
         return total, spread
 
 
-class Noisy(NamedTuple):
+class NoisyStep(NamedTuple):
     """The step of one version with mini-batch gradients.
 
     Errors xi of the gradients have mean zero given the state, so they are uncorrelated with it and
@@ -301,7 +302,7 @@ class Noisy(NamedTuple):
     agents: int
     dim: int
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
         gain = self.affine.gradient_gain
         if gain is None:
@@ -309,7 +310,7 @@ class Noisy(NamedTuple):
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
         spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
         affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
-        return Affine.stacked([affine]).of(mean, cov)
+        return Affine.stack_versions([affine]).apply(mean, cov)
 
 
 def single(
@@ -326,14 +327,14 @@ def single(
     mini-batch errors; None: full gradients. last: the last iteration needed.
 
     With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
-    ``Noisy`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
+    ``NoisyStep`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
     more in which the update is one and the same object until iteration ``last``: the result is that
     of the recursion but for rounding, some 1e-16 times their number.
     """
     initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
         return Path(
-            lambda k: Noisy(update.at(k), gradient_noise, agents, dim), initial, agents, dim
+            lambda k: NoisyStep(update.at(k), gradient_noise, agents, dim), initial, agents, dim
         )
     turn = None
     if last >= LEAP:
@@ -343,7 +344,7 @@ def single(
                 begin -= 1
                 done()
         turn = begin, 1
-    return Determined(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
+    return DeterministicPath(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 
 def lossy(
@@ -354,7 +355,7 @@ def lossy(
     dim: int,
     mix: np.ndarray | None = None,
     turn: Turn | None = None,
-) -> Random:
+) -> RandomPath:
     """Return the moments of versions on a network with losses, averaged over these.
 
     updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
@@ -369,9 +370,9 @@ def lossy(
 
     def step_at(k: int) -> Move:
         """Return the stacked moves of iteration k."""
-        return Move.stacked([at(k) for at, *_ in results])
+        return Move.stack_versions([at(k) for at, *_ in results])
 
-    return Random(step_at, stacked(wide), agents, dim, mix, turn)
+    return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
 
 
 def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
@@ -386,13 +387,13 @@ def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
         """Return the stacked update of iteration k."""
         now = [update.at(k) for update in updates]
         if not whole or any(map(is_not, now, parts)):
-            parts[:], whole[:] = now, [Affine.stacked(now)]
+            parts[:], whole[:] = now, [Affine.stack_versions(now)]
         return whole[0]
 
     return at
 
 
-def stacked(starts: Sequence[Moments]) -> Moments:
+def stack_versions(starts: Sequence[Moments]) -> Moments:
     """Stack the moments of versions into arrays (versions, ...) of means and covariances."""
     means, covs = zip(*starts, strict=True)
     return np.stack(means), np.stack(covs)

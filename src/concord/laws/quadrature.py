@@ -113,7 +113,7 @@ class Grid(WithMoments):
         draws += [edge[0] for edge in self.edges]
         return draws
 
-    def rebinned(self, edges: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    def rebin(self, edges: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Return the probability of each cell of a coarser grid, from the distribution function.
 
         The mass within a cell of this grid is taken as uniform.

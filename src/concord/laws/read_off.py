@@ -23,12 +23,12 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update
-from concord.laws.scripts import LOST, SIZES, ErringProblem, Script, ScriptedNetwork, Unreadable
+from concord.laws.scripts import LOST, SIZES, ErringProblem, Script, ScriptedNetwork, UnreadableStep
 from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
-from concord.sampler import ReadOut, check_state
+from concord.sampler import WithReadOut, check_state
 
 KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
@@ -43,7 +43,7 @@ class NoLaw(ConcordError):
     """An error that says why a sampler has no exact law on a problem and a network."""
 
 
-class Reading(NamedTuple):
+class StepMaps(NamedTuple):
     """A step as affine maps, one for each outcome of its random choices.
 
     probability: of each outcome, (outcomes,). updates: the map of each outcome. arrivals: effect of
@@ -70,7 +70,7 @@ class StepReader:
         self._size = problem.agents * problem.dim
         self.network = ScriptedNetwork(network)
         self._empty = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
-        if isinstance(sampler, ReadOut):
+        if isinstance(sampler, WithReadOut):
             raise self._refuse("its answer is not the positions of its state")
         if not isinstance(problem, Quadratic):
             raise NoLaw(
@@ -84,12 +84,12 @@ class StepReader:
             try:
                 self._learn_fields()
                 probes = [self._probe(k) for k in ELSEWHERE]
-            except Unreadable as why:
+            except UnreadableStep as why:
                 raise self._refuse(str(why)) from None
         self.chooses = any(probe.chances for probe in probes)
         self._first = probes[0]
-        self._steady = len(self._history) == 1 and all(p.does_as(probes[0]) for p in probes)
-        self._readings: list[tuple[Script, Reading]] = []
+        self._steady = len(self._history) == 1 and all(p.matches(probes[0]) for p in probes)
+        self._readings: list[tuple[Script, StepMaps]] = []
 
     @cached_property
     def start(self) -> Start:
@@ -97,10 +97,10 @@ class StepReader:
         with np.errstate(all="ignore"):
             try:
                 return self._read_start()
-            except Unreadable as why:
+            except UnreadableStep as why:
                 raise self._refuse(str(why)) from None
 
-    def read_step(self, k: int) -> Reading:
+    def read_step(self, k: int) -> StepMaps:
         """Return the step of iteration k as matrices.
 
         It is the same object for iterations with the same step.
@@ -111,10 +111,10 @@ class StepReader:
             try:
                 probe = self._first if self._steady else self._probe(k)
                 for before, reading in self._readings:
-                    if probe.does_as(before):
+                    if probe.matches(before):
                         return reading
                 reading = self._read(k, probe)
-            except Unreadable as why:
+            except UnreadableStep as why:
                 raise self._refuse(str(why)) from None
         self._readings[:] = [(probe, reading), *self._readings[: READINGS - 1]]
         return reading
@@ -143,7 +143,7 @@ class StepReader:
 
         It returns the same object for iterations with the same step.
         """
-        last: list[tuple[Reading, Choices]] = []
+        last: list[tuple[StepMaps, Choices]] = []
 
         def choices_at(k: int) -> Choices:
             """Return the updates among which iteration k chooses."""
@@ -166,7 +166,7 @@ class StepReader:
     def _initialize(self, script: Script) -> Any:
         """Initialize the sampler at the script's positions; return its state."""
         x = script.take("state", self._size).reshape(-1, self._problem.agents, self._problem.dim)
-        self._running_network = self.network.listen(script, x)
+        self._running_network = self.network.start_step(script, x)
         state = self._sampler.init(
             x, self._scripted_problem(script, None), self._running_network, script
         )
@@ -180,9 +180,9 @@ class StepReader:
         script: the source of random numbers, gradient errors and received vectors.
         """
         state = state._replace(**self._empty)
-        self._running_network = network = self.network.listen(script, state.x, self._lanes)
+        self._running_network = network = self.network.start_step(script, state.x, self._lanes)
         network.begin(k)
-        network.hear()
+        network.take_received()
         after = self._sampler.step(
             state, k, self._scripted_problem(script, state.x), network, script
         )
@@ -224,7 +224,7 @@ class StepReader:
                     varying.add(name)
         for name in varying:
             if getattr(state, name).shape != shape:
-                raise Unreadable(f"{name} of its state is no vector of each agent")
+                raise UnreadableStep(f"{name} of its state is no vector of each agent")
         self._blocks = [name for name in state._fields if name in varying]
         fixed = {name: getattr(begun, name) for name in state._fields if name not in varying}
         self._history = [self._one_chain(fixed)]
@@ -236,7 +236,7 @@ class StepReader:
         for name, part in fields.items():
             if name in self._of_chains:
                 if (part != part[:1]).any():
-                    raise Unreadable(f"{name} of its state depends on chance later on")
+                    raise UnreadableStep(f"{name} of its state depends on chance later on")
                 part = part[:1]
             if name not in self._empty:
                 one[name] = part
@@ -296,18 +296,18 @@ class StepReader:
         script = Script(len(SIZES))
         script.results = begin(script)
         if script.chances or "errors" in script.inputs:
-            raise Unreadable("it starts by chance")
+            raise UnreadableStep("it starts by chance")
         _, (matrix,), (offset,) = _solve(begin, script, self._shift)
         whole, size = len(self._blocks) * self._size, self._size
         noise = matrix[size:, :whole].T @ matrix[size:, :whole]
         if self.network.is_lossless:
             return Start(matrix[:size].T, offset, noise)
         if matrix[size:, whole:].any():
-            raise Unreadable(LOST + "what neighbors know at first is random")
+            raise UnreadableStep(LOST + "what neighbors know at first is random")
         lanes = matrix[:size, whole:].T, offset[whole:]
         return Start(matrix[:size, :whole].T, offset[:whole], noise, lanes)
 
-    def _read(self, k: int, probe: Script) -> Reading:
+    def _read(self, k: int, probe: Script) -> StepMaps:
         """Read the step of iteration k as matrices.
 
         probe: the script of random chains in that iteration, which says what random numbers it
@@ -326,13 +326,13 @@ class StepReader:
             own = np.ascontiguousarray(state[:, :size].T)
             updates.append(Affine(own, offset[:size], kicks.T @ kicks, gain))
         if self.network.is_lossless:
-            return Reading(probability, updates, None)
+            return StepMaps(probability, updates, None)
         if len(updates) > 1:
-            raise Unreadable(LOST + "it draws more than noise")
+            raise UnreadableStep(LOST + "it draws more than noise")
         if heard[:, size:].any():
-            raise Unreadable(LOST + "what it sends depends on what it hears in the same step")
+            raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
-        return Reading(probability, updates, arrivals)
+        return StepMaps(probability, updates, arrivals)
 
 
 def _solve(
@@ -344,7 +344,7 @@ def _solve(
     probe: the script of random chains for which it was called, with results.
     shift: the largest number that may have been added and subtracted.
     Returns probabilities of outcomes, matrices (outcomes, T, O) and offsets (outcomes, O). Raises
-    ``Unreadable`` if the random chains' results contradict them.
+    ``UnreadableStep`` if the random chains' results contradict them.
     """
     counts = [probe.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
@@ -376,7 +376,7 @@ def _solve(
         size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
         error = np.abs(own @ matrix + offset - results[rows])
         if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
-            raise Unreadable("its step is not affine")
+            raise UnreadableStep("its step is not affine")
     return chance, matrices, offsets
 
 

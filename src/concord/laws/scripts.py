@@ -9,7 +9,9 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from concord.minibatches import Batches, MiniBatches
+from concord.batch_gradients import MiniBatches
+from concord.minibatches import Batches
+from concord.networks.channels import Channels
 from concord.networks.network import Network
 
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
@@ -17,7 +19,7 @@ SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
 LOST = "vectors may get lost on this network, and "
 
 
-class Unreadable(Exception):
+class UnreadableStep(Exception):
     """An error that says why a sampler's step cannot be read as matrices."""
 
 
@@ -54,14 +56,14 @@ class Script:
         assert self._given is not None
         numbers = self._given[kind][:, begin : begin + count]
         if numbers.shape[1] != count:
-            raise Unreadable("how much it draws depends on where it is")
+            raise UnreadableStep("how much it draws depends on where it is")
         return numbers
 
     def count(self, kind: str) -> int:
         """Return how many random numbers of a kind each chain has taken so far."""
         return sum(part.shape[1] for part in self.inputs.get(kind, []))
 
-    def does_as(self, other: Script) -> bool:
+    def matches(self, other: Script) -> bool:
         """Return whether another script had the same results and probabilities of choices."""
         return (
             np.array_equal(self.results, other.results)
@@ -78,7 +80,7 @@ class Script:
         """
         shape = (size,) if isinstance(size, int) else tuple(size or ())
         if self.chains not in shape or out is not None:
-            raise Unreadable("it draws numbers that are not of each chain")
+            raise UnreadableStep("it draws numbers that are not of each chain")
         axis = shape.index(self.chains)
         rest = shape[:axis] + shape[axis + 1 :]
         numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
@@ -96,7 +98,7 @@ class Script:
             self.outcomes.append(self._rng.integers(0, len(probability), chains))
             return self.outcomes[-1]
         if place >= self._prescribed.shape[1]:
-            raise Unreadable("what it chooses from depends on where it is")
+            raise UnreadableStep("what it chooses from depends on where it is")
         outcome: np.ndarray = self._prescribed[:, place]
         return outcome
 
@@ -104,7 +106,7 @@ class Script:
         """Refuse any other method of a random generator."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise Unreadable(f"it draws random numbers other than normal ones ({name})")
+        raise UnreadableStep(f"it draws random numbers other than normal ones ({name})")
 
 
 class ErringProblem(MiniBatches):
@@ -127,20 +129,20 @@ class ErringProblem(MiniBatches):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the mean mini-batch gradients at x plus scripted errors."""
         if self._x is None or not np.array_equal(x, self._x):
-            raise Unreadable("it takes mini-batches elsewhere than at the positions")
+            raise UnreadableStep("it takes mini-batches elsewhere than at the positions")
         if self._script.count("errors") or "errors" in self._script.begun:
-            raise Unreadable("it takes more than one mini-batch in a step")
+            raise UnreadableStep("it takes more than one mini-batch in a step")
         gram, shift = self._mean
         gradient = np.einsum("ade,cae->cad", gram, x) - shift
         return gradient + self._script.take("errors", shift.size).reshape(x.shape)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Refuse mini-batches of some agents, which have no scripted errors."""
-        raise Unreadable("it takes mini-batches of few agents")
+        raise UnreadableStep("it takes mini-batches of few agents")
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Refuse differences of mini-batches, which have no scripted errors."""
-        raise Unreadable("it takes differences of mini-batches")
+        raise UnreadableStep("it takes differences of mini-batches")
 
 
 class ScriptedNetwork(Network):
@@ -151,22 +153,18 @@ class ScriptedNetwork(Network):
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
-        self.lossless = network.is_lossless
         self.effects, self.barrier, self.compute, self.link = [], True, None, None
         self.script: Script | None = None
-
-    @property
-    def is_lossless(self) -> bool:
-        """Whether every vector arrives at once, unchanged."""
-        return self.lossless
+        if not network.is_lossless:
+            self._channels = _Channels(self.graph, [], self.on_loss, barrier=True)
 
     @property
     def lanes(self) -> list[_Lane]:
         """The open lanes, one for each vector that agents send in a step."""
-        return cast("list[_Lane]", self._lanes)
+        return [] if self._channels is None else cast("list[_Lane]", self._channels.lanes)
 
-    def listen(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
-        """Return the network at the start of a step at positions x.
+    def start_step(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
+        """Return a copy of the network, started at positions x, that receives scripted vectors.
 
         script: prescribes received vectors. lanes: number of lanes to open.
         """
@@ -176,9 +174,9 @@ class ScriptedNetwork(Network):
             started.open_lane(x)
         return started
 
-    def hear(self) -> None:
+    def take_received(self) -> None:
         """Take the received vectors of a step from the script."""
-        if self.lossless:
+        if self.is_lossless:
             return
         assert self.script is not None
         count = len(self.graph.senders) * self.dim
@@ -191,17 +189,7 @@ class ScriptedNetwork(Network):
     def check_sent(self) -> None:
         """Refuse a step that does not send a vector on every open lane."""
         if not all(lane.sent for lane in self.lanes):
-            raise Unreadable(LOST + "it does not send in every iteration")
-
-    def open_lane(self, first: np.ndarray) -> int:
-        """Open another lane with prescribed received vectors; return its number.
-
-        first: the vectors that neighbors know at first, (chains, agents, dim).
-        """
-        if self.lossless:
-            return 0
-        self.lanes.append(_Lane(self.graph, first))
-        return len(self._lanes) - 1
+            raise UnreadableStep(LOST + "it does not send in every iteration")
 
     def vectors(self) -> list[np.ndarray]:
         """Return the vectors sent on each lane, (chains, agents * dim).
@@ -209,6 +197,18 @@ class ScriptedNetwork(Network):
         Before the first is sent they are those that neighbors know.
         """
         return [lane.vectors.reshape(self.chains, -1) for lane in self.lanes]
+
+
+class _Channels(Channels):
+    """Channels on which the received vectors are prescribed by a script."""
+
+    def open(self, first: np.ndarray) -> int:
+        """Open another lane with prescribed received vectors; return its number.
+
+        first: the vectors that neighbors know at first, (chains, agents, dim).
+        """
+        self.lanes.append(_Lane(self._graph, first))
+        return len(self.lanes) - 1
 
 
 class _Lane:
@@ -227,7 +227,7 @@ class _Lane:
     def latest(self) -> np.ndarray:
         """The vectors received last over each directed edge, (edges, chains, dim)."""
         if self._latest is None:
-            raise Unreadable(LOST + "it mixes what was heard before; use on_loss: reuse_last")
+            raise UnreadableStep(LOST + "it mixes what was heard before; use on_loss: reuse_last")
         return self._latest
 
     @latest.setter
@@ -248,7 +248,7 @@ class _Lane:
         traffic, k: what a network passes, unused.
         """
         if self.sent or x.shape != self.first.shape:
-            raise Unreadable(LOST + "it sends other than a vector of each agent on a lane")
+            raise UnreadableStep(LOST + "it sends other than a vector of each agent on a lane")
         self.sent, self.vectors = True, x
         self.latest = self.spread(x, self.beyond)
         return self.latest

@@ -42,9 +42,9 @@ class Choices:
     noise: np.ndarray
 
     def step(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (S,) and covariance (S, S) after a step.
+        """Return the state's mean (S,) and covariance (S, S) after a step.
 
-        mean, cov: those before it.
+        mean, cov: of the state before the step.
         """
         means = self.matrix @ mean + self.offset
         center = self.probability @ means
@@ -95,13 +95,13 @@ class _Linear(NamedTuple):
     matrix: np.ndarray
     shift: np.ndarray
 
-    def of(self, state: np.ndarray) -> tuple[np.ndarray]:
+    def apply(self, state: np.ndarray) -> tuple[np.ndarray]:
         """Return A s + c, as a tuple."""
         return (np.matvec(self.matrix, state) + self.shift,)
 
-    def then(self, later: _Linear) -> _Linear:
+    def compose_with(self, later: _Linear) -> _Linear:
         """Return the composition of this map and a later one."""
-        return _Linear(later.matrix @ self.matrix, *later.of(self.shift))
+        return _Linear(later.matrix @ self.matrix, *later.apply(self.shift))
 
 
 class SecondMoments:
@@ -146,18 +146,18 @@ class SecondMoments:
         self._powers = Powers(_Linear(whole, shift))
         self.lead = np.tensordot(matrix, share, axes=(1, 0))  # the mean matrix, (versions, S, S)
 
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (versions, S) and covariance (versions, S, S) after a step."""
-        return self.after(1, mean, cov)
+        return self.advance(1, mean, cov)
 
-    def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
+    def advance(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (versions, S) and covariance (versions, S, S) after a number of steps.
 
         mean, cov: those before the steps.
         """
         second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
         count = second.shape[-1]
-        (state,) = self._powers.after(steps, np.concatenate([second, mean], axis=-1))
+        (state,) = self._powers.advance(steps, np.concatenate([second, mean], axis=-1))
         mean = state[..., count:]
         cov = np.empty(cov.shape)
         cov[..., *self._upper] = cov[..., *self._upper[::-1]] = state[..., :count]

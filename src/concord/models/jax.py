@@ -11,14 +11,14 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.models.model import Array, Model, Split, shards_of
 
-if find_spec("jax"):  # else ``need`` says what to install
+if find_spec("jax"):  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
 
 STEPS, LENGTHS = 100, 30  # of Newton's method
 
 
-class Compiled(Model):
+class CompiledModel(Model):
     """A problem of a PyMC or NumPyro model, which JAX has compiled.
 
     It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
@@ -35,7 +35,7 @@ class Compiled(Model):
                 'jax.config.update("jax_enable_x64", True) first'
             )
         agent_rows = shards_of(split.rows, split.labels, *how)
-        self._split, agents, (index, own) = split, len(agent_rows), padded(agent_rows)
+        self._split, agents, (index, own) = split, len(agent_rows), pad_rows(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = own.astype(float)
 
@@ -122,7 +122,7 @@ class Compiled(Model):
         return self._pull_back(self._products, x, v @ self.root.T)
 
     def batch_gradient(self, x: Array, rows: Array) -> Array:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim)."""
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         return self._pull_back(self._batches, x, rows)
 
     def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
@@ -172,14 +172,14 @@ def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 
-def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
+def sum_over_other_axes(name: str, term: Any, axis: int, rows: Any) -> Any:
     """Return a variable's log density summed over all axes but that of rows, (rows,)."""
     if term.shape[axis] != len(rows):
         raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
     return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
 
 
-def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
+def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
     """Return the row numbers of all agents as one array, and its mask, both (agents, most).
 
     The mask is False on padding, which repeats rows so that terms of it are finite.

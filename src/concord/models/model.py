@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short
-from concord.laws.known import Draws
-from concord.options import Count, build, check_masks
-from concord.problems._fit import fit
-from concord.problems._functions import Problem
-from concord.problems._own import numbers, parted
-from concord.sampling import streams
+from concord.laws.reference_laws import Draws
+from concord.options import Count, build
+from concord.problems.arrays import choose_partition, numbers
+from concord.problems.function_problem import Problem
+from concord.problems.gaussian_fit import fit
+from concord.values import check_masks
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
@@ -259,7 +260,7 @@ def shards_of(
     if shards is None:
         count = build(Count, agents, "agents")
         rng = streams.generator(streams.seed_of(seed), "partition")
-        return parted(partition).split(rows if labels is None else labels, count, rng)
+        return choose_partition(partition).split(rows if labels is None else labels, count, rng)
     found = [np.asarray(shard) for shard in shards]
     for number, shard in enumerate(found):
         check_masks(shards[number], f"shards[{number}]")
@@ -276,7 +277,7 @@ def shards_of(
     return [shard.astype(np.intp) for shard in found]
 
 
-def lacking(library: str) -> str | None:
+def install_hint(library: str) -> str | None:
     """Return how to install a library that is missing; None if its models can be computed."""
     extra = library.lower()
     if find_spec(extra) is None or find_spec("jax") is None:
@@ -287,9 +288,9 @@ def lacking(library: str) -> str | None:
     return None
 
 
-def need(library: str) -> None:
+def require_library(library: str) -> None:
     """Raise a ConcordError if a library is missing."""
-    if (reason := lacking(library)) is not None:
+    if (reason := install_hint(library)) is not None:
         raise ConcordError(f"model: {reason}")
 
 
@@ -300,7 +301,7 @@ def of_studies(library: str, resources: Path) -> None:
     more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
     Gaussian process.
     """
-    need(library)
+    require_library(library)
     os.environ.setdefault("NPROC", "1")
     import jax
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
-from concord.models.jax import Compiled, over_rows
-from concord.models.model import Latent, Split, discrete, lacking, need
-from concord.sampling import streams
+from concord.models.jax import CompiledModel, sum_over_other_axes
+from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
-if lacking("NumPyro") is None:  # else ``need`` says what to install
+if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
     from jax import tree_util
@@ -37,7 +37,7 @@ def from_numpyro(
     coordinates: Any = "unconstrained",
     reference: Any = None,
     **kwargs: Any,
-) -> Compiled:
+) -> CompiledModel:
     r"""Return the problem of a NumPyro model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -59,7 +59,7 @@ def from_numpyro(
 
     Returns
     -------
-    Compiled
+    CompiledModel
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches.
 
     Raises
@@ -79,9 +79,9 @@ def from_numpyro(
     >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
     1
     """
-    need("NumPyro")
+    require_library("NumPyro")
     how = agents, shards, partition, streams.seed_of(seed, rng)
-    return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
+    return CompiledModel(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 
 
 class _NumPyro(Split):
@@ -178,7 +178,7 @@ class _NumPyro(Split):
             if frame is None:
                 shared = shared + log.sum()
             else:
-                own = own + over_rows(name, log, frame, rows)
+                own = own + sum_over_other_axes(name, log, frame, rows)
         return own, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, short
-from concord.models.jax import Compiled, over_rows
-from concord.models.model import Latent, Split, discrete, lacking, need
-from concord.sampling import streams
+from concord.models.jax import CompiledModel, sum_over_other_axes
+from concord.models.model import Latent, Split, discrete, install_hint, require_library
 
-if lacking("PyMC") is None:  # else ``need`` says what to install
+if install_hint("PyMC") is None:  # else ``require_library`` says what to install
     import jax.numpy as jnp
     import pymc
     from pymc.sampling.jax import get_jaxified_graph
@@ -35,7 +35,7 @@ def from_pymc(
     rng: streams.Rng = None,
     coordinates: Any = "unconstrained",
     reference: Any = None,
-) -> Compiled:
+) -> CompiledModel:
     r"""Return the problem of a PyMC model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -65,7 +65,7 @@ def from_pymc(
 
     Returns
     -------
-    Compiled
+    CompiledModel
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches;
         ``constrain(x)`` has the parameters by name, and so has ``trace.to_arviz()``.
 
@@ -85,9 +85,9 @@ def from_pymc(
     >>> problem.constrain(trace["x"])["mu"].shape
     (100, 101, 3)
     """
-    need("PyMC")
+    require_library("PyMC")
     how = agents, shards, partition, streams.seed_of(seed, rng)
-    return Compiled(_PyMC(model, over), how, coordinates, reference)
+    return CompiledModel(_PyMC(model, over), how, coordinates, reference)
 
 
 class _PyMC(Split):
@@ -210,7 +210,7 @@ class _PyMC(Split):
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
         each = zip(terms, self.own, strict=True)
-        own = (over_rows(name, term, axis, rows) for term, (name, axis) in each)
+        own = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
         return sum(own, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Clock:
             times = (exponential * self._spread + 1.0) * self._slow
         return times
 
-    def ticks_under_way(self, size: float) -> int:
+    def transit_ticks(self, size: float) -> int:
         """Return how many ticks a message of ``size`` bytes takes over a link.
 
         A ConcordError above ``LONGEST_DELAY`` ticks.
@@ -133,13 +133,13 @@ class Clock:
         ends = begins + self.draw_times() * (self.tick * gradients)
         self.seconds = np.where(moves, ends, self.seconds)
 
-    def pass_tick(self) -> np.ndarray:
+    def advance_tick(self) -> np.ndarray:
         """Advance the clock by a tick; return whose gradients are ready, (agents, chains)."""
         self._left = self._left - 1.0
         ready: np.ndarray = self._left <= 0.0
         return ready
 
-    def begin_again(self, k: int, moves: np.ndarray, gradients: Any) -> None:
+    def restart_gradients(self, k: int, moves: np.ndarray, gradients: Any) -> None:
         """Start the next gradients of the agents that have moved in tick k.
 
         moves: a mask (agents, chains). gradients: how many each agent computes before its next

@@ -22,7 +22,6 @@ from concord.networks.effects import (
     Sleep,
 )
 from concord.networks.graph import Graph
-from concord.networks.network import Network, Order
 from concord.networks.privacy import Privacy
 from concord.options import Kind, NonNegative, Options
 
@@ -84,7 +83,7 @@ class Conditions(Options):
     ] = True
 
     @property
-    def perfect(self) -> bool:
+    def is_lossless(self) -> bool:
         """Return whether every vector arrives in its iteration, unchanged, on whatever clock."""
         return self == Conditions(
             on_loss=self.on_loss,
@@ -94,17 +93,12 @@ class Conditions(Options):
         )
 
     @property
-    def eventful(self) -> bool:
-        """Return whether vectors may be lost, late or changed, or a clock measures time."""
-        return self.clocked or not self.perfect
-
-    @property
-    def clocked(self) -> bool:
+    def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
         return self.compute is not None or self.link is not None
 
     @property
-    def late(self) -> str | None:
+    def late_option(self) -> str | None:
         """Return the option by which vectors may be used iterations after they were sent.
 
         That is ``delay`` or ``barrier``; None where every vector is used in its own iteration.
@@ -115,8 +109,8 @@ class Conditions(Options):
         """Return the bytes of the message for a vector of ``dim`` numbers of ``itemsize`` bytes."""
         return self.compression.size(dim, itemsize) if self.compression else dim * itemsize
 
-    def check(self, agents: int, where: str) -> None:
-        """Raise a ConcordError if options contradict each other or the number of agents.
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError if options contradict each other or do not suit the graph.
 
         where: file and key of the options, for the error's text.
         """
@@ -126,18 +120,23 @@ class Conditions(Options):
                 "it, or add compression"
             )
         for number, agent in enumerate(self.compute.slow_agents if self.compute else ()):
-            if agent >= agents:
+            if agent >= graph.agents:
                 raise ConcordError(
                     f"{where}.compute.slow_agents[{number}]: there is no agent {agent}; name "
-                    f"agents 0 to {agents - 1}"
+                    f"agents 0 to {graph.agents - 1}"
                 )
-        if self.clocked and self.delay is not None:
+        if self.keeps_time and self.delay is not None:
             raise ConcordError(
                 f"{where}.delay: the clock says how long vectors take; remove it, or compute and "
                 "link"
             )
-        if self.barrier:
-            return
+        if not self.barrier:
+            self._check_pace(where)
+        if not self.is_lossless:
+            _check_graph(graph, self, where)
+
+    def _check_pace(self, where: str) -> None:
+        """Raise a ConcordError if options contradict agents that go on at their own pace."""
         if self.compute is None:
             raise ConcordError(
                 f"{where}.barrier: false says that agents do not wait, but nothing how long they "
@@ -169,40 +168,6 @@ class Conditions(Options):
         if self.noise:
             found.append(Noise(self.noise))
         return [each for each in found if each is not None and not isinstance(each, Static)]
-
-
-def network_under(
-    graph: Graph,
-    conditions: Conditions | None,
-    where: str = "network",
-    order: Order = "simultaneous",
-) -> Network:
-    """Return the network of a graph under given conditions.
-
-    conditions: None: every vector arrives at once, unchanged. where: file and key, for errors.
-    order: whether agents move at once or one after another. A ConcordError if the graph has no
-    edges, the schedule does not suit it, or conditions contradict each other.
-    """
-    if conditions is None or conditions == Conditions():
-        return Network(graph, order=order, conditions=Conditions())
-    if graph.server_messages is not None:
-        raise ConcordError(
-            f"{where}: {graph.name} averages over all agents at once, and what happens on "
-            "the way there and back is not modelled; remove it, or use topology complete"
-        )
-    conditions.check(graph.agents, where)
-    if not conditions.perfect:
-        _check_graph(graph, conditions, where)
-    return Network(
-        graph,
-        conditions.effects(),
-        on_loss=conditions.on_loss,
-        order=order,
-        compute=conditions.compute,
-        link=conditions.link,
-        barrier=conditions.barrier,
-        conditions=conditions,
-    )
 
 
 def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
@@ -238,10 +203,9 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
                 )
 
 
-def hears_one_at_most(network: Network) -> bool:
+def hears_one_at_most(graph: Graph, conditions: Conditions | None) -> bool:
     """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
-    graph = network.graph
-    schedule = network.conditions.schedule if network.conditions is not None else Static()
+    schedule = Static() if conditions is None else conditions.schedule
     if isinstance(schedule, (Matchings, RandomPair)):
         return True
     return all(

@@ -143,7 +143,7 @@ class OnePeer(Kind):
 
 
 class GraphsInTurn(Kind, tag="in_turn"):
-    """A schedule that takes lists of edges in turn, those of one list being up.
+    """A schedule under which the edges of one list are up in each iteration, the lists in turn.
 
     On directed graphs an edge (i, j) leads from agent i to agent j.
     """
@@ -207,14 +207,14 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
     direction: Direction
 
     @property
-    def bad(self) -> float:
+    def bad_probability(self) -> float:
         """Return the stationary probability that a link is bad."""
         return self.to_bad / (self.to_bad + self.to_good) if self.to_bad else 0.0
 
     @property
     def share(self) -> float:
         """Return the stationary probability that a vector is lost."""
-        return self.rate * self.bad
+        return self.rate * self.bad_probability
 
     def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
         """Return the function that draws the losses of iteration k into a ``Traffic``."""
@@ -233,7 +233,7 @@ class _BurstChain:
     ) -> None:
         self._loss, self._loss_numbers, self._rng = loss, which, rng
         self._shape = which.max(initial=-1) + 1, chains
-        self.bad = rng.random(self._shape) < loss.bad
+        self.bad = rng.random(self._shape) < loss.bad_probability
 
     def __call__(self, k: int, traffic: Traffic) -> None:
         """Let links turn good or bad, and remove lost vectors from ``traffic.arrived``."""
@@ -280,7 +280,7 @@ class _DelayBuffer:
         self._sent = np.zeros((iterations + 1, ways, chains), dtype=bool)
 
     def __call__(self, k: int, traffic: Traffic) -> None:
-        """Store the arrivals of iteration k, and replace them by those of the delay before."""
+        """Store the arrivals of iteration k, and replace them by those that a delay held back."""
         slots = len(self._sent)
         self._sent[k % slots] = traffic.arrived
         traffic.age = slots - 1

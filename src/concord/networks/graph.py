@@ -24,9 +24,6 @@ from concord.errors import ConcordError
 # Agents up to which matrices over them are dense, where BLAS is the fastest.
 DENSE_AGENTS = 64
 
-# Agents up to which spectra are computed: a dense solver takes seconds beyond.
-SPECTRUM_AGENTS = 2000
-
 Matrix = Any  # (agents, agents): an array, or a sparse one of scipy
 
 
@@ -192,7 +189,7 @@ class Graph:
 
     def laplacian(self) -> Matrix:
         """Return the Laplacian L = D - A; a ConcordError if the graph is directed."""
-        self._refuse_directed("a Laplacian")
+        self.refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
     def signless_laplacian(self) -> Matrix:
@@ -201,44 +198,13 @@ class Graph:
 
     def metropolis(self) -> Matrix:
         """Return the Metropolis weights W; a ConcordError if the graph is directed."""
-        self._refuse_directed("Metropolis weights")
+        self.refuse_directed("Metropolis weights")
         largest = np.maximum(self.degrees[self.receivers], self.degrees[self.senders])
         values = 1 / (1 + largest)
         return self.matrix(values, 1 - np.bincount(self.receivers, values, self.agents))
 
-    def spectrum(self) -> dict[str, float]:
-        """Return the eigenvalues on which rates of convergence depend, by name.
-
-        Of the weights W: ``lambda_2`` and ``lambda_N``, the second largest and the smallest;
-        ``gamma_bar``, the larger of their moduli; ``spectral_gap`` = 1 - gamma_bar. Of the
-        Laplacian: ``laplacian_max`` and ``algebraic_connectivity``, the largest and the second
-        smallest. Of D + A: ``signless_max``, the largest. A ConcordError for directed graphs and
-        beyond ``SPECTRUM_AGENTS``.
-        """
-        self._refuse_directed("this spectrum")
-        if self.agents > SPECTRUM_AGENTS:
-            raise ConcordError(
-                f"topology {self.name}: the spectrum of {self.agents} agents is too large to "
-                f"compute; use at most {SPECTRUM_AGENTS} agents, or leave the spectrum out"
-            )
-        own = self.metropolis() if self.weights is None else self.weights
-        weights, laplacian, adjacency = map(as_dense, (own, self.laplacian(), self.adjacency()))
-        of_weights = np.linalg.eigvalsh(weights)[:-1] if self.agents > 1 else np.zeros(1)
-        of_laplacian = np.linalg.eigvalsh(laplacian)
-        gamma_bar = max(abs(of_weights[-1]), abs(of_weights[0]))
-        found = {
-            "lambda_2": of_weights[-1],
-            "lambda_N": of_weights[0],
-            "gamma_bar": gamma_bar,
-            "spectral_gap": 1 - gamma_bar,
-            "laplacian_max": of_laplacian[-1],
-            "algebraic_connectivity": of_laplacian[1] if self.agents > 1 else 0.0,
-            "signless_max": np.linalg.eigvalsh(np.diag(self.degrees) + adjacency)[-1],
-        }
-        return {name: float(value) for name, value in found.items()}
-
-    def _refuse_directed(self, what: str) -> None:
-        """Raise a ConcordError that ``what`` needs an undirected graph, if it is directed."""
+    def refuse_directed(self, what: str) -> None:
+        """Raise a ConcordError if the graph is directed: ``what`` need an undirected one."""
         if self.directed:
             raise ConcordError(
                 f"topology {self.name}: {what} need neighbors that hear each other, and its edges "

@@ -27,7 +27,7 @@ def _matching_probabilities(edges: Graph) -> np.ndarray:
     return both[np.ix_(edges.links, edges.links)]
 
 
-def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
+def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
     """Return a function of k: the first and second moments of the masks of iteration k.
 
     With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e is 1 if a vector arrives
@@ -39,7 +39,7 @@ def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] 
     """
     options, edges = network.conditions, network.graph
     skips, matched = options.on_loss == "skip", isinstance(options.schedule, Matchings)
-    if options.late or isinstance(options.loss, BurstLoss) or (matched and skips):
+    if options.late_option or isinstance(options.loss, BurstLoss) or (matched and skips):
         return None
     own = np.eye(network.agents)
     of_link = np.eye(edges.link_count)[edges.links]

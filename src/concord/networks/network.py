@@ -15,11 +15,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks import effects as happenings
-from concord.networks.clock import Clock, ComputeTime, LinkTime
-from concord.networks.effects import Effect, Traffic
-from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
-from concord.networks.lanes import Lane
+from concord.networks.graph import Graph, Matrix
 from concord.networks.weights import mixing_matrix
 from concord.options import Options, plain
 from concord.summary import Summarized
@@ -28,7 +24,7 @@ OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
 
 
-class Ordered(Options):
+class OrderOptions(Options):
     """Option of the order in which agents move."""
 
     update_order: Annotated[
@@ -65,41 +61,41 @@ class Network(Summarized):
     def __init__(
         self,
         graph: Graph,
-        effects: Sequence[Effect] = (),
+        effects: Sequence[Any] = (),
         *,
         on_loss: OnLoss = "keep_own_weight",
         order: Order = "simultaneous",
-        compute: ComputeTime | None = None,
-        link: LinkTime | None = None,
+        compute: Any = None,
+        link: Any = None,
         barrier: bool = True,
         conditions: Any = None,
     ) -> None:
-        self.graph, self.agents, self.conditions = graph, graph.agents, conditions
-        self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
+        self.graph, self.agents, self._conditions = graph, graph.agents, conditions
+        self.effects: list[Any] = list(effects)
         self.on_loss, self.order, self.barrier = on_loss, order, barrier
         self.compute, self.link = compute, link
-        if order == "in_place" and not (self.is_lossless and graph.server_messages is None):
+        lossless = barrier and not effects
+        if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place has no meaning where not every agent hears each neighbor's "
                 "vector; use simultaneous, or a topology without a server and without network"
             )
-        if not self.is_lossless and graph.weighs_beyond_edges:
+        if not lossless and graph.weighs_beyond_edges:
             raise ConcordError(
                 f"network: agents of {graph.name} average with some who are no neighbors, so that "
                 "what gets lost has no meaning; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
-        self._rng: np.random.Generator | None = None
-        self._draws: list[Any] = []  # what draws each effect
-        self._postponed: Any = None  # vectors under way, without a barrier
         self._matrices: dict[Any, Matrix] = {}
-        self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
-        self._lanes: list[Lane] = []
-        self._vector_bytes = 0.0  # of an agent's vectors together
-        self.traffic: Traffic | None = None
+        self._channels: Any = None  # of vectors of which some may not arrive
+        if not lossless:
+            from concord.networks.channels import Channels  # on this network alone
+
+            self._channels = Channels(graph, effects, on_loss, barrier)
+            self.effects = self._channels.effects
         self.active: np.ndarray | None = None
-        self.clock: Clock | None = None
+        self.clock: Any = None
         self._reset()
 
     def _reset(self) -> None:
@@ -120,8 +116,8 @@ class Network(Summarized):
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
         degrees, edges = self.degrees, len(self.graph.edges)
-        stated = {} if self.conditions is None else plain(self.conditions)
-        usual = {} if self.conditions is None else plain(type(self.conditions)())
+        stated = {} if self._conditions is None else plain(self._conditions)
+        usual = {} if self._conditions is None else plain(type(self._conditions)())
         return {
             "graph": self.name,
             "agents": self.agents,
@@ -154,13 +150,27 @@ class Network(Summarized):
     @property
     def is_lossless(self) -> bool:
         """Return whether every vector arrives at once, unchanged."""
-        return not self.effects and self.barrier
+        return self._channels is None
 
     @property
-    def _sends_vary(self) -> bool:
-        """Return whether agents send to fewer than all neighbors in some iterations."""
-        kinds = (*happenings.SCHEDULES, happenings.Sleep)
-        return not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
+    def conditions(self) -> Any:
+        """Return the options of what happens on the network (``conditions.Conditions``).
+
+        None where the network was made of effects and not of options.
+        """
+        if self._conditions is None and self.is_lossless and not self.keeps_time:
+            from concord.networks.conditions import Conditions  # for those who ask
+
+            return Conditions()
+        return self._conditions
+
+    @property
+    def traffic(self) -> Any:
+        """Return the state of links and agents in this iteration (``effects.Traffic``).
+
+        None on a lossless network, and before the first iteration.
+        """
+        return None if self._channels is None else self._channels.traffic
 
     @property
     def keeps_time(self) -> bool:
@@ -179,19 +189,16 @@ class Network(Summarized):
         effects on vectors. times: the stream of computing times.
         """
         new = copy(self)
-        new._lanes, new._vector_bytes, new.traffic, new._rng = [], 0.0, None, rng
         new.chains, _, new.dim = x0.shape
         new._chain = np.arange(new.chains)[:, None]
         new._reset()
         if self.keeps_time:
+            from concord.networks.clock import Clock  # on this network alone
+
             assert times is not None
             new.clock = Clock(self.graph, new.chains, self.compute, self.link, times)
-        if not new.is_lossless:
-            new._draws = [
-                effect.start(self.graph, new.chains, rng)
-                for effect in self.effects
-                if hasattr(effect, "start")
-            ]
+        if self._channels is not None:
+            new._channels = self._channels.start(new.chains, rng, new.clock)
         new.open_lane(x0)
         return new
 
@@ -201,58 +208,20 @@ class Network(Summarized):
         first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
         all vectors of an agent arrive at a neighbor, or none.
         """
-        if self.is_lossless:
-            return 0
-        lane = self.graph, self.effects, self.on_loss, self.barrier, first, self._rng
-        self._lanes.append(Lane(*lane))
-        self._vector_bytes += self._vector_size(first)
-        return len(self._lanes) - 1
+        return 0 if self._channels is None else int(self._channels.open(first))
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
         self.active = None
-        if self.is_lossless:
-            return
-        graph, shape = self.graph, (len(self.graph.senders), self.chains)
-        awake = np.ones((self.agents, self.chains), dtype=bool)
-        traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
-        starting = [effect for effect in self.effects if hasattr(effect, "start")]
-        pairs = list(zip(starting, self._draws, strict=True))
-        for effect, draw in pairs:
-            if isinstance(effect, happenings.SCHEDULES):
-                draw(k, traffic)
-        traffic.arrived = traffic.up.copy()
-        for effect, draw in pairs:
-            if not isinstance(effect, (*happenings.SCHEDULES, happenings.Delay)):
-                draw(k, traffic)
-        if not self.barrier:
-            assert self.clock is not None
-            before = self.traffic
-            traffic.sends = traffic.awake if before is None else before.awake
-            traffic.awake = self.clock.pass_tick()
-        else:
-            traffic.sends = traffic.awake
-        traffic.arrived &= traffic.sends[graph.senders]
-        for effect, draw in pairs:
-            if isinstance(effect, happenings.Delay):
-                draw(k, traffic)
-        if not self.barrier:
-            self._postpone(k, traffic)
-        else:
-            traffic.arrived &= traffic.awake[graph.receivers]
-        if self.on_loss == "skip":
-            traffic.arrived = graph.per_receiver(np.logical_and, traffic.arrived)
-        self.traffic, self._k = traffic, k
-        self.active = self.awake
+        if self._channels is not None:
+            self._channels.begin(k)
+            self.active = self.awake
 
     @property
     def awake(self) -> np.ndarray | None:
         """Return which agents are awake in this iteration, (chains, agents); None: all, always."""
-        if self.traffic is None:
-            return None
-        kinds = (happenings.Sleep, happenings.RandomPair)
-        sleeps = not self.barrier or any(isinstance(effect, kinds) for effect in self.effects)
-        return self.traffic.awake.T if sleeps else None
+        awake: np.ndarray | None = None if self._channels is None else self._channels.awake
+        return awake
 
     @property
     def unicasts(self) -> np.ndarray:
@@ -275,18 +244,6 @@ class Network(Summarized):
         """Return the bytes of the ``unicasts``, (agents,) or (chains, agents)."""
         total: np.ndarray = self._bytes + self._round_bytes * self._copies
         return total
-
-    def _postpone(self, k: int, traffic: Traffic) -> None:
-        """Delay the arrivals of tick k by the ticks that vectors take over a link."""
-        assert self.clock is not None and self._rng is not None
-        if k == 0:
-            ticks = self.clock.ticks_under_way(self._vector_bytes)
-            self._postponed = None
-            if ticks:
-                delay = happenings.Delay(ticks)
-                self._postponed = delay.start(self.graph, self.chains, self._rng)
-        if self._postponed is not None:
-            self._postponed(k, traffic)
 
     def mix(
         self,
@@ -319,7 +276,7 @@ class Network(Summarized):
         if self.traffic is None:
             mixed = weighted_sum(matrix, x)
         else:
-            mixed = self._weigh(matrix, x, self._lanes[lane].send(x, self.traffic, self._k))
+            mixed = self._channels.mix(matrix, x, lane)
         if chains is not None:
             mixed = np.where(chains[:, None, None], mixed, x)
         return mixed if plus is None else mixed + plus
@@ -330,9 +287,10 @@ class Network(Summarized):
         x: each agent's own vector, (chains, agents, dim). lane: the channel of the neighbors'
         vectors.
         """
-        if self.is_lossless:
+        if self._channels is None:
             return weighted_sum(weights, x)
-        return self._weigh(weights, x, self._lanes[lane].latest)
+        known: np.ndarray = self._channels.mix_known(weights, x, lane)
+        return known
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
@@ -342,13 +300,9 @@ class Network(Summarized):
         """
         self.count_sent(agents)
         apart = x - x[:, ::-1]
-        if self.is_lossless:
+        if self._channels is None:
             return apart
-        assert self.traffic is not None
-        graph = self.graph
-        ways = np.searchsorted(graph.pair_numbers, agents * self.agents + agents[:, ::-1])
-        arrived = self.traffic.arrived[ways, self._chain]
-        return np.where(arrived[..., None], apart, 0.0)
+        return np.where(self._channels.arrives_between(agents)[..., None], apart, 0.0)
 
     def average(
         self,
@@ -419,7 +373,7 @@ class Network(Summarized):
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
         else:
-            self.clock.begin_again(k, moves, gradients)
+            self.clock.restart_gradients(k, moves, gradients)
         self._step_bytes = 0.0
 
     def matrix(self, weights: str | float) -> Matrix:
@@ -463,9 +417,8 @@ class Network(Summarized):
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
-        for effect in self.effects:
-            if isinstance(effect, happenings.Compress):
-                return effect.compressor.size(x.shape[-1], x.itemsize)
+        if self._channels is not None:
+            return float(self._channels.vector_size(x))
         return x.shape[-1] * x.itemsize
 
     def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
@@ -477,9 +430,9 @@ class Network(Summarized):
         if self.traffic is None and self.clock is None and chains is None:
             return self.add_rounds(1 if vectors == 1 else vectors, size)
         copies, once = self._copies, self._once
-        if self.traffic is not None and self._sends_vary:
-            up = self.graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
-            copies, once = up, np.minimum(up, 1)
+        if self.traffic is not None and self._channels.sends_vary:
+            copies = self._channels.count_copies()
+            once = np.minimum(copies, 1)
         if chains is not None:
             copies, once = copies * chains[:, None], once * chains[:, None]
         if vectors != 1:
@@ -507,27 +460,6 @@ class Network(Summarized):
         if self.clock is not None:
             self._step_bytes = self._step_bytes + broadcasts * size
 
-    def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
-        r"""Return :math:`\sum_j W_{ij} x_j` of an agent's own x and the vectors that it hears.
-
-        x: (chains, agents, dim). heard: (ways, chains, dim).
-        """
-        graph = self.graph
-        of, *split = self._splits.get(id(matrix), (None,))
-        if of is not matrix:  # ids of a network that was copied are those of other matrices
-            if len(self._splits) > 8:  # of steps whose weights change
-                self._splits.clear()
-            split = [*_split_matrix(graph, matrix)]
-            self._splits[id(matrix)] = matrix, *split
-        diagonal, values, inbox = split
-        ways, chains, dim = heard.shape
-        total = (inbox @ heard.reshape(ways, chains * dim)).reshape(self.agents, chains, dim)
-        mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
-        if self.on_loss == "sender_keeps" and self.traffic is not None:
-            lost = np.where(self.traffic.arrived, 0.0, values[:, None])
-            mixed = mixed + graph.add_up_sent(lost).T[..., None] * x
-        return mixed.astype(x.dtype, copy=False)
-
 
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sum_j M_{ij} x_j`, (chains, agents, dim), in the floating-point type of x."""
@@ -552,20 +484,3 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
         if plus is not None:
             moved[:, agent] += plus[:, agent]
     return moved
-
-
-def _split_matrix(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
-    """Return a matrix's diagonal (agents,), its entries on the ways (ways,), and the inbox matrix.
-
-    The inbox matrix (agents, ways) sums the vectors that each agent hears, with these entries.
-    """
-    values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
-    ways, shape = np.arange(len(values)), (graph.agents, len(values))
-    if graph.agents <= DENSE_AGENTS:
-        inbox: Any = np.zeros(shape, values.dtype)
-        inbox[graph.receivers, ways] = values
-    else:
-        from scipy import sparse
-
-        inbox = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
-    return matrix.diagonal(), values, inbox

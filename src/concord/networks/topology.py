@@ -33,7 +33,7 @@ def check_edges(edges: int, agents: int) -> None:
         )
 
 
-def joined(neighbors: np.ndarray) -> np.ndarray:
+def list_edges(neighbors: np.ndarray) -> np.ndarray:
     """Return the edges (edges, 2) of a table that lists the neighbors of each agent.
 
     neighbors: numbers of agents, (agents, any number). An agent's own number there is ignored.

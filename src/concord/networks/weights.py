@@ -54,7 +54,9 @@ def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
     if weights == "max_degree":
         return fusion_matrix(graph, 1 / (1 + graph.degrees.max()))
     if weights == "best_constant":
-        spectrum = graph.spectrum()
+        from concord.networks.spectrum import spectrum_of  # for these weights alone
+
+        spectrum = spectrum_of(graph)
         total = spectrum["laplacian_max"] + spectrum["algebraic_connectivity"]
         return fusion_matrix(graph, 2 / total if total else 0.0)
     values = {

@@ -1,7 +1,7 @@
 """Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
-``contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` that of
-modules with downloaded data), and ``concord.problem`` has the protocols of the problems they build.
+``kind_contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` of
+those with downloaded data), and ``concord.problem`` has the protocols of the problems they build.
 
 In Python ``concord.problems.<kind>`` builds a problem. A kind with ``from_arrays`` takes a caller's
 arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds take their options,
@@ -20,13 +20,16 @@ from concord.kinds import exists, find, names
 def __getattr__(name: str) -> Callable[..., Any]:
     """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
-        return import_module("concord.problems._quadratic").quadratic
+        return import_module("concord.problems.quadratic_problem").quadratic
     if name.startswith("_") or not exists("problems", name):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}; kinds of studies come with "
+            "'import concord_studies'"
+        )
     kind = find("problems", name, "problem")
     if offers(kind, TakesArrays):
         return kind.from_arrays
-    return import_module("concord.problems._own").from_options(kind)
+    return import_module("concord.problems.from_options").from_options(kind)
 
 
 def __dir__() -> list[str]:

@@ -28,9 +28,9 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Options
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 
 
 class Dial(Options, kw_only=True):
@@ -83,7 +83,7 @@ def tilts(
     return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
 
 
-class Dialed(Tabled):
+class HeterogeneousProblem(TableProblem):
     """A base class of problems whose agents hold f/N and a tilt (module text).
 
     A subclass has ``energy(x)``, f at x (..., dim) up to a constant, of shape (...), and
@@ -93,7 +93,7 @@ class Dialed(Tabled):
     energy: Callable[[np.ndarray], np.ndarray]
     force: Callable[[np.ndarray], np.ndarray]
 
-    def __init__(self, law: Known, agents: int, dial: Dial, rng: np.random.Generator) -> None:
+    def __init__(self, law: AnalyticLaw, agents: int, dial: Dial, rng: np.random.Generator) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
         self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
 

@@ -45,7 +45,7 @@ class Data(NamedTuple):
     products: np.ndarray
 
     @classmethod
-    def of(cls, signed: np.ndarray) -> Data:
+    def from_signed(cls, signed: np.ndarray) -> Data:
         """Return the data of signed features, (A, points, dim)."""
         pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
@@ -162,14 +162,14 @@ def _newton(
         active = (norm > TOLERANCE) & ~stuck
     left = norm > TOLERANCE
     if to_rounding:
-        left = active & (norm > _rounding(data.signed, shares, c, b, x))
+        left = active & (norm > _rounding_error(data.signed, shares, c, b, x))
     return x, spent + again, left
 
 
-def _rounding(
+def _rounding_error(
     signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Return the norm of the gradient that rounding of x and of its terms leaves, (A, m)."""
+    """Return a bound of the rounding error of the gradient's norm, (A, m)."""
     size = np.sqrt((signed**2).sum(axis=-1))
     length = np.sqrt((x**2).sum(axis=-1))
     terms = np.matmul(shares, size[..., None])[..., 0]
@@ -180,7 +180,7 @@ def _rounding(
 def _direction(
     data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return H^-1 g of all problems at once, by a Cholesky factorization that is unrolled.
+    """Return Newton directions H^-1 g, of Hessians H and gradients g, by unrolled Cholesky factors.
 
     The entries' number of operations grows as dim^3, so that beyond ``UNROLLED`` LAPACK takes one
     problem after the other.

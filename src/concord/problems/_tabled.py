@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.problems._data import OneDataSet
+from concord.problems.data import OneDataSet
 
 
-class Tabled(OneDataSet):
+class TableProblem(OneDataSet):
     """A base class of problems whose gradients need a few numbers of each agent, not its points.
 
     ``tables`` are these numbers, each (agents, ...). A subclass has ``slopes(x, *tables)``, the

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.conditions import hears_one_at_most
 from concord.networks.network import Network
 
 ROUNDING = 1e-9  # by which sums of weights may miss one
@@ -42,11 +41,8 @@ def check_mixing(network: Network, weights: str | float) -> None:
             "directed; use a sampler for directed networks (push_sum_sgld), or row_stochastic if "
             "all agents hear as many as they send to"
         )
-    if weights == "pairwise" and not hears_one_at_most(network):
-        raise ConcordError(
-            "weights: pairwise is for networks on which an agent hears at most one neighbor in an "
-            "iteration; use another one, or a schedule such as matchings or one_peer"
-        )
+    if weights == "pairwise":
+        _check_pairs(network)
     matrix = network.matrix(weights)
     sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
     if np.abs(sums - 1).max() > ROUNDING:
@@ -60,6 +56,17 @@ def check_mixing(network: Network, weights: str | float) -> None:
         raise ConcordError(
             f"weights: {weights} gives an agent the weight {least:.3g} on itself, on {graph.name} "
             f"of {graph.agents}, but averages need weights that are not negative; use metropolis"
+        )
+
+
+def _check_pairs(network: Network) -> None:
+    """Refuse a network on which an agent hears more than one neighbor in an iteration."""
+    from concord.networks.conditions import hears_one_at_most  # for these weights alone
+
+    if not hears_one_at_most(network.graph, network.conditions):
+        raise ConcordError(
+            "weights: pairwise is for networks on which an agent hears at most one neighbor in an "
+            "iteration; use another one, or a schedule such as matchings or one_peer"
         )
 
 

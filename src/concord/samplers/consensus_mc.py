@@ -47,7 +47,7 @@ LARGEST_DIM = 1000  # whose covariances are kept, of every chain and agent
 
 
 class State(NamedTuple):
-    """Draws x and their running mean, (chains, agents, dim), and what theta is computed from.
+    """Draws x, their running mean, (chains, agents, dim), and sums from which theta is computed.
 
     squares: sums of squared deviations from the mean, (chains, agents, dim, dim).
     draws: number of draws that have entered the moments, (1,).

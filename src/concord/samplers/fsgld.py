@@ -38,13 +38,13 @@ from concord.sampling.schedules import Schedule
 class State(NamedTuple):
     """Theta, repeated for each agent as x, (chains, agents, dim), and the surrogates' drift.
 
-    excess, beside: matrix (agents, dim, dim) and vector (agents, dim) of the surrogates' part of
-    the drift, excess_s theta - beside_s where agent s is drawn; empty without surrogates.
+    surrogate_matrix, surrogate_shift: A, (agents, dim, dim), and b, (agents, dim), of the
+    surrogates' part of the drift, A_s theta - b_s where agent s is drawn; empty without surrogates.
     """
 
     x: np.ndarray
-    excess: np.ndarray
-    beside: np.ndarray
+    surrogate_matrix: np.ndarray
+    surrogate_shift: np.ndarray
 
 
 class FSGLD(Sampler):
@@ -107,8 +107,8 @@ class FSGLD(Sampler):
             return State(x0, np.empty(0), np.empty(0))
         precisions, shifts = laplace_surrogates(problem)
         weights = (1 / self._probabilities(network.agents))[:, None]
-        excess = precisions.sum(axis=0) - weights[..., None] * precisions
-        return State(x0, excess, shifts.sum(axis=0) - weights * shifts)
+        surrogate_matrix = precisions.sum(axis=0) - weights[..., None] * precisions
+        return State(x0, surrogate_matrix, shifts.sum(axis=0) - weights * shifts)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
@@ -125,7 +125,11 @@ class FSGLD(Sampler):
         for _ in range(self.local_steps):
             drift = problem.gradient_of(drawn, theta) / chances[drawn][..., None]
             if self.surrogates == "laplace":
-                drift = drift + theta @ state.excess[drawn[:, 0]] - state.beside[drawn]
+                drift = (
+                    drift
+                    + theta @ state.surrogate_matrix[drawn[:, 0]]
+                    - state.surrogate_shift[drawn]
+                )
             theta = theta - gamma * drift + langevin_noise(rng, gamma, theta)
         return state._replace(x=np.repeat(theta, network.agents, axis=1))
 

@@ -41,8 +41,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
-from concord.minibatches import MiniBatches
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Share
@@ -165,7 +165,7 @@ class LocalSGLD(Sampler):
     def _renew(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Renew the references r and controls c of the chains drawn to do so.
+        """Renew references r and control variates c of randomly drawn chains.
 
         r = W x and c = W grad f(r), in all chains in iteration 0.
         """

@@ -20,11 +20,11 @@ Parts = list[np.ndarray]
 
 def consecutive_counts(rows: int, agents: int) -> list[int]:
     """Return the sizes of ``agents`` consecutive parts, which differ by at most one."""
-    enough(rows, agents)
+    check_rows(rows, agents)
     return [rows // agents + (agent < rows % agents) for agent in range(agents)]
 
 
-def enough(rows: int, agents: int, minimum: int = 1) -> None:
+def check_rows(rows: int, agents: int, minimum: int = 1) -> None:
     """Refuse fewer rows than give each agent a minimum of them."""
     if agents * minimum > rows:
         each = "a row" if minimum == 1 else f"{minimum} rows"
@@ -33,7 +33,7 @@ def enough(rows: int, agents: int, minimum: int = 1) -> None:
         )
 
 
-class Way(Chosen):
+class PartitionChoice(Chosen):
     """A kind of partition with its options: ``{kind: dirichlet, concentration: 0.3}``."""
 
     room = "partitions"
@@ -43,7 +43,7 @@ class Way(Chosen):
 class Partition:
     """A way to divide rows among agents, and the place where a user states it."""
 
-    options: Way
+    options: PartitionChoice
     where: str = "partition"
 
     @classmethod
@@ -52,7 +52,7 @@ class Partition:
 
         A ConcordError if the kind or one of its options is unknown, missing or out of range.
         """
-        return cls(build(Way, value, where), where)
+        return cls(build(PartitionChoice, value, where), where)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Return one array of row numbers for each of the agents among which rows are divided.
@@ -121,7 +121,7 @@ class AgentData:
         """Return all agents' rows in one array, (agents * n_max, ...), padding included."""
         return self.features.reshape(self.targets.size, *self.features.shape[2:])
 
-    def pooled(self) -> tuple[np.ndarray, np.ndarray]:
+    def all_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return features (rows, d) and targets (rows,) of all agents, in agent order."""
         held = self.mask.astype(bool)
         return self.features[held], self.targets[held]

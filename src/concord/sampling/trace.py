@@ -1,18 +1,12 @@
-"""The trace: a run's recorded arrays, as a netCDF file that ArviZ opens.
+"""The trace: a run's recorded arrays, which a netCDF file holds that ArviZ opens.
 
 The file has ArviZ's groups and dimension names: ``posterior`` holds the positions, of which
 effective sample sizes and the like are computed, ``sample_stats`` all else. Each group has the
 coordinates of its own; the provenance is the file's.
-
-After the end of the netCDF data, where its readers do not look, come ``DIGEST`` and the SHA-256 of
-all before it. It is checked before the file is taken apart, since HDF5 does not notice all changed
-numbers, and may loop for ever over a damaged structure.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,9 +25,6 @@ if TYPE_CHECKING:
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
 COORDINATES = ("chain", "draw", "agent")
-
-DIGEST = b"\nSHA-256"
-_END = len(DIGEST) + hashlib.sha256().digest_size
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -106,8 +97,8 @@ class Trace(Summarized):
         """The number of chains in the trace."""
         return len(self["diverged_at"])
 
-    def late(self, warm_up: int = -1) -> np.ndarray:
-        """Return a mask of the recorded iterations after ``warm_up``; -1: the first tenth."""
+    def late_rows(self, warm_up: int = -1) -> np.ndarray:
+        """Return the rows of the recorded iterations after ``warm_up``; -1: the first tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
         return np.flatnonzero(self.draw > warm_up)
@@ -172,7 +163,7 @@ class Trace(Summarized):
         """
         import xarray  # half a second
 
-        data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
+        data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             own = {
@@ -183,8 +174,8 @@ class Trace(Summarized):
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
 
-    def after(self, warm_up: int | None = None) -> np.ndarray:
-        """Return a mask of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
+    def rows_after(self, warm_up: int | None = None) -> np.ndarray:
+        """Return the rows of the recorded iterations after a warm-up, as ``to_arviz`` takes it.
 
         Raises
         ------
@@ -198,7 +189,7 @@ class Trace(Summarized):
             last = record.get("burn_in", -1)
         else:
             last = build(Index, warm_up, "warm_up")
-        rows = self.late(last)
+        rows = self.late_rows(last)
         if not rows.size:
             raise ConcordError(
                 f"warm_up: no iteration is recorded after {last}, the last is {self.draw[-1]}; "
@@ -215,7 +206,7 @@ class Trace(Summarized):
         found = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
         return replace(self, variables=found)
 
-    def marked(self) -> Trace:
+    def mask_diverged(self) -> Trace:
         """Return the trace with the values of diverged chains replaced by nan.
 
         A chain is lost from the iteration at which it diverged: its errors are infinite from there
@@ -257,48 +248,28 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
-    _write(path, lambda file: _put(trace, file))
+    _write({"": trace}, path)
 
 
 def write_traces(traces: Mapping[str, Trace], path: Path) -> None:
     """Write the traces of several runs into one file, a group each, called like the run."""
-
-    def put(file: Any) -> None:
-        """Put all traces into a file."""
-        for name, trace in traces.items():
-            _put(trace, file.create_group(name))
-
-    _write(path, put)
+    _write({f"{name}/": trace for name, trace in traces.items()}, path)
 
 
-def _put(trace: Trace, place: Any) -> None:
-    """Put a trace into a netCDF file, or into a group of one."""
-    coordinates = {
-        name: ((name,), np.asarray(values, dtype=np.int64))
-        for name, values in trace.coordinates().items()
-    }
-    for group_name, inside in trace.groups().items():
-        group = place.create_group(group_name)
-        variables = coordinates | {name: trace.variables[name] for name in inside}
-        for name, (names, values) in variables.items():
-            for dimension, size in zip(names, values.shape, strict=True):
-                if dimension not in group.dimensions:
-                    group.dimensions[dimension] = size
-            group.create_variable(name, names, data=np.ascontiguousarray(values))
-    for name, text in trace.attributes.items():
-        place.attrs[name] = text
+def _write(traces: Mapping[str, Trace], path: Path) -> None:
+    """Write traces by the beginning of their groups' names."""
+    from concord.sampling.netcdf import write_groups  # of runs that are saved
 
-
-def _write(path: Path, put: Callable[[Any], None]) -> None:
-    """Write a netCDF file, with its digest at the end."""
-    # Into memory, since HDF5 may crash on a full disk.
-    image = io.BytesIO()
-    with _netcdf().File(image, "w") as file:
-        put(file)
-    digest = hashlib.sha256(image.getbuffer()).digest()
-    image.seek(0, io.SEEK_END)
-    image.write(DIGEST + digest)
-    path.write_bytes(image.getbuffer())
+    groups = {}
+    for begin, trace in traces.items():
+        coordinates = {
+            name: ((name,), np.asarray(values, dtype=np.int64))
+            for name, values in trace.coordinates().items()
+        }
+        for group, names in trace.groups().items():
+            groups[begin + group] = coordinates | {name: trace.variables[name] for name in names}
+    about = {begin.rstrip("/"): trace.attributes for begin, trace in traces.items()}
+    write_groups(path, groups, about)
 
 
 def read_trace(path: Path, run: str | None = None) -> Trace:
@@ -317,48 +288,28 @@ def read_trace(path: Path, run: str | None = None) -> Trace:
 
 def read_traces(path: Path) -> dict[str, Trace]:
     """Return all traces of a netCDF file by run; that of one trace alone is called "run"."""
-    content = path.read_bytes()
-    body, end = memoryview(content)[:-_END], content[-_END:]
-    is_whole = DIGEST + hashlib.sha256(body).digest() == end
-    damaged = ConcordError(
-        f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
-        "have it made again, or copy it anew"
-    )
-    if end.startswith(DIGEST) and not is_whole:
-        raise damaged
-    try:
-        with _netcdf().File(io.BytesIO(content), "r") as file:
-            if GROUPS[-1] in file.groups:
-                return {"run": _get(file)}
-            if not file.groups:
-                raise ValueError("it has no group")
-            found = {name: _get(group) for name, group in file.groups.items()}
-    except Exception:  # no netCDF, not with a trace's dimensions, or damaged without a digest
-        raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
-    if not is_whole:  # files of several runs have always had one
-        raise damaged
+    from concord.sampling.netcdf import read_groups  # of runs that were saved
+
+    groups, attributes = read_groups(path)
+    ends = f"/{GROUPS[-1]}"  # which every trace has
+    begins = [""] if GROUPS[-1] in groups else [g[: -len(ends) + 1] for g in groups if ends in g]
+    found = {}
+    for begin in begins:
+        last = groups[begin + GROUPS[-1]]
+        if not {"draw", "agent"} <= last.keys():
+            break
+        variables = {
+            name: variable
+            for group in GROUPS
+            for name, variable in groups.get(begin + group, {}).items()
+            if name not in COORDINATES
+        }
+        about = attributes.get(begin.rstrip("/"), {})
+        trace = Trace(variables, last["draw"][1], last["agent"][1], about)
+        found[begin.rstrip("/") or "run"] = trace
+    if not found:
+        raise ConcordError(f"{path} is not a trace; delete it to have it made again")
     return found
-
-
-def _get(place: Any) -> Trace:
-    """Return the trace in a netCDF file, or in a group of one."""
-    groups = [place.groups[name] for name in GROUPS if name in place.groups]
-    variables = {
-        name: (variable.dimensions, variable[...])
-        for group in groups
-        for name, variable in group.variables.items()
-        if name not in COORDINATES
-    }
-    attributes = {name: str(value) for name, value in place.attrs.items()}
-    last = place.groups[GROUPS[-1]].variables  # which every trace has
-    return Trace(variables, last["draw"][...], last["agent"][...], attributes)
-
-
-def _netcdf() -> Any:
-    """Import h5netcdf, which takes time, only where files are read or written."""
-    import h5netcdf  # a tenth of a second
-
-    return h5netcdf
 
 
 def load(path: str | Path, run: str | None = None) -> Trace:

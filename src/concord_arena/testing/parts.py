@@ -10,18 +10,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
+from concord.networks.construction import network_under
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
-from concord.problem import Batched, WithPotential
-from concord.problems._own import NoDataSets
+from concord.problem import WithMiniBatches, WithPotential
+from concord.problems.from_options import NoDataSets
 from concord.record import Record
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling import initial, partition, streams
+from concord.sampling import initial, partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
 from concord_studies.contracts import NeedsData, declared
@@ -77,7 +78,7 @@ def every_row_has_one_agent(module: Any) -> None:
 
     def twice(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
         """Split rows over five agents twice, with the same generator."""
-        way = partition.Partition(partition.Way(_kind(module), **plain(case[0])))
+        way = partition.Partition(partition.PartitionChoice(_kind(module), **plain(case[0])))
         return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
     for _, (parts, again) in _accepted(twice, product(variants(module), (40, np.arange(40) % 3))):
@@ -234,7 +235,7 @@ def mini_batches_average_to_the_gradient(module: Any) -> None:
 
     So it has the same expectation, and the prior's gradient counts once.
     """
-    for params, problem, x in _offering(module, Batched, "mini-batches"):
+    for params, problem, x in _offering(module, WithMiniBatches, "mini-batches"):
         total, counts = np.zeros_like(x), problem.counts[:, None]
         for row in range(problem.counts.max()):
             rows = np.where(row < counts, row, 0)[None].repeat(CHAINS, axis=0)

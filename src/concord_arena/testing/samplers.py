@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import fields, replace
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.laws import exact
-from concord.laws.gaussian import bias2
 from concord.laws.read_off import NoLaw, StepReader
-from concord.minibatches import Batches, MiniBatches
-from concord.networks.conditions import Conditions, network_under
+from concord.laws.wasserstein import bias2
+from concord.minibatches import Batches
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
@@ -253,7 +255,7 @@ def chains_have_their_law(sampler: Any) -> None:
             update = StepReader(trial.sampler, trial.problem, trial.network).update()
             mean, cov = exact.initial(agents, dim, (center, 0.1), update.start)
             for k in range(ITERATIONS):
-                mean, cov = update.at(k).of(mean, cov)
+                mean, cov = update.at(k).apply(mean, cov)
         except NoLaw as error:
             why = str(error)
             continue

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from concord import streams
+from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
 from concord.networks.topology import build_graph
-from concord.options import choices, kinds, members
 from concord.problems.kinds import linear_regression
-from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import declared
 
@@ -98,7 +98,7 @@ def _values(field: Any) -> list[Any]:
         return [Compression("qsgd", bits=3), Compression("top_k", share=0.5)]
     if field.name in NUMBERS:
         return [NUMBERS[field.name]]
-    if tagged := kinds(field.type):
+    if tagged := tagged_kinds(field.type):
         return [_last(kind) for kind in tagged.values()]
     default = [] if field.required else [field.default]
     if float in types:

@@ -25,8 +25,9 @@ import numpy as np
 from msgspec.structs import asdict
 
 from concord.errors import ConcordError, nearest, short
+from concord.hints import tagged_kinds
 from concord.laws.intervals import mean_interval
-from concord.options import Kind, NonNegative, Positive, kinds
+from concord.options import Kind, NonNegative, Positive
 from concord_studies import words
 from concord_studies.claims.quantities import (
     Diverged,
@@ -576,7 +577,7 @@ class Sooner(_Rule):
 
 
 Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner | Measurement
-KINDS = kinds(Check)
+KINDS = tagged_kinds(Check)
 
 
 def quantities(check: Check) -> list[Quantity]:

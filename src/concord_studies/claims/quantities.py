@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.laws.intervals import quantile, repeating
+from concord.laws.intervals import quantile, replication_reach
 from concord.options import Options, Positive, Some
 from concord_studies import words
 from concord_studies.results import AVERAGE, Measured, divergence
@@ -185,7 +185,7 @@ class Source:
 
     def factor(self, count: int, trials: float) -> float:
         """Return the factor that widens half-widths of ``count`` joint intervals."""
-        return self.narrow * (repeating(trials, max(count, 1)) if self.again else 1)
+        return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:

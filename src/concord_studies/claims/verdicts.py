@@ -5,7 +5,7 @@ the square root of their number, so the check is judged again with narrower inte
 
 Where rounding errors are amplified, another processor gives other chains (``runs.amplifies``). A
 claim about those is decided only where another set of as many chains decides it alike with a
-probability of 90 % (``intervals.repeating``); otherwise other chains could turn it.
+probability of 90 % (``intervals.replication_reach``); otherwise other chains could turn it.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from typing import Any, get_args
 import msgspec
 
 from concord import kinds
-from concord.options import Chosen, Options, members
-from concord.options import kinds as kinds_of
+from concord.hints import members
+from concord.hints import tagged_kinds as kinds_of
+from concord.options import Chosen, Options
 from concord.rooms import options_of
 from concord_studies.claims.checks import Check
 from concord_studies.claims.quantities import Quantity

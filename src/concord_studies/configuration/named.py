@@ -1,7 +1,7 @@
 """What options of figures and tables name: refused where no run shown has it.
 
 Options say by the type of their description that they name labels, runs or iterations
-(``options.NamesLabel`` and its like).
+(``option_notes.NamesLabel`` and its like).
 """
 
 from bisect import bisect
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from concord.errors import ConcordError
-from concord.options import NamesIterations, NamesLabel, NamesRuns, Options
+from concord.options import Options
 from concord_studies import selection
+from concord_studies.option_notes import NamesIterations, NamesLabel, NamesRuns
 from concord_studies.runs.run import recorded
 
 Runs = Sequence[Mapping[str, Any]]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
+from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 
 
@@ -54,7 +55,7 @@ def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
     chosen = ChosenTopology.parse(run["topology"], f"{where}.topology")
     graph = chosen.graph(run["agents"], f"{where}.topology")
     try:
-        spectrum = graph.spectrum()
+        spectrum = spectrum_of(graph)
     except ConcordError as error:
         raise ConcordError(f"{place}: {error}") from None
     if symbol not in spectrum:

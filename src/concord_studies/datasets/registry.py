@@ -45,7 +45,7 @@ class DataFile(Options):
         None
     )
     made: Annotated[
-        dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
+        dict[str, Any] | None, "instead of urls: the recipe of draws (concord_studies.certified)"
     ] = None
     kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
         False

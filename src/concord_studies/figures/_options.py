@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from concord.options import NamesLabel, NamesRuns, Some
+from concord.options import Some
+from concord_studies.option_notes import NamesLabel, NamesRuns
 
 Rows = Annotated[str | None, NamesLabel("label with one row of panels per value")]
 Columns = Annotated[str | None, NamesLabel("label with one column of panels per value")]

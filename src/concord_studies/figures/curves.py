@@ -92,7 +92,7 @@ from matplotlib.figure import Figure
 from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.options import NamesLabel, NamesRuns, Options, Positive, Some
+from concord.options import Options, Positive, Some
 from concord_studies import results, scores, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _layers, _prices, style
@@ -110,6 +110,7 @@ from concord_studies.figures._options import (
 )
 from concord_studies.figures._panels import Cell, Panels, cross, limits, lines, listed
 from concord_studies.figures._prices import Price
+from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import AVERAGE, Measured, Series
 
 LABELS = {"w2": "$W_2$ to the posterior"}

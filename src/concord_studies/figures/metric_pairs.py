@@ -15,12 +15,13 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.options import NamesLabel, Options
+from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Columns, Names, Scale, Select
 from concord_studies.figures._panels import Panels, cross, lines
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 

@@ -26,15 +26,17 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.graph import Graph, as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
-from concord.options import NamesRuns, Options
+from concord.options import Options
 from concord.options import build as options_of
 from concord_studies import selection
 from concord_studies.figures import style
 from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points

@@ -18,13 +18,14 @@ from typing import Annotated, Any
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
-from concord.options import Count, NamesLabel, Options, Some
+from concord.options import Count, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._exact import LINE, Exact
 from concord_studies.figures._options import AxisNames, Mass, Select
 from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 

@@ -21,12 +21,13 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError, nearest
-from concord.options import NamesLabel, Options, Positive, Some
+from concord.options import Options, Positive, Some
 from concord_studies import scores, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed, name_cells
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 DIVERGED, LACKING = "∞", {"not applicable": "", "not run": "n/r"}

@@ -15,12 +15,13 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.options import NamesLabel, Options, Positive, Some
+from concord.options import Options, Positive, Some
 from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 LABELS = {name: price.axis for name, price in PRICES.items()}

@@ -32,7 +32,7 @@ from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
 from concord.problem import Problem
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.record import Record
 from concord.sampler import Sampler
@@ -95,7 +95,7 @@ class Measurement:
     @property
     def late(self) -> np.ndarray:
         """Return a mask of the recorded iterations that come after burn-in."""
-        return self.trace.late(self.burn_in)
+        return self.trace.late_rows(self.burn_in)
 
     @property
     def last(self) -> int:
@@ -141,11 +141,11 @@ def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
 # What a family's NETWORK asks of the run's network.
 NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
     "clocked": (
-        lambda network: network.clocked,
+        lambda network: network.keeps_time,
         "a network with compute or link, whose clock it shows",
     ),
     "privacy": (lambda network: network.privacy, "a network with privacy"),
-    "perfect": (lambda network: network.perfect, "a network on which everything arrives"),
+    "perfect": (lambda network: network.is_lossless, "a network on which everything arrives"),
 }
 
 
@@ -369,7 +369,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     """Return the rows of metric families and of divergence for a run."""
     chains = len(measurement.trace["diverged_at"])
     rows: list[Row] = []
-    marked = replace(measurement, trace=measurement.trace.marked())
+    marked = replace(measurement, trace=measurement.trace.mask_diverged())
     for family in each(families, "metrics"):
         module = kinds.find("metrics", family, "metrics")
         check_network(module, marked.network.conditions)

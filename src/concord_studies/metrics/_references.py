@@ -1,10 +1,10 @@
 """The posteriors that metrics compare with, or the refusal of a metric that has none."""
 
-from concord.contracts import Reference, WithReference, reference_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.problem import Problem
+from concord.reference import Reference, WithReference, reference_of
 from concord_studies.metrics import lacking
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from concord.networks.spectrum import spectrum_of
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.metrics import Measurement, Row, lacking
@@ -22,7 +23,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if not isinstance(params, (DULA, GossipULA)):
         raise lacking("condition1", "a sampler with the schedules step_size and fusion")
     step, fusion = params.step_size, params.fusion
-    largest = m.network.graph.spectrum()["laplacian_max"]
+    largest = spectrum_of(m.network.graph)["laplacian_max"]
     found = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
     return conditions(m, "condition1", found)
 

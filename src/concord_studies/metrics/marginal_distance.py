@@ -10,10 +10,10 @@ import numpy as np
 
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
 from concord.laws.quadrature import Grid
-from concord.laws.transport import marginal_w1
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import grid
+from concord_studies.transport import marginal_w1
 
 METRICS = (
     *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import WithReference
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
+from concord.reference import WithReference
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import grid
 
@@ -37,7 +37,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         for cell, (low, high) in enumerate(zip(edges[axis][:-1], edges[axis][1:], strict=True)):
             yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high, False)
     area = float(np.prod([edge[1] - edge[0] for edge in edges]))
-    yield from _cells(POSTERIOR, exact.rebinned((edges[0], edges[1])) / area, chance=False)
+    yield from _cells(POSTERIOR, exact.rebin((edges[0], edges[1])) / area, chance=False)
     late = m.trace["x"][:, m.late]
     for column, agent in enumerate(m.agents):
         draws = late[:, :, column].reshape(-1, 2)

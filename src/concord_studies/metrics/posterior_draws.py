@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from concord.errors import ConcordError
-from concord.laws.transport import thinned
 from concord_studies.metrics import Measurement, Row, series
+from concord_studies.transport import thinned
 
 METRICS = ("draw_[01]",)
 RECORDS = ("draws",)

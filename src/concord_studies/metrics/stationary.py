@@ -7,9 +7,10 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.exact import Moments
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import SIZE_LIMIT, batch_noise, choices_of, start_of, update_of
 from concord.laws.read_off import NoLaw
+from concord.laws.wasserstein import w2
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
 

@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 
 from concord.laws.quadrature import from_log_density
-from concord.laws.transport import marginal_w1
-from concord.problem import Batched
+from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label, LogDensity
 from concord_studies.metrics import Measurement, Row, known, lacking
 from concord_studies.metrics._references import grid
+from concord_studies.transport import marginal_w1
 
 METRICS = (
     "law_half_w1",
@@ -46,7 +46,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     power, name, batches = POWER, "law_half_w1", m.batches
     if batches.points_stood_for is not None:
         stands = problem.agents * batches.points_stood_for
-        power, name = stands / float(cast("Batched", problem).counts.sum()), "law_tempered_w1"
+        power, name = (
+            stands / float(cast("WithMiniBatches", problem).counts.sum()),
+            "law_tempered_w1",
+        )
         yield from known(m, {"law_power": power})
     reach = max(1.0, power**-0.5 - 1)
     box = [

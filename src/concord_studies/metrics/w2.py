@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.law import exact_law
-from concord.laws.transport import thinned
+from concord.laws.wasserstein import FLOORS, bootstrap_w2, w2, w2_floor
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import gaussian
+from concord_studies.transport import thinned
 
 METRICS = ("w2", "w2_exact", "w2_floor")
 OF_LAW = ("w2_exact",)
@@ -35,7 +35,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield from series(m.trace.draw, names, {"w2": found})
     if (law := exact_law(m)) is not None:
         for name in names:
-            exact = {"w2_exact": w2(*law.of(name), target)}
+            exact = {"w2_exact": w2(*law.moments_of(name), target)}
             yield from series(law.iterations, name, exact, chance=False)
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))

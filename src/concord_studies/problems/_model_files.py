@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from concord import kinds
 from concord.contracts import DataSets, Stream
-from concord.errors import ConcordError, explain
+from concord.errors import ConcordError
+from concord.failures import explain
 from concord.models.model import Model, of_studies
 from concord.options import Options
-from concord.problems._own import split
+from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 
@@ -89,7 +90,11 @@ def problem(
             f"{path}: {params.function} cannot be called with the table's columns "
             f"({', '.join(columns) or 'there is none'}): {error}; give its arguments their names"
         ) from None
-    options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
+    options = {
+        "over": params.over,
+        "coordinates": params.coordinates,
+        **partition_arguments(partition, stream),
+    }
     if params.reference is not None:
         columns_of = readers.table(within(Path(params.reference), "reference"))
         options["reference"] = readers.parameters(columns_of)

@@ -2,7 +2,7 @@ r"""Logistic regression on Breast Cancer (569 x 30 and an intercept), with a cer
 
 The potentials are those of ``logistic_regression`` with ``dataset: breast_cancer`` and the prior
 N(0, I), shared. ``reference`` are 10 000 draws of a long run of MALA, which are made once
-(``concord.sampling.certified``): each mean is uncertain by a hundredth of a standard deviation, the
+(``concord_studies.certified``): each mean is uncertain by a hundredth of a standard deviation, the
 worst of the 62 monomials by three, so that a squared bias below 1e-3 posterior variances says
 nothing.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Draws
+from concord.laws.reference_laws import Draws
 from concord.options import Options
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression

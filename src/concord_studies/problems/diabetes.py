@@ -13,10 +13,10 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.options import Options, Positive
-from concord.problems._data import kept_apart
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.problems.points import split_test_rows
+from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
 
 ROWS = 442
@@ -36,7 +36,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if there are more agents than rows."""
-    enough(ROWS - round(params.test_fraction * ROWS), agents)
+    check_rows(ROWS - round(params.test_fraction * ROWS), agents)
 
 
 def build(
@@ -45,7 +45,7 @@ def build(
     """Standardize the data set, and split its training rows over the agents."""
     features, targets = readers.diabetes()
     count = round(params.test_fraction * ROWS)
-    training, testing = kept_apart(ROWS, count, stream)
+    training, testing = split_test_rows(ROWS, count, stream)
     table = np.column_stack([features, targets])
     table = (table - table[training].mean(axis=0)) / table[training].std(axis=0)
     features, targets = table[:, :-1], table[:, -1]

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
-from concord.problems._data import OneDataSet, check_agents
+from concord.problems.data import OneDataSet, check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord_studies.datasets import readers
 
@@ -120,7 +120,7 @@ class Digits(OneDataSet):
         return self._slopes(x, self.data.features[agents], self._wanted[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

@@ -12,11 +12,11 @@ Needs: NumPyro (the extra ``numpyro``).
 
 from functools import partial
 
-from concord.models.model import lacking
+from concord.models.model import install_hint
 from concord_studies.problems._model_files import FILES, JOB, Params, check, problem
 
 NAME = "NumPyro model"
 __all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
 
-unavailable = partial(lacking, "NumPyro")
+unavailable = partial(install_hint, "NumPyro")
 build = partial(problem, "NumPyro")

@@ -12,11 +12,11 @@ Needs: PyMC (the extra ``pymc``).
 
 from functools import partial
 
-from concord.models.model import lacking
+from concord.models.model import install_hint
 from concord_studies.problems._model_files import FILES, JOB, Params, check, problem
 
 NAME = "PyMC model"
 __all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
 
-unavailable = partial(lacking, "PyMC")
+unavailable = partial(install_hint, "PyMC")
 build = partial(problem, "PyMC")

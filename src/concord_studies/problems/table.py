@@ -17,7 +17,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
-from concord.problems._own import split
+from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 from concord_studies.problems._model_files import within
@@ -72,5 +72,5 @@ def build(
         raise ConcordError(f"{path}: it has no column beside the target; add features")
     X = np.column_stack(list(columns.values()))
     make = _kind(params).from_arrays
-    made: Problem = make(X, y, agents, **split(partition, stream), **params.options)
+    made: Problem = make(X, y, agents, **partition_arguments(partition, stream), **params.options)
     return made

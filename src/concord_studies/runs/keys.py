@@ -10,7 +10,7 @@ from concord.networks.topology import ChosenTopology
 from concord.options import Count, Label, Options, Positive
 from concord.record import Record
 from concord.sampling.initial import Law
-from concord.sampling.partition import Way
+from concord.sampling.partition import PartitionChoice
 from concord_studies.contracts import PRICES
 from concord_studies.datasets.tables import Recorded
 
@@ -84,8 +84,8 @@ class Keys(Options):
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
     iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
     reading: Annotated[Label, "which text the run follows"] = "published"
-    partition: Annotated[Way, "how points go to agents"] = field(
-        default_factory=lambda: Way("equal")
+    partition: Annotated[PartitionChoice, "how points go to agents"] = field(
+        default_factory=lambda: PartitionChoice("equal")
     )
     initial: Annotated[Law, "law of x^(0)"] = field(default_factory=lambda: Law("normal"))
     record: Annotated[Record, "what to record, and when"] = Record()

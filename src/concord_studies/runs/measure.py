@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
+from concord import streams
 from concord.problem import Problem
-from concord.sampling import streams
 from concord.sampling.trace import Trace
 from concord_studies import metrics
 from concord_studies.datasets.tables import Recorded

@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from concord import kinds
+from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import ProblemKind, offers
+from concord.contracts import offers
 from concord.errors import ConcordError
-from concord.networks.conditions import Conditions, network_under
+from concord.kind_contracts import ProblemKind
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
 from concord.options import Chosen, build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
-from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.partition import Partition, Way
+from concord.sampling.partition import Partition, PartitionChoice
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
@@ -62,7 +63,7 @@ class Run:
     topology: ChosenTopology
     problem_name: str
     problem: ChosenProblem
-    partition: Way
+    partition: PartitionChoice
     sampler: ChosenSampler
     initial: Law
     chains: int

@@ -6,8 +6,8 @@ from concord.chains import sample_chains
 from concord.errors import ConcordError
 from concord.fast import compile_steps
 from concord.problem import Problem
-from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace
+from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.runs.run import Run
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build
-from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
+from concord_studies import certified
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import REGISTRY, find, verify

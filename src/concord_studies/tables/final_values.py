@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 from concord.errors import ConcordError, nearest
-from concord.options import Index, NamesLabel, Options, Some
+from concord.options import Index, Options, Some
 from concord_studies import metrics, words
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.tables import Layout, Table, marks_divergence
 

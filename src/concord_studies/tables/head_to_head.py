@@ -12,8 +12,9 @@ from typing import Annotated
 import numpy as np
 
 from concord.laws.intervals import REPLICATES, percentile_interval
-from concord.options import NamesLabel, Options, Positive
+from concord.options import Options, Positive
 from concord_studies import selection, words
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import of_sets, task_of
 from concord_studies.tables import Layout, Table, marks_divergence

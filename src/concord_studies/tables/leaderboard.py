@@ -19,8 +19,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from concord.laws.intervals import mean_interval
-from concord.options import NamesLabel, Options, Positive, Some
+from concord.options import Options, Positive, Some
 from concord_studies import selection, words
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import missing, of_sets, task_of
 from concord_studies.tables import Layout, Table, marks_divergence

@@ -25,9 +25,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.options import NamesLabel, NamesRuns, Options, Some
+from concord.options import Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
+from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 from concord_studies.tables import Layout, Table, marks_divergence
 

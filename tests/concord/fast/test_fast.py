@@ -13,25 +13,22 @@ from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
 from concord.minibatches import Batches
+from concord.networks.construction import network as network_of
 from concord.networks.network import Network
-from concord.networks.own import network as network_of
 from concord.options import build
-from concord.problems import _quadratic
+from concord.problems import quadratic_problem
 from concord.problems.kinds import tied_mixture
 from concord.record import Diverged, Record
 from concord.samplers import de_sgld, gossip_ula
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
-from concord.sampling.streams import generator
-from concord_studies.digests import closure
-from concord_studies.runs.run import Run
-from concord_studies.runs.sample import sample
+from concord.streams import generator
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
 if HAS_NUMBA:
-    from concord.fast import kernels, steps
+    from concord.fast import kernels
 ROOT = Path(__file__).parents[3]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
@@ -40,11 +37,11 @@ FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}
 TRIGGER = {"communication": "triggered", "threshold": 0.3, "decay": 0.4}
 
 
-def quadratic(agents: int, dim: int) -> _quadratic.QuadraticProblem:
+def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
     rng = np.random.default_rng(3)
     factors = rng.standard_normal((agents, dim, 2 * dim))
     gram = factors @ factors.swapaxes(1, 2) / (2 * dim)
-    return _quadratic.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
+    return quadratic_problem.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
 
 
 def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
@@ -206,12 +203,12 @@ UNSUITED = {
 }
 
 
-class Other(_quadratic.QuadraticProblem):
+class Other(quadratic_problem.QuadraticProblem):
     def gradient(self, x):
         return 2 * super().gradient(x)
 
 
-class WithPrior(_quadratic.QuadraticProblem):
+class WithPrior(quadratic_problem.QuadraticProblem):
     def prior_gradient(self, x):
         return x
 
@@ -249,27 +246,28 @@ def test_kernels_are_kept_on_disk() -> None:
         assert kernel._cache.cache_path.endswith("__pycache__")
 
 
+@numba
 def test_short_runs_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "_works", lambda: True)
+    monkeypatch.setattr(fast, "_numba_works", lambda: True)
     sampler = sampler_of("de_sgld", **STEP)
     assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
     assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
 
 
 def test_samplers_with_a_read_out_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "_works", lambda: True)
+    monkeypatch.setattr(fast, "_numba_works", lambda: True)
     sampler = sampler_of("consensus_mc", step_size=0.1)
     assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
 
 
 def test_all_goes_on_without_numba(monkeypatch) -> None:
     monkeypatch.setattr(fast, "find_spec", lambda name: None)
-    fast._works.cache_clear()
+    fast._numba_works.cache_clear()
     try:
         sampler = sampler_of("de_sgld", **STEP)
         assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
     finally:
-        fast._works.cache_clear()
+        fast._numba_works.cache_clear()
 
 
 def test_a_broken_numba_is_reported_once(tmp_path: Path) -> None:
@@ -300,35 +298,3 @@ def test_nobody_imports_numba_unasked() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "False\n"
-
-
-RUN = {
-    **{"paper": "p", "experiment": "e", "run": "r", "labels": {}, "scale": "paper", "seed": 1},
-    **{"assumptions": [], "metrics": [], "topology": "ring", "agents": 5, "chains": 60},
-    "problem": {"name": "gmm", "kind": "tied_mixture"},
-    "partition": {"kind": "equal"},
-    "initial": {"kind": "normal"},
-    "sampler": {"kind": "gossip_ula", "step_size": 1e-3},
-    "iterations": 100,
-    "record": {"every": 50},
-}
-
-
-@numba
-def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) -> None:
-    run, compiled = Run.of(RUN, "run.yaml"), []
-    problem = run.build_problem(Path())
-    init = steps.CompiledSampler.init
-    monkeypatch.setattr(
-        steps.CompiledSampler, "init", lambda *own: compiled.append(1) or init(*own)
-    )
-    short = sample(run, problem)
-    assert not compiled
-    monkeypatch.setattr(fast, "WORTH", 100 * (60 * 5 * 2 + 2 * fast.CALLS))
-    check(short, sample(run, problem))
-    assert len(compiled) == 2  # blocks of chains
-
-
-def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
-    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "runs.yaml")
-    assert "gossip_ula" not in " ".join(closure("concord_studies.runs.sample", *run.modules))

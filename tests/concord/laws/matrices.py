@@ -38,7 +38,7 @@ class Chosen:
 
 def compose(*stages: Affine) -> Affine:
     """Return one stage after another."""
-    return reduce(Affine.then, stages)
+    return reduce(Affine.compose_with, stages)
 
 
 def linear(matrix: np.ndarray) -> Affine:

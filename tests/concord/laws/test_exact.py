@@ -10,8 +10,9 @@ import scipy.linalg
 import concord
 import tracking
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import update_of
+from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -373,8 +374,8 @@ def test_powers_are_taken_only_where_every_update_is_the_same(monkeypatch) -> No
 def test_a_law_of_a_million_iterations_takes_no_million_steps(monkeypatch, iterations) -> None:
     taken = []
     problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
-    of = exact.Affine.of
-    monkeypatch.setattr(exact.Affine, "of", lambda *given: taken.append(1) or of(*given))
+    of = exact.Affine.apply
+    monkeypatch.setattr(exact.Affine, "apply", lambda *given: taken.append(1) or of(*given))
     law = concord.law(
         *("de_sgld", problem, "complete"),
         iterations=iterations,

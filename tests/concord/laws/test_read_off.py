@@ -1,5 +1,6 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matrices
@@ -7,18 +8,20 @@ import numpy as np
 import pytest
 
 import concord
+from concord import streams
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.conditions import network_under
-from concord.networks.moments import chances
-from concord.problems._quadratic import QuadraticProblem
+from concord.networks.construction import network_under
+from concord.networks.moments import mask_moments
+from concord.problems.kinds import linear_regression
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
-from measurements import regression
+from concord.sampling import partition
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -81,6 +84,14 @@ CASES = [
     ("gossip_ula", {"step_size": 0.02, "communication": "never", "drift": "whole"}, "ring"),
     ("gossip_ula", {"step_size": 0.02, "local_steps": 3}, "star"),
 ]
+
+
+def regression(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:
+    """Return a regression with about ``points`` per agent, not equally many."""
+    params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
+    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    stream = lambda what: streams.generator(3, what, agents)  # noqa: E731
+    return linear_regression.build(params, agents, split, stream, Path("unused"))
 
 
 def drawn(agents: int, dim: int) -> QuadraticProblem:
@@ -223,7 +234,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     )
     reader = StepReader(chosen, problem, network)
     law = over_losses(network, reader, start_mean[:, None], start_sd)
-    seen = law.at([1, 2])
+    seen = law.marginals_at([1, 2])
     for place, state in enumerate(states[1:]):
         got = state.x[..., 0].reshape(len(bits), len(units), 3)
         mean = weight @ got[:, 0]
@@ -236,8 +247,8 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     assert chains == len(x0)
 
 
-def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.Random:
-    drawn, graph = chances(network), network.graph
+def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.RandomPath:
+    drawn, graph = mask_moments(network), network.graph
     assert drawn is not None
     losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
     update = reader.update()

@@ -8,7 +8,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.networks.topology import build_graph
 from concord.problem import CountedProblem
 from concord.samplers.admm import ADMM

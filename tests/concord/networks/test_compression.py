@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.networks.compressions import Compression
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling import streams
 from steps import Quadratic, Regression, chain, start
 
 KINDS = [("qsgd", {"bits": 3}), ("qsgd", {"bits": 6}), ("rand_k", {"share": 0.3})]

@@ -5,7 +5,8 @@ import pytest
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
-from concord.networks.conditions import Conditions, hears_one_at_most, network_under
+from concord.networks.conditions import Conditions, hears_one_at_most
+from concord.networks.construction import network, network_under
 from concord.networks.effects import (
     BurstLoss,
     Compress,
@@ -19,7 +20,6 @@ from concord.networks.effects import (
     RandomPair,
     Sleep,
 )
-from concord.networks.own import network
 from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
 from concord.options import build, plain
@@ -60,18 +60,18 @@ def test_options_are_the_effects_they_say(happens, effects):
     net = network("ring", 4, **happens)
     assert net.effects == effects and net.is_lossless == (not effects)
     assert net.on_loss == happens.get("on_loss", "keep_own_weight") and not net.keeps_time
-    assert net.conditions.perfect == (not effects)
+    assert net.conditions.is_lossless == (not effects)
     stated = plain(net.conditions)
     assert build(Conditions, stated, "x") == net.conditions  # as files state them
 
 
 def test_a_clock_is_no_effect_but_takes_time():
     timed = network("ring", 4, compute={"seconds": 2.0}, link={"latency": 1.0, "bandwidth": 8.0})
-    assert timed.is_lossless and timed.keeps_time and timed.conditions.eventful
+    assert timed.is_lossless and timed.keeps_time
     assert (timed.compute, timed.link) == (ComputeTime(2.0), LinkTime(1.0, 8.0))
     assert timed.link.seconds(16) == 3.0
     free = network("ring", 4, compute={"seconds": 2.0}, barrier=False, on_loss="reuse_last")
-    assert not free.is_lossless and not free.barrier and free.conditions.late == "barrier"
+    assert not free.is_lossless and not free.barrier and free.conditions.late_option == "barrier"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,8 @@ def test_a_clock_is_no_effect_but_takes_time():
     ids=lambda each: str(each),
 )
 def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
-    assert hears_one_at_most(network("ring", 4, schedule=schedule)) == expected
+    net = network("ring", 4, schedule=schedule)
+    assert hears_one_at_most(net.graph, net.conditions) == expected
 
 
 @pytest.mark.parametrize(

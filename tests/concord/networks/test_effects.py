@@ -7,6 +7,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.effects import (
     BurstLoss,
     Compress,
@@ -20,9 +21,8 @@ from concord.networks.effects import (
     RandomPair,
     Sleep,
 )
-from concord.networks.moments import chances
+from concord.networks.moments import mask_moments
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
 from steps import EXACT
@@ -127,7 +127,7 @@ def test_vectors_are_lost_with_their_rate(direction):
 def test_bursts_have_their_rate_and_length(direction):
     """Lost with 0.9 / 4, as a quarter is bad; and again in the next with 0.9 times 0.7."""
     loss = BurstLoss(0.9, 0.1, 0.3, direction)
-    assert (loss.bad, loss.share) == (pytest.approx(0.25), pytest.approx(0.225))
+    assert (loss.bad_probability, loss.share) == (pytest.approx(0.25), pytest.approx(0.225))
     found = traffic([loss], 12, chains=4000)
     lost = [~each.arrived for each in found]
     for each in lost:
@@ -290,9 +290,9 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
     loss = {"kind": "bernoulli", "rate": 0.2, "direction": direction}
     net = network(WHEEL, schedule=schedule, loss=loss, awake=0.9, on_loss=policy)
     if schedule["kind"] == "matchings" and policy == "skip":
-        assert chances(net) is None
+        assert mask_moments(net) is None
         return
-    moments = chances(net)
+    moments = mask_moments(net)
     for k, drawn in enumerate(traffic(net, 2, chains=20_000)):
         first, second = moments(k)
         both = np.concatenate([drawn.awake, drawn.arrived]).astype(float)
@@ -319,4 +319,4 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
     ids=["bursts", "delay", "no barrier"],
 )
 def test_there_are_no_chances_where_draws_depend_on_each_other(happens):
-    assert chances(network(RING, **happens)) is None
+    assert mask_moments(network(RING, **happens)) is None

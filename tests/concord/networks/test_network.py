@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.effects import Compress, Delay, Loss, RandomLinks, Sleep
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.networks.topology import build_graph
 from concord.samplers.admm import ADMM
 from concord.samplers.d_ula import DULA

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.networks.privacy import Privacy, epsilon, sigma
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC

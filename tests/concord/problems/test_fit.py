@@ -5,7 +5,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems._fit import doubts, field, fit, linearized, mode, normals
+from concord.problems.gaussian_fit import doubts, field, fit, linearize, mode, normals
 
 
 def test_the_fit_of_a_quadratic_potential_is_its_posterior():
@@ -43,7 +43,7 @@ def test_linearized_gradients_of_agents_are_exact_where_they_are_affine():
     gram, shift = np.array([[[2.0]], [[-1.0]]]), np.array([[3.0], [0.5]])
     at = field(concord.Problem(lambda x: gram[:, :, 0] * x - shift, agents=2, dim=1))
     mean, cov = rng.standard_normal((3, 2, 1)), rng.uniform(0.1, 1, (3, 2, 1, 1))
-    found = linearized(at, mean, cov, 64)
+    found = linearize(at, mean, cov, 64)
     np.testing.assert_allclose(found[0], np.broadcast_to(gram, (3, 2, 1, 1)), atol=1e-12)
     np.testing.assert_allclose(found[1], np.broadcast_to(shift, (3, 2, 1)), atol=1e-12)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.problems.kinds import gaussian
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 
@@ -96,4 +96,3 @@ def test_in_python_it_takes_its_options():
     with pytest.raises(ConcordError, match="seed: -1 is below 0"):
         concord.problems.gaussian(agents=2, seed=-1)
     assert concord.problems.funnel(agents=3, dim=4).reference.mean.shape == (4,)
-    assert concord.problems.diabetes(agents=3).posterior.mean.shape == (10,)

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import concord
+from concord import streams
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.options import build as parse
-from concord.options import choices
 from concord.problems._regression import PriorShare
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import Params
-from concord.sampling import partition, streams
+from concord.sampling import partition
 
 AGENTS = 4
 
@@ -32,7 +32,7 @@ SHARES = choices(PriorShare)
 def test_posterior_is_a_least_squares_fit_of_data_and_prior(share):
     """The prior as three more observations of zero; QR instead of normal equations."""
     problem = build(noise_sd=0.7, prior_variance=2.5, feature_variance=3.0, prior_share=share)
-    features, targets = problem.data.pooled()
+    features, targets = problem.data.all_rows()
     rows = np.vstack([features / 0.7, np.eye(3) / np.sqrt(2.5)])
     mean = np.linalg.lstsq(rows, np.concatenate([targets / 0.7, np.zeros(3)]), rcond=None)[0]
     inverse = np.linalg.inv(np.linalg.qr(rows, mode="r"))
@@ -66,7 +66,7 @@ def test_shares_of_the_prior_add_up():
 
 def test_the_pool_of_points_does_not_depend_on_the_number_of_agents():
     few, many = build(agents=2), build(agents=7)
-    one, other = (np.column_stack(problem.data.pooled()) for problem in (few, many))
+    one, other = (np.column_stack(problem.data.all_rows()) for problem in (few, many))
     np.testing.assert_array_equal(np.sort(one, axis=0), np.sort(other, axis=0))
     np.testing.assert_allclose(few.posterior.mean, many.posterior.mean, rtol=1e-12)
     assert few.counts.sum() == many.counts.sum() == 30
@@ -117,16 +117,3 @@ def test_more_agents_than_points_are_refused():
     linear_regression.check(params, 3)
     with pytest.raises(ConcordError, match=r"3 rows cannot give each of 4 agents"):
         linear_regression.check(params, 4)
-
-
-def test_held_out_rows_have_the_mean_density_over_a_law():
-    problem = concord.problems.diabetes(agents=4, test_fraction=0.1)
-    rng = np.random.default_rng(3)
-    root = rng.standard_normal((10, 10)) / 5
-    mean = rng.standard_normal(10) / 5
-    found = problem.held_out_of(mean, root @ root.T)
-    draws = mean + rng.standard_normal((200_000, 10)) @ root.T
-    density = np.exp(problem.held_out_of(draws, np.zeros((10, 10))))
-    # Five standard errors of the mean over the draws, at each of the 44 rows.
-    error = 5 * density.std(axis=0) / np.sqrt(len(draws))
-    assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()

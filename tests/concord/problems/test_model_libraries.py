@@ -1,17 +1,11 @@
 """Models of PyMC and NumPyro: their sums, what does not split, and posteriors that are known."""
 
 import functools
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import concord
-import concord_arena
-import everything
 from concord.errors import ConcordError
 
 pytestmark = pytest.mark.thorough
@@ -463,94 +457,3 @@ def test_single_precision_is_refused(library) -> None:
             problem_of(library, "mean")
     finally:
         jax.config.update("jax_enable_x64", True)
-
-
-def test_the_page_runs() -> None:
-    """From eight hospitals and what is recommended to them, to NumPyro."""
-    text = Path("docs/your-model.md").read_text()
-    names = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
-        exec(code, names)
-    effect = names["found"].posterior["effect"].mean(["chain", "draw"]).values
-    assert abs(effect - [6.2, 4.9, 3.9, 4.8, 3.6, 4.1, 6.3, 4.9]).max() < 2.0  # Stan's draws'
-    assert str(names["answer"]).split(":")[0] in " ".join(text.split())
-    assert names["linear"].counts.sum() == 120 and names["same"].agents == 6
-
-
-def posteriors():
-    return everything.kind("problems", "posterior")
-
-
-@pytest.fixture(scope="module")
-def resources(tmp_path_factory) -> Path:
-    """Data as `snakemake posteriordb` has them; where they are not, of the mirror or the host."""
-    from concord_studies.datasets.fetch import fetch
-    from concord_studies.datasets.registry import load_registry
-
-    folder = tmp_path_factory.mktemp("resources")
-    for name, found in load_registry().items():
-        for file in found.files if name.startswith("posteriordb_") else ():
-            (folder / name).mkdir(exist_ok=True)
-            if (here := Path("resources", name, file).absolute()).exists():
-                (folder / name / file).symlink_to(here)
-                continue
-            try:
-                fetch(f"{name}/{file}", folder / name / file)
-            except ConcordError as error:
-                pytest.skip(f"no {name}: make resources/, or set CONCORD_DATA_MIRROR ({error})")
-    return folder
-
-
-@pytest.mark.parametrize("name", list(posteriors().POSTERIORS))
-def test_posteriordb_is_transcribed_right(resources, name) -> None:
-    """A wrong transcription is refused: the mean score over reference draws is zero."""
-    module = posteriors()
-    params = module.Params(posterior=name)
-    made = module.made(params, 8, resources, coordinates="unconstrained")
-    assert made.reference.draws == 10_000
-
-
-def test_a_gaussian_process_has_proximal_steps(resources) -> None:
-    """In jobs: where JAX has several threads, on few cores, they wait for each other for ever."""
-    code = f"""
-import sys
-from pathlib import Path
-import numpy as np
-from concord import kinds
-kinds.use(Path("config/studies/posteriordb"))
-posterior = kinds.find("problems", "posterior")
-given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
-made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
-x = np.random.default_rng(0).standard_normal((50, 8, 13))
-made.minimize(1.7 * x, np.full(8, 1.7), x)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
-
-
-def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
-    module = posteriors()
-    right = module.POSTERIORS["kidiq"]
-    wrong = right._replace(model=module.flat_regression)  # flat on sigma, and not half-Cauchy
-    monkeypatch.setitem(module.POSTERIORS, "kidiq", wrong)
-    with pytest.raises(ConcordError, match="not draws of the model's posterior"):
-        module.made(module.Params(posterior="kidiq"), 8, resources, coordinates="unconstrained")
-
-
-def test_the_answer_for_a_model_is_that_for_its_potentials():
-    """y ~ N(mu, 1): the model is only a gradient, and what is predicted of it the exact law."""
-    make, given = of_pymc("mean")
-    model = make(*given, over="row", shards=SHARDS)
-    rows = [Y[shard] for shard in SHARDS]
-    own = concord.problems.quadratic(
-        H=[[[len(y) + 1 / 100]] for y in rows], b=[[y.sum()] for y in rows]
-    )
-    answer = concord_arena.recommend(model, "ring", budget={"gradients": 60}, samplers=["de_sgld"])
-    row = answer.table[answer.table["read"] == "agents"].iloc[0]
-    step = answer._rows[int(row.name)].sampler.step_size
-    law = concord.law("de_sgld", own, "ring", step_size=step, iterations=60, record={"at": [60]})
-    b2 = concord.bias2(law, own.posterior).value[-1, :-1].max().item()
-    assert row["law"] == "approximate" and row["b2"] == pytest.approx(b2, rel=1e-3)
-    batches = concord_arena.recommend(
-        model, "ring", budget={"gradients": 60}, samplers=["de_sgld"], batch_size=1
-    )
-    assert batches.table["b2"][0] > 0

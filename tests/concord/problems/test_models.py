@@ -133,6 +133,6 @@ def test_a_problem_takes_draws_as_its_reference() -> None:
 
 
 def test_padding_repeats_rows_of_the_agent() -> None:
-    rows, own = _jax.padded([np.array(shard) for shard in SHARDS])
+    rows, own = _jax.pad_rows([np.array(shard) for shard in SHARDS])
     assert rows.shape == own.shape == (4, 5)
     assert set(rows[0]) == {0, 5, 7} and own.sum(axis=1).tolist() == [3, 5, 1, 3]

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import concord
-from concord import kinds
-from concord.contracts import Reference, WithReference, reference_of
+from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws
 from concord.laws.quadrature import from_log_density
+from concord.laws.reference_laws import Draws
 from concord.options import build as parse
-from concord.sampling import streams
+from concord.reference import Reference, WithReference, reference_of
 from concord.sampling.partition import Partition
 
 
@@ -175,21 +174,6 @@ def test_draws_of_a_run_stand_for_the_law():
     some = known.sample(2500, np.random.default_rng(0))
     times = (some[:, None, 0] == values[None, :, 0]).sum(axis=0)
     assert times.sum() == 2500 and set(times) == {2, 3}
-
-
-def test_diabetes_is_a_least_squares_fit_of_the_standardized_rows():
-    from sklearn.datasets import load_diabetes
-
-    X, y = load_diabetes(return_X_y=True)  # which scales to columns of length 1
-    problem = made("diabetes", 7)
-    rows = np.vstack([X * np.sqrt(442) / 0.7, np.eye(10)])
-    target = np.concatenate([(y - y.mean()) / y.std() / 0.7, np.zeros(10)])
-    np.testing.assert_allclose(
-        problem.posterior.mean, np.linalg.lstsq(rows, target, rcond=None)[0], rtol=1e-8
-    )
-    assert problem.counts.sum() == 442 and np.ptp(problem.counts) == 1
-    held = made("diabetes", 7, test_fraction=0.25)
-    assert held.counts.sum() == 442 - 110 and held.test[0].shape == (110, 10)
 
 
 def test_what_is_not_known_is_refused():

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
-from concord.minibatches import Batches, MiniBatches
+from concord.minibatches import Batches
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS
@@ -70,7 +71,7 @@ def test_draws_follow_the_grid(problem) -> None:
     error = np.sqrt(np.diag(cov) / len(draws))
     assert (np.abs(draws.mean(axis=0) - mean) < 4 * error).all()
     edges = (np.linspace(-3, 4, 8), np.linspace(-4, 4, 9))
-    expected = grid.rebinned(edges)
+    expected = grid.rebin(edges)
     found = np.histogram2d(*draws.T, bins=edges)[0] / len(draws)
     # Four binomial standard errors for each of 56 cells.
     assert (np.abs(found - expected) < 4 * np.sqrt(expected / len(draws)) + 1e-4).all()
@@ -84,7 +85,7 @@ def test_rebinning_keeps_aligned_cells(problem) -> None:
     grid = problem.reference
     edges = tuple(edge[::64] for edge in grid.edges)
     blocks = grid.mass.reshape(10, 64, 10, 64).sum(axis=(1, 3))
-    assert np.allclose(grid.rebinned(edges), blocks, rtol=0, atol=1e-12)
+    assert np.allclose(grid.rebin(edges), blocks, rtol=0, atol=1e-12)
 
 
 def test_wrong_options_are_refused() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.d_mala import DMALA
 from steps import EXACT, Quadratic, Regression, chain, logistic, start, steps_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_psgld import DEPSGLD, Ball, Box
 from steps import Quadratic, Still, chain, start
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from concord.networks.compressions import Compression
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.options import build
 from concord.samplers.admm import ADMM
 from concord.samplers.c_ula import CULA

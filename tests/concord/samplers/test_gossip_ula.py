@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers import gossip_ula
 from concord.samplers.gossip_ula import GossipULA, activity, draw_pairs
 from steps import EXACT, Bare, Quadratic, Regression, Still, chain, errors, start, steps_of

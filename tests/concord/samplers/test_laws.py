@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.admm import ADMM
 from concord.samplers.d_mala import DMALA
 from concord.samplers.de_sgld import DESGLD

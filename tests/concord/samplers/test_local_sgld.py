@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.local_sgld import LocalSGLD
 from steps import CONSTANT, DECAYING, EXACT, NAMES, NETWORKS, Regression, Still, start, steps_of
 

@@ -5,9 +5,9 @@ import pytest
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime
-from concord.networks.conditions import Conditions, network_under
+from concord.networks.conditions import Conditions
+from concord.networks.construction import network, network_under
 from concord.networks.network import Network
-from concord.networks.own import network
 from steps import Bare, Quadratic, Regression
 
 NEEDED = {

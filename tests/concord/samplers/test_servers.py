@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from concord.networks.compressions import Compression
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.consensus_mc import ConsensusMC, State
 from concord.samplers.dg_lmc import DGLMC
 from concord.samplers.fsgld import FSGLD

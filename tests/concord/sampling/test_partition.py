@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.errors import ConcordError
-from concord.sampling.partition import AgentData, Partition, Way
+from concord.sampling.partition import AgentData, Partition, PartitionChoice
 
 WHERE = "config/papers/x.yaml: experiments.a.partition"
 
@@ -17,7 +17,7 @@ def stream(seed: int = 0) -> np.random.Generator:
 
 def divided(rng, rows, agents, kind, **options):
     """Return the rows of each agent; ``rows`` is their number, or the class of each."""
-    return Partition(Way(kind, **options), WHERE).split(rows, agents, rng)
+    return Partition(PartitionChoice(kind, **options), WHERE).split(rows, agents, rng)
 
 
 def equal(rows, agents, rng):
@@ -211,7 +211,7 @@ def test_agent_data_is_padded_with_zeros_and_pools_in_agent_order():
     assert data.mask.tolist() == [[1, 1, 0], [1, 0, 0], [1, 1, 1]]
     assert data.mask.dtype == float
     assert (data.features[data.mask == 0] == 0).all()
-    pooled_features, pooled_targets = data.pooled()
+    pooled_features, pooled_targets = data.all_rows()
     assert pooled_targets.tolist() == [5, 1, 4, 6, 2, 3]
     assert (pooled_features == features[[4, 0, 3, 5, 1, 2]]).all()
 

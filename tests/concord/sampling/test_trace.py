@@ -1,14 +1,20 @@
 """Traces on disk: read as they were written, or refused by their name."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
+import xarray
 
 import concord
 from concord.errors import ConcordError
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling.trace import DIGEST, Trace, join_traces, read_trace, write_trace
+from concord.sampling.netcdf import DIGEST
+from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 from steps import Regression, recorded
+
+netcdf = pytest.mark.skipif(find_spec("h5netcdf") is None, reason="h5netcdf is not installed")
 
 
 def run(iterations, **record):
@@ -16,6 +22,7 @@ def run(iterations, **record):
     return recorded(DESGLD(0.01), Regression(4, 2), network("ring", 4), iterations, **record)
 
 
+@netcdf
 def test_a_trace_reads_back_as_it_was_written(tmp_path):
     trace = run(3, agents=[0, 2], probes=["consensus_error", "potential"])
     trace.attributes = {"run": '{"chains": 3}', "note": "naïve ≤ 1"}
@@ -30,8 +37,8 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path):
         np.testing.assert_array_equal(back[name], values)
 
 
+@netcdf
 def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
-    xarray = pytest.importorskip("xarray")
     write_trace(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
     path = tmp_path / "trace.nc"
     with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as data:
@@ -41,6 +48,7 @@ def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
         np.testing.assert_array_equal(data["x"].sel(draw=3, agent=2), expected)
 
 
+@netcdf
 @pytest.mark.parametrize("content", [b"", b"not a trace", None])
 def test_a_broken_trace_is_named(content, tmp_path):
     path = tmp_path / "trace.nc"
@@ -70,6 +78,7 @@ def saved(path):
     return trace, path.read_bytes()
 
 
+@netcdf
 def test_a_damaged_trace_is_the_same_or_refused_by_its_name(tmp_path):
     path = tmp_path / "trace.nc"
     trace, content = saved(path)
@@ -92,6 +101,7 @@ def test_a_damaged_trace_is_the_same_or_refused_by_its_name(tmp_path):
     assert refused > 200
 
 
+@netcdf
 def test_a_trace_without_a_digest_is_read(tmp_path):
     """As version 0.2.0 wrote them."""
     path = tmp_path / "trace.nc"

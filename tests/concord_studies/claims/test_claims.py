@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm, t
 
 from concord.errors import ConcordError
-from concord.laws.intervals import quantile, repeating
+from concord.laws.intervals import quantile, replication_reach
 from concord.options import build
 from concord_studies.claims import checks, claim, ledger, quantities, verdicts
 from concord_studies.claims.quantities import Quantity
@@ -710,7 +710,7 @@ def test_which_runs_amplify_rounding():
 @pytest.mark.parametrize(("half", "verdict"), [(0.017, HOLDS), (0.018, OTHER), (0.2, OTHER)])
 def test_a_claim_is_decided_where_other_chains_would_decide_it_alike(half, verdict):
     """Of three chains sqrt(2) + sqrt(19) half-widths: F at 0.95 with 2 and 2 degrees is 19."""
-    assert repeating(3) == pytest.approx(math.sqrt(2) + math.sqrt(19), rel=1e-9)
+    assert replication_reach(3) == pytest.approx(math.sqrt(2) + math.sqrt(19), rel=1e-9)
     row = (10, 0, "w2", 1.0, 1 - half, 1 + half)
     check = ("value", {**VALUE[1], "quantity": {"experiment": "a", "metric": "w2"}})
     assert judge(*check, amplified("a", row, chains=3)).verdict == verdict
@@ -733,7 +733,7 @@ def test_other_chains_decide_alike_as_often_as_is_said(chains, numbers):
     shape = (2, 20_000, numbers, chains)
     mean, sd = (f(rng.standard_normal(shape), axis=-1) for f in (np.mean, partial(np.std, ddof=1)))
     half = quantile(chains, numbers) * sd / math.sqrt(chains)
-    edge = mean[0] + repeating(chains, numbers) * half[0]
+    edge = mean[0] + replication_reach(chains, numbers) * half[0]
     alike = (mean[1] + half[1] < edge).all(axis=-1).mean()
     assert alike > 0.9 - 3 * math.sqrt(0.09 / 20_000)
 

@@ -8,7 +8,7 @@ import pytest
 from five_papers import Paper, moments
 from sklearn.linear_model import LogisticRegression
 
-from concord.laws.gaussian import w2
+from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import tabled
 from once import shared
 

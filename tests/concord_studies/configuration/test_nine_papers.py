@@ -10,7 +10,7 @@ from scipy import special
 from scipy.linalg import solve_discrete_lyapunov
 
 import everything
-from concord.laws.gaussian import w2
+from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import tabled
 from once import shared
 

@@ -424,9 +424,9 @@ def distribution(tmp_path, monkeypatch):
         "gone = ladders.gone\n"
     )
     monkeypatch.syspath_prepend(site)
-    kinds._installed.cache_clear()
+    kinds._entry_points.cache_clear()
     yield site
-    kinds._installed.cache_clear()
+    kinds._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.startswith("ladders")]:
         del sys.modules[name]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import everything
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.sampling.initial import Law
 from measurements import measurement
 from variants import problem

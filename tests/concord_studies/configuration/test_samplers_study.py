@@ -10,7 +10,7 @@ import measurements
 from concord.errors import ConcordError
 from concord.laws.law import exact_law
 from concord.minibatches import Batches
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord.networks.graph import Graph
+from concord_studies.configuration import starts
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
@@ -550,9 +550,11 @@ def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypa
     options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
     one = {"topology": "ring", "agents": 25}
     found = step_size(tmp_path, one, **options)
-    spectrum = Graph.spectrum
+    spectrum = starts.spectrum_of
     monkeypatch.setattr(
-        Graph, "spectrum", lambda self: {k: v * (1 + 1e-15) for k, v in spectrum(self).items()}
+        starts,
+        "spectrum_of",
+        lambda graph: {k: v * (1 + 1e-15) for k, v in spectrum(graph).items()},
     )
     assert step_size(tmp_path, one, **options) == found
 

@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord.problems.kinds import gaussian_location, linear_regression, logistic_regression
+from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling.partition import Partition
 from concord_studies.datasets import fetch, tables
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import tabled
+from concord_studies.problems import gaussian_location
 from processes import python
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ import pytest
 
 from concord import kinds
 from concord.laws.quadrature import from_log_density
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies import metrics
@@ -103,11 +103,11 @@ def test_a_family_names_all_that_it_yields_and_no_more(family):
 
 def test_a_sound_trace_is_left_as_it_is():
     trace = sound(2, 0)
-    assert trace.marked() is trace
+    assert trace.mask_diverged() is trace
 
 
 def test_a_chain_is_lost_from_the_iteration_at_which_it_diverged():
-    marked = diverged(sound(2, 0), 2).marked()
+    marked = diverged(sound(2, 0), 2).mask_diverged()
     for name, lost in (("x", np.isnan), ("x_average", np.isnan), ("accuracy", np.isnan),
                        ("consensus_error", np.isinf), ("misclassified", np.isinf)):  # fmt: skip
         gone = lost(marked[name])

@@ -11,9 +11,10 @@ import pytest
 import everything
 import measurements
 from concord.errors import ConcordError
-from concord.laws.gaussian import Gaussian, fit, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import quantile
-from concord.networks.own import network
+from concord.laws.wasserstein import fit, w2
+from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial
 from concord.sampling.schedules import Schedule

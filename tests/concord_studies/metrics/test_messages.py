@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import measurements
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.samplers.admm import ADMM
 from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD

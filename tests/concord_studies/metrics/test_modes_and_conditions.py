@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.d_ula import DULA
-from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies.metrics import condition1, posterior_draws, posterior_modes

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import measurements
+from concord import streams
 from concord.laws.gaussian import Gaussian
-from concord.sampling import streams
 from concord.sampling.trace import Trace
 from concord_studies.metrics import diagnostics, running_mean
 

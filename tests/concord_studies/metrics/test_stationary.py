@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import batch_noise, choices_of, start_of, update_of
 from concord.minibatches import Batches
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.c_ula import CULA
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC

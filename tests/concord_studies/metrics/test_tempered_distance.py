@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.minibatches import Batches
-from concord.problems.kinds import ball
 from concord.samplers.de_psgld import DEPSGLD, Ball
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import tempered_distance
+from concord_studies.problems import ball
 from measurements import measurement
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")

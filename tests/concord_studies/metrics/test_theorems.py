@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import measurements
-from concord.laws.gaussian import w2
-from concord.networks.own import network
+from concord.laws.wasserstein import w2
+from concord.networks.construction import network
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.contracts import WithInitial, reference_of
+from concord import streams
+from concord.contracts import WithInitial
 from concord.errors import ConcordError
-from concord.problem import Batched
-from concord.sampling import streams
+from concord.problem import WithMiniBatches
+from concord.reference import reference_of
 from concord.sampling.partition import Partition
 from concord_studies.contracts import Classifier, Predictive, WithTests
 from concord_studies.problems import digits
@@ -39,7 +40,7 @@ def test_gradient_descent_learns_the_digits():
 
 def test_it_offers_what_predictions_need():
     problem = made(points=30)
-    for protocol in (Batched, Classifier, Predictive, WithInitial, WithTests):
+    for protocol in (WithMiniBatches, Classifier, Predictive, WithInitial, WithTests):
         assert isinstance(problem, protocol)
     assert problem.counts.sum() == 30 and problem.dim == 65 * 10 + 11 * 10
     with pytest.raises(ConcordError, match="the posterior of Digits is not known"):

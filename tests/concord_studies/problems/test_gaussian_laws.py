@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
-from concord.problems.kinds import gaussian_location
-from concord.sampling import streams
 from concord.sampling.partition import Partition
+from concord_studies.problems import gaussian_location
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 COVARIANCE = ((2.0, 0.5), (0.5, 1.0))

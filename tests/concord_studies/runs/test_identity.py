@@ -7,9 +7,9 @@ import pytest
 
 from concord import arguments, kinds
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.minibatches import Batches
-from concord.networks.network import Ordered
-from concord.options import choices
+from concord.networks.network import OrderOptions
 from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
 from concord_studies.provenance import digest
@@ -42,7 +42,7 @@ def stated():
 
 def change_default(patch, module, field, other):
     """Give an option of a problem's or sampler's kind another default."""
-    beside = next((c for c in (Batches, Ordered) if field.name in c.__struct_fields__), module)
+    beside = next((c for c in (Batches, OrderOptions) if field.name in c.__struct_fields__), module)
     owner = beside if isinstance(module, type) else module.Params
     own = {"__annotations__": {field.name: field.type}, field.name: other}
     changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})

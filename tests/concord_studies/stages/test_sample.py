@@ -12,9 +12,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import everything
-from concord import kinds
-from concord.sampling import streams
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord import kinds, streams
+from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.configuration.project import load_studies
 from concord_studies.experiment import Experiment, blocks, part_of
 from concord_studies.runs.run import Run

@@ -15,8 +15,8 @@ import yaml
 
 import by_hand
 import concord
+from concord import streams
 from concord.errors import FINITE_RANGE, ConcordError
-from concord.sampling import streams
 from concord.sampling.trace import read_trace
 from concord_cli.__main__ import main
 from concord_studies import io, provenance

@@ -7,15 +7,16 @@ import pytest
 
 import everything
 import measurements
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import choices_of
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
-from concord.sampling import partition, streams
+from concord.sampling import partition
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import Measurement
@@ -171,7 +172,7 @@ def test_triggering_adds_to_the_floor() -> None:
 
 
 def built(module, options, agents=5):
-    split = partition.Partition(partition.Way("equal"), "partition")
+    split = partition.Partition(partition.PartitionChoice("equal"), "partition")
     params = build(module.Params, options, "problem")
     return module.build(params, agents, split, lambda what: streams.generator(1, what), None)
 

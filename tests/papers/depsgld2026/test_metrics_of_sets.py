@@ -5,9 +5,9 @@ import pytest
 
 import concord
 import everything
+from concord import streams
 from concord.errors import ConcordError
 from concord.samplers.de_psgld import DEPSGLD, Box
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from measurements import measurement

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import everything
+from concord import streams
 from concord.errors import ConcordError
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 
 polynomial = everything.kind("problems", "polynomial")

@@ -7,9 +7,9 @@ import pytest
 
 import concord
 import everything
+from concord import streams
 from concord.errors import ConcordError
-from concord.laws.gaussian import fit, w2
-from concord.sampling import streams
+from concord.laws.wasserstein import fit, w2
 from concord_studies.datasets import tables
 from measurements import measurement
 

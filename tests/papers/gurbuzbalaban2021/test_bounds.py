@@ -10,11 +10,12 @@ import everything
 import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run, start_of, update_of
+from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD

@@ -7,7 +7,7 @@ import numpy as np
 import everything
 import measurements
 from concord.laws.gaussian import Gaussian
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 

@@ -6,8 +6,8 @@ import pytest
 import concord
 import everything
 from concord.laws import exact, paths
-from concord.laws.gaussian import w2
 from concord.laws.law import update_of
+from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -254,7 +254,7 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     for step in k:
         squares = mean**2 + cov.diagonal()
         largest = max(largest, squares[:size].sum(), squares[size:].sum())
-        mean, cov = of_steps.at(step).of(mean, cov)
+        mean, cov = of_steps.at(step).apply(mean, cov)
     eigenvalues = np.linalg.eigvalsh(weights(kind, agents))
     result = gurbuzbalaban2021.theorem10(
         Setting(gram, shift, eigenvalues, 1.0, 1.0), eta, friction, largest, k

@@ -7,7 +7,7 @@ import pytest
 
 import everything
 import measurements
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.samplers.d_ula import DULA
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import everything
+from concord import streams
 from concord.arguments import ChosenSampler
+from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.minibatches import MiniBatches
-from concord.networks.conditions import network_under
-from concord.networks.own import network
+from concord.networks.construction import network, network_under
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record, Recorder
-from concord.sampling import initial, streams
+from concord.sampling import initial
 from concord.sampling.partition import Partition
 from concord.sampling.trace import join_traces
 from concord_studies.datasets.folder import DataFolder

@@ -7,17 +7,17 @@ import ot
 import pytest
 
 import everything
+from concord import streams
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
-from concord.laws.transport import costs
-from concord.networks.own import network
+from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord.samplers.d_ula import DULA
-from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
+from concord_studies.transport import costs
 from measurements import measurement
 
 accuracy_settling = everything.kind("metrics", "accuracy_settling")

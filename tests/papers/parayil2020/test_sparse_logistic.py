@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import everything
+from concord import streams
 from concord.errors import ConcordError
-from concord.sampling import streams
 from concord.sampling.partition import Partition
 from concord_studies.datasets.folder import DataFolder
 

@@ -9,10 +9,11 @@ import pytest
 import everything
 import measurements
 from concord.errors import ConcordError
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run
+from concord.laws.wasserstein import w2
+from concord.networks.construction import network
 from concord.networks.network import Network
-from concord.networks.own import network
 from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.gaussian import w2
 from concord.laws.law import exact_law
+from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.sampling.initial import normal

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.options import Index, NamesRuns, Options
+from concord.options import Index, Options
 from concord_studies import selection
+from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
+from concord.laws.wasserstein import w2
 
 
 @dataclass(frozen=True)

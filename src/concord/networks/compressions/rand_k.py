@@ -10,7 +10,7 @@ definition 2.1, there without the factor.
 import numpy as np
 
 from concord.networks.compressions import top_k
-from concord.networks.compressions.top_k import keep_only, number
+from concord.networks.compressions.top_k import keep_coordinates, number
 
 
 class Params(top_k.Params):
@@ -21,7 +21,7 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
     """Return x, (..., dim), with zeros for all but some coordinates, which are scaled."""
     kept = number(params.share, x.shape[-1])
     places = rng.random(x.shape).argpartition(kept - 1)[..., :kept]
-    return keep_only(x, places) * (x.shape[-1] / kept)
+    return keep_coordinates(x, places) * (x.shape[-1] / kept)
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

@@ -26,8 +26,8 @@ def number(share: float, dim: int) -> int:
     return int(np.ceil(round(share * dim, 9)))
 
 
-def keep_only(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return x, (..., dim), with zeros but at these coordinates, (..., k)."""
+def keep_coordinates(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return x, (..., dim), with zeros at all but the coordinates ``places``, (..., k)."""
     kept = np.zeros_like(x)
     np.put_along_axis(kept, places, np.take_along_axis(x, places, -1), -1)
     return kept
@@ -37,8 +37,8 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
     """Return x, (..., dim), with zeros for all but its largest coordinates."""
     size, dropped = np.abs(x), x.shape[-1] - number(params.share, x.shape[-1])
     if dropped == x.shape[-1] - 1:  # the first of several that are equally large
-        return keep_only(x, size.argmax(-1, keepdims=True))
-    return keep_only(x, size.argpartition(dropped)[..., dropped:])
+        return keep_coordinates(x, size.argmax(-1, keepdims=True))
+    return keep_coordinates(x, size.argpartition(dropped)[..., dropped:])
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

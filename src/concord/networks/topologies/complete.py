@@ -7,10 +7,10 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
+    """Return the edges of the complete graph over agents 0 to N - 1."""
     check_pairs(agents, "complete")
     return np.column_stack(np.triu_indices(agents, 1))

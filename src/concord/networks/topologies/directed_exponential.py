@@ -17,11 +17,11 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
+    """Return the directed exponential graph over agents 0 to N - 1."""
     apart = [2**j for j in range((agents - 1).bit_length())]
     check_edges(agents * len(apart), agents)
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)

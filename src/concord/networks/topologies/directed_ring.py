@@ -22,7 +22,7 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return the graph, or refuse a chord that leads nowhere new."""
+    """Return a directed ring with chords, or refuse a chord that leads nowhere new."""
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + 1) % agents) for i in range(agents) if agents > 1)
     if params.every is None:

@@ -16,7 +16,7 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return the graph, or refuse an edge that is none, or is given twice."""
+    """Return the graph of the listed edges; refuse loops and edges that are listed twice."""
     graph = nx.empty_graph(agents, create_using=nx.DiGraph if params.directed else None)
     for index, edge in enumerate(params.edges):
         if max(edge) >= agents:

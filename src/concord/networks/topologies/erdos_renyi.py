@@ -18,6 +18,6 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
+    """Return a random graph over agents 0 to N - 1."""
     check_pairs(agents, "erdos_renyi")
     return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

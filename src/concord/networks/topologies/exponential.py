@@ -6,15 +6,15 @@ decentralized deep training" (2021, arXiv:2110.13363), where edges have a direct
 
 import numpy as np
 
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
+    """Return the edges of the exponential graph over agents 0 to N - 1."""
     apart = 1 << np.arange((agents - 1).bit_length())
-    return joined(np.add.outer(np.arange(agents), apart) % agents)
+    return list_edges(np.add.outer(np.arange(agents), apart) % agents)

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Count, Options
 
 
@@ -17,7 +17,7 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges, or refuse rows that are not equally long."""
+    """Return the edges of a grid, or refuse rows that are not equally long."""
     return rectangle(params.rows, agents, periodic=False)
 
 
@@ -36,4 +36,4 @@ def rectangle(rows: int | None, agents: int, periodic: bool) -> np.ndarray:
         below, right = (row + 1) % rows, (column + 1) % columns
     else:
         below, right = np.minimum(row + 1, rows - 1), np.minimum(column + 1, columns - 1)
-    return joined(np.column_stack([below * columns + column, row * columns + right]))
+    return list_edges(np.column_stack([below * columns + column, row * columns + right]))

@@ -4,9 +4,9 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the edges."""
+    """Return the edges of a graph without edges over agents 0 to N - 1."""
     return []

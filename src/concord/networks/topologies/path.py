@@ -4,9 +4,9 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the edges."""
+    """Return the edges of a path over agents 0 to N - 1."""
     return [(i, i + 1) for i in range(agents - 1)]

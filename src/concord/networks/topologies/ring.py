@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from concord.networks.topology import joined
+from concord.networks.topology import list_edges
 from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges."""
-    return joined(np.add.outer(np.arange(agents), (1,)) % agents)
+    """Return the edges of a ring over agents 0 to N - 1."""
+    return list_edges(np.add.outer(np.arange(agents), (1,)) % agents)

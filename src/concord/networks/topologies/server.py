@@ -11,7 +11,7 @@ from concord.options import Options
 
 
 class Params(Options):
-    """It has no options."""
+    """The options of the kind, of which there are none."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
@@ -21,5 +21,5 @@ def graph(params: Params, agents: int) -> np.ndarray:
 
 
 def messages(params: Params, agents: int) -> list[int]:
-    """Return how many vectors each agent sends for one average, the server's counted with them."""
+    """Return how many vectors each agent sends for one average, the server's vectors included."""
     return [0] if agents == 1 else [2] * agents

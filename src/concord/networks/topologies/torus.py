@@ -10,5 +10,5 @@ class Params(grid.Params):
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges, or refuse rows that are not equally long."""
+    """Return the edges of a torus, or refuse rows that are not equally long."""
     return grid.rectangle(params.rows, agents, periodic=True)

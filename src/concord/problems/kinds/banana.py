@@ -17,9 +17,9 @@ from typing import Annotated
 import numpy as np
 
 from concord.contracts import DataSets, Stream
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Positive
-from concord.problems._heterogeneity import Dial, Dialed, check_dial
+from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -47,7 +47,7 @@ def _draw(sd: float, bend: float, count: int, rng: np.random.Generator) -> np.nd
     return np.column_stack([first, second + bend * (first**2 - sd**2)])
 
 
-class Banana(Dialed):
+class Banana(HeterogeneousProblem):
     """The banana split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
@@ -55,7 +55,7 @@ class Banana(Dialed):
         self._precision, self._bend, self._square = s**-2, b, s**2
 
         bent = (b * s**2) ** 2  # b (x_1^2 - s^2) has central moments 2, 8, 60 times its powers
-        law = Known(
+        law = AnalyticLaw(
             mean=np.zeros(2),
             cov=np.diag([s**2, 1 + 2 * bent]),
             third=np.array([0, 8 * bent**1.5]),

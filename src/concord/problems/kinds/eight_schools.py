@@ -27,8 +27,8 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
-from concord.problems._own import numbers
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
+from concord.problems.arrays import numbers
 from concord.sampling.partition import Partition
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
@@ -101,7 +101,7 @@ def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
     return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
 
 
-class Schools(Tabled):
+class Schools(TableProblem):
     """The hierarchical model of several studies of one effect, one study for each agent."""
 
     dim = 2

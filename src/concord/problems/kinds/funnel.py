@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.options import Positive
-from concord.problems._heterogeneity import Dial, Dialed, check_dial
+from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -51,14 +51,14 @@ def _draw(sd: float, dim: int, count: int, rng: np.random.Generator) -> np.ndarr
     return draws
 
 
-class Funnel(Dialed):
+class Funnel(HeterogeneousProblem):
     """The funnel split over agents; ``reference`` is its exact posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
         s, width = params.sd, params.dim - 1
         self._precision, self._half = s**-2, width / 2
 
-        law = Known(
+        law = AnalyticLaw(
             mean=np.zeros(params.dim),
             cov=np.diag([s**2, *[np.exp(s**2 / 2)] * width]),
             third=np.zeros(params.dim),

@@ -18,15 +18,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._data import check_agents
-from concord.problems._own import numbers, own_data
-from concord.problems._tabled import Tabled
-from concord.sampling import streams
+from concord.problems._tabled import TableProblem
+from concord.problems.arrays import divide_rows, numbers
+from concord.problems.data import check_agents
 from concord.sampling.partition import AgentData, Partition
 
 NAME = "gamma-Poisson"
@@ -103,14 +103,14 @@ def from_arrays(
     if exposures is None:
         ones = [np.ones(len(part)) for part in tables]
         exposures = ones[0] if agents is not None else ones
-    data = own_data(counts, exposures, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(counts, exposures, agents, partition, streams.seed_of(seed, rng))
     held = data.mask.astype(bool)
     if data.features.min() < 0 or data.targets[held].min() <= 0:
         raise ConcordError("counts or exposures: some are negative; give counts, and time observed")
     return GammaPoisson(data, Params(shape=shape, rate=rate))
 
 
-class GammaPoisson(Tabled):
+class GammaPoisson(TableProblem):
     """The posterior of the logarithms of Poisson rates, with counts split over agents."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
@@ -129,11 +129,11 @@ class GammaPoisson(Tabled):
         return exposures * np.exp(x) - counts
 
     @cached_property
-    def reference(self) -> Known:
+    def reference(self) -> AnalyticLaw:
         """Return the posterior: logarithms of independent gamma variables."""
         exposure, shapes = (table.sum(axis=0) for table in self.tables)
         variance = special().polygamma(1, shapes)
-        return Known(
+        return AnalyticLaw(
             special().digamma(shapes) - np.log(exposure),
             np.diag(variance),
             special().polygamma(2, shapes),

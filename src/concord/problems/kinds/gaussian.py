@@ -25,7 +25,7 @@ from concord.contracts import DataSets, Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
 from concord.problems._heterogeneity import Dial, check_dial, tilts
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 
 NAME = "Gaussian"

@@ -18,17 +18,17 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
-from concord.problems._data import LegacySeed, Table, legacy_data, points_of, table_read
-from concord.problems._own import own_data
-from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
-from concord.sampling import streams
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.problems.arrays import divide_rows
+from concord.problems.data import LegacySeed, Table, required_tables
+from concord.problems.quadratic_problem import QuadraticProblem
+from concord.sampling.partition import AgentData, Partition, check_rows
 
 
 class Params(Options):
@@ -53,12 +53,12 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or contradicting numbers of points."""
     if params.table is None:
-        enough(total_points(params, agents), agents)
+        check_rows(total_points(params, agents), agents)
     elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
 
-needs = table_read
+needs = required_tables
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -83,8 +83,10 @@ def build(
     every sampler sees the same data. With a legacy seed it depends on the number of agents too,
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
+    from concord.problems.points import legacy_data, read_points  # of studies alone
+
     if params.table is not None:
-        features, targets, parts = points_of(params.table, data_sets, agents, partition)
+        features, targets, parts = read_points(params.table, data_sets, agents, partition)
         rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))
         beyond = (features[rest], targets[rest]) if params.posterior_of == "all" else None
         return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)
@@ -158,7 +160,7 @@ def from_arrays(
     >>> problem.posterior.mean.round(2)
     array([ 1., -2.])
     """
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
     return LinearRegression(data, params)
 
@@ -223,7 +225,7 @@ class LinearRegression(QuadraticProblem):
         return Gaussian(cov @ shift, cov)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """
@@ -238,7 +240,7 @@ class LinearRegression(QuadraticProblem):
         slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
         return slopes + self.prior_gradient(x)
 
-    def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    def held_out_log_density(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return log N(y; m^T X, sigma^2 + X^T C X) of each test point (X, y).
 
         That is the log density averaged over parameters x ~ N(m, C). mean, cov: m and C.

@@ -19,26 +19,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Draws
 from concord.laws.quadrature import Grid, from_log_density
+from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
-from concord.problems._arithmetic import multiply, sigmoid, sum_softplus
-from concord.problems._data import (
-    LegacySeed,
-    OneDataSet,
-    Table,
-    kept_apart,
-    legacy_data,
-    points_of,
-    table_read,
-)
-from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
-from concord.sampling import streams
-from concord.sampling.partition import AgentData, Partition, Parts, enough
+from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
+from concord.problems.arrays import divide_rows
+from concord.problems.data import LegacySeed, OneDataSet, Table, required_tables
+from concord.problems.points import legacy_data, read_points, split_test_rows
+from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -119,13 +112,13 @@ def check(params: Params, agents: int) -> None:
                 "it, or name a dataset"
             )
     points = ROWS.get(params.dataset, _count_points(params, agents))
-    enough(points - _count_test_rows(params, points), agents)
+    check_rows(points - _count_test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset + table_read(params)
+    return dataset + required_tables(params)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:
@@ -144,7 +137,7 @@ def build(
     """
     truth = test = parts = points = None
     if params.table is not None:
-        *points, parts = points_of(params.table, data_sets, agents, partition)
+        *points, parts = read_points(params.table, data_sets, agents, partition)
     if points is not None and len(points[1]):
         features, labels = points
     elif params.dataset == "synthetic" and params.legacy_seed is not None:
@@ -179,7 +172,9 @@ def _load(
     """
     features, labels = data_sets.points(params.dataset)
     if parts is None:
-        training, testing = kept_apart(len(labels), _count_test_rows(params, len(labels)), stream)
+        training, testing = split_test_rows(
+            len(labels), _count_test_rows(params, len(labels)), stream
+        )
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
@@ -262,7 +257,7 @@ def from_arrays(
     >>> problem.counts
     array([20, 20, 20, 20, 20])
     """
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng), classes=True)
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng), classes=True)
     odd = data.targets[(data.targets != 0) & (data.targets != 1)]
     if odd.size:
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
@@ -382,7 +377,7 @@ class LogisticRegression(OneDataSet):
     @cached_property
     def _solver(self) -> _newton.Data:
         """Return the data of the Newton solver."""
-        return _newton.Data.of(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
+        return _newton.Data.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
         """Return c_i plus the prior's curvature, (agents,); a ConcordError without a minimizer."""
@@ -399,7 +394,7 @@ class LogisticRegression(OneDataSet):
         return total
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """
@@ -415,7 +410,7 @@ class LogisticRegression(OneDataSet):
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at two parameters, up to a constant; arrays broadcast."""
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         size = np.square if self.prior == "gaussian" else np.abs
         width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
         prior = (size(first) + size(second)) / width
@@ -447,10 +442,12 @@ class LogisticRegression(OneDataSet):
         About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the
         likelihood is log-concave: a draw of N(m, v I) is kept with the probability that is left.
         """
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         signed, mode = features * (1 - 2 * labels)[:, None], np.zeros((1, self.dim))
         precision = np.array([1 / self.prior_scale])
-        mode = _newton.minimize(_newton.Data.of(signed[None]), precision, mode[None], mode[None])[0]
+        mode = _newton.minimize(
+            _newton.Data.from_signed(signed[None]), precision, mode[None], mode[None]
+        )[0]
         mode = mode[0]
         at = signed @ mode[0]
         slope = sigmoid(at) @ signed
@@ -489,7 +486,7 @@ class LogisticRegression(OneDataSet):
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
         not finite gets those points wrong whose probability is not a number.
         """
-        features, labels = self.data.pooled()
+        features, labels = self.data.all_rows()
         wanted, transposed = labels > 0.5, features.T
         wrong = np.empty(x.shape[:2], dtype=np.int64)
         # Chains in blocks whose predictions stay in cache.

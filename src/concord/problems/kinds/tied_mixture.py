@@ -21,14 +21,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
+from concord.hints import choices
 from concord.laws.quadrature import Grid, from_log_density
-from concord.options import Count, Options, Positive, choices
-from concord.problems._arithmetic import sum_softplus
-from concord.problems._data import OneDataSet, check_agents
-from concord.problems._own import numbers, own_data
-from concord.sampling import streams
+from concord.options import Count, Options, Positive
+from concord.problems.arithmetic import sum_softplus
+from concord.problems.arrays import divide_rows, numbers
+from concord.problems.data import OneDataSet, check_agents
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -170,7 +171,7 @@ def from_arrays(
             raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
     ones = [np.ones((len(part), 1)) for part in parts]
     X, y = (ones[0], parts[0]) if together else (ones, parts)
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )
@@ -210,7 +211,7 @@ class TiedMixture(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        tilts = _tilts(self.params, x.swapaxes(0, 1), self.points[:, None])
+        tilts = _component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
         sums = (tilts @ self._table).swapaxes(0, 1)
         return self._slopes(x, sums, self._totals)
 
@@ -219,17 +220,17 @@ class TiedMixture(OneDataSet):
 
         agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
         """
-        tilts = _tilts(self.params, x, self.points.take(agents, axis=0))
+        tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """
         _, points = self._data.points_at(rows)
-        tilts, count = _tilts(self.params, x, points), rows.shape[-1]
+        tilts, count = _component_contrasts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
         totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
         scale = (self.counts / count)[:, None]
@@ -341,7 +342,7 @@ class TiedMixtures:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
         points, totals = self._points_of_chains(len(x))
         one = self.sets[0]
-        tilts = _tilts(one.params, x, points)
+        tilts = _component_contrasts(one.params, x, points)
         sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
         return one._slopes(x, sums, totals)
 
@@ -404,10 +405,10 @@ def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, first + second if _has_tied_means(params) else second
 
 
-def _tilts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return t_j = tanh(w (x_j - q) / 2) of points (..., n) at x (..., 2).
+def _component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return 2 p_j - 1 of points j (..., n) at parameters x (..., 2), with p_j as follows.
 
-    Point j is of the second component with probability (1 + t_j) / 2.
+    Point j is of the second component with probability p_j.
     """
     first, mean = _means(params, x)
     half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2

@@ -24,15 +24,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._own import own_data
-from concord.problems._tabled import Tabled
-from concord.sampling import streams
-from concord.sampling.partition import AgentData, Partition, enough
+from concord.problems._tabled import TableProblem
+from concord.problems.arrays import divide_rows
+from concord.sampling.partition import AgentData, Partition, check_rows
 
 
 class Params(Options):
@@ -48,7 +48,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or too few points for moments."""
-    enough(params.points, agents)
+    check_rows(params.points, agents)
     _check_moments(params, params.points)
 
 
@@ -112,13 +112,13 @@ def from_arrays(
     >>> problem.reference.mean.round(1)
     array([ 1. , -2. , -3.1])
     """
-    data = own_data(X, y, agents, partition, streams.seed_of(seed, rng))
+    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(prior_variance=prior_variance, shape=shape, scale=scale)
     _check_moments(params, int(data.counts.sum()))
     return UnknownNoise(data, params)
 
 
-class UnknownNoise(Tabled):
+class UnknownNoise(TableProblem):
     """The regression split over agents; a step's cost does not grow with the number of points."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
@@ -152,7 +152,7 @@ class UnknownNoise(Tabled):
         return np.concatenate([slopes * precision, last], axis=-1)
 
     @cached_property
-    def reference(self) -> Known:
+    def reference(self) -> AnalyticLaw:
         """Return the posterior of (beta, log sigma^2), which is normal-inverse-gamma."""
         gram, cross, square, _ = (table.sum(axis=0) for table in self.tables)
         spread = np.linalg.inv(gram)
@@ -167,7 +167,7 @@ class UnknownNoise(Tabled):
         fourth[-1] = special().polygamma(3, shape) + 3 * cov[-1, -1] ** 2
         root = np.linalg.cholesky(spread)
         mean = np.append(center, np.log(scale) - special().digamma(shape))
-        return Known(mean, cov, third, fourth, partial(_draw, shape, scale, center, root))
+        return AnalyticLaw(mean, cov, third, fourth, partial(_draw, shape, scale, center, root))
 
 
 def _draw(

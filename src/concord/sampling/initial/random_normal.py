@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive
 from concord.problem import Problem
-from concord.sampling import streams
 from concord.sampling.initial import Moments, Shape
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.sampling.partition import Parts, enough
+from concord.sampling.partition import Parts, check_rows
 
 # Draws of the shares before a minimum is declared out of reach.
 ATTEMPTS = 1000
@@ -38,7 +38,7 @@ def split(
             "or sizes"
         )
     concentration, minimum = params.concentration, params.minimum
-    enough(rows, agents, minimum)
+    check_rows(rows, agents, minimum)
     classes, members = np.unique(labels, return_counts=True)
     for _ in range(ATTEMPTS):
         shares = rng.dirichlet(np.full(agents, concentration), size=len(classes))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from concord.options import Options
-from concord.sampling.partition import Parts, enough
+from concord.sampling.partition import Parts, check_rows
 
 
 class Params(Options):
@@ -14,5 +14,5 @@ def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
     """Return each agent's row numbers, divided at random; sizes differ by at most one."""
-    enough(rows, agents)
+    check_rows(rows, agents)
     return np.array_split(rng.permutation(rows), agents)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.options import Options
-from concord.sampling.partition import Parts, enough
+from concord.sampling.partition import Parts, check_rows
 
 
 class Params(Options):
@@ -20,7 +20,7 @@ def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
     """Return each agent's row numbers; a ConcordError if the last agent would have none."""
-    enough(rows, agents)
+    check_rows(rows, agents)
     sizes = params.ratio ** -np.linspace(0, 1, agents)
     ends = np.rint(rows * np.cumsum(sizes) / sizes.sum()).astype(int)
     parts = np.split(rng.permutation(rows), ends[:-1])

@@ -3,7 +3,7 @@ r"""Schedules: positive step sizes and coefficients as functions of the iteratio
 .. math:: s_k = \frac{a}{(b + c k)^p}, \qquad k = 0, 1, \dots
 
 covers every schedule of the papers. A number is a constant one; other kinds are modules of this
-folder (``contracts.ScheduleKind``), which may return any function of k instead.
+folder (``kind_contracts.ScheduleKind``), which may return any function of k instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from concord import kinds
 from concord.errors import ConcordError, short
-from concord.options import HUGEST, TINIEST, Chosen, Positive, build
+from concord.options import Chosen, Positive, build
+from concord.values import HUGEST, TINIEST
 
 LAST = 10**9  # no run has more iterations
 
@@ -53,11 +54,11 @@ class Schedule:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             schedule = cls(build(Positive, value, where))
         elif isinstance(value, Mapping):
-            form = _Form.parse(dict(value), where)
+            form = _ScheduleChoice.parse(dict(value), where)
             made = form.module.schedule(form.params)
-            schedule = made if isinstance(made, Schedule) else Other(form, made)
+            schedule = made if isinstance(made, Schedule) else FunctionSchedule(form, made)
         else:
-            known = ", ".join(kinds.names(_Form.room))
+            known = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
                 f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
             )
@@ -115,13 +116,13 @@ class Schedule:
         return f"{_short(self.a)}/({_short(self.b)}+{slope}){power}"
 
 
-class _Form(Chosen):
+class _ScheduleChoice(Chosen):
     """A kind of schedule with its options, as a file states it."""
 
     room = "schedules"
 
 
-class Other(Schedule):
+class FunctionSchedule(Schedule):
     """A schedule of another form: any function of k that a plug-in returns."""
 
     __slots__ = ("form", "function")
@@ -140,7 +141,7 @@ class Other(Schedule):
 
     def __repr__(self) -> str:
         """Return a text that is the same for equal schedules."""
-        return f"Other({self.form!r})"
+        return f"FunctionSchedule({self.form!r})"
 
     def plain(self) -> dict[str, Any]:
         """Return the YAML form that ``parse`` reads."""

@@ -178,7 +178,7 @@ def test_contrast_names_and_roles(folder, browser, scheme):
             drawn(browser)
         browser.execute_script(AXE.read_text())
         found = browser.execute_async_script(
-            f"{run.format('document')}.then((r) => arguments[0](r.violations))"
+            f"{run.format('document')}.compose_with((r) => arguments[0](r.violations))"
         )
         told = [(v["id"], [node["html"][:200] for node in v["nodes"][:3]]) for v in found]
         assert told == [], page

@@ -15,13 +15,14 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.options import NamesRuns, Options, Some
+from concord.options import Options, Some
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._exact import EXACT, LINE, Exact, density_of
 from concord_studies.figures._options import AxisNames, Mass
 from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 

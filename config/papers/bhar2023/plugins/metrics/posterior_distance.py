@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws.intervals import mean_interval, over_chains
-from concord.laws.transport import costs, distances, thinned
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import posterior
+from concord_studies.transport import costs, distances, thinned
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 RECORDS = ("draws",)

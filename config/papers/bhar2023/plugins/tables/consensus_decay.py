@@ -18,9 +18,10 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
-from concord.options import NamesLabel, Options
+from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured, Series
 from concord_studies.tables import Table, marks_divergence
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.gaussian import corrected
 from concord.laws.intervals import LEVEL, REPLICATES, over_chains
-from concord.laws.known import WithQuantiles
+from concord.laws.reference_laws import WithQuantiles
+from concord.laws.wasserstein import correct_interval
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics._references import posterior
@@ -50,7 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         for square in squares:
             chosen = rng.integers(0, chains, chains)
             square[...] = distance(np.sort(draws[chosen], axis=0)) ** 2
-        lo, hi = corrected(squares, value, LEVEL)
+        lo, hi = correct_interval(squares, value, LEVEL)
     lost = ~np.isfinite(value)
     value[lost], lo[lost], hi[lost] = np.inf, np.inf, np.inf
     yield from series(m.trace.draw, names, {"chains_w2": (value, lo, hi)})

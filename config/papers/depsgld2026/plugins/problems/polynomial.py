@@ -23,10 +23,10 @@ import numpy as np
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.laws.known import Known
+from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import NonNegative, Options
-from concord.problems._tabled import Tabled
+from concord.problems._tabled import TableProblem
 from concord.sampling.partition import Partition
 
 SOURCE = (-1.0, 0.5, 0.0, 0.125)
@@ -76,7 +76,7 @@ def _draw(
 
 
 @dataclass(frozen=True, repr=False)
-class OnLine(Known):
+class OnLine(AnalyticLaw):
     """A law of one parameter with a quantile function."""
 
     inverse: Callable[[np.ndarray], np.ndarray]
@@ -86,7 +86,7 @@ class OnLine(Known):
         return self.inverse(levels)[:, None]
 
 
-class Polynomial(Tabled):
+class Polynomial(TableProblem):
     """The density with a polynomial potential, split over agents; ``reference`` is exact."""
 
     dim = 1

@@ -18,8 +18,8 @@ import numpy as np
 
 from concord.distances import positions
 from concord.errors import ConcordError
-from concord.laws.gaussian import bootstrap_w2
 from concord.laws.intervals import REPLICATES, mean_interval
+from concord.laws.wasserstein import bootstrap_w2
 from concord_studies.contracts import Label
 from concord_studies.datasets.tables import tabled
 from concord_studies.metrics import Measurement, Row, lacking

@@ -14,8 +14,8 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
-from concord.problems._data import table_read
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.data import required_tables
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 
 NAME = "product of Gaussians"
@@ -51,7 +51,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
 
-needs = table_read
+needs = required_tables
 
 
 def build(

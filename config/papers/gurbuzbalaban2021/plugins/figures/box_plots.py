@@ -27,12 +27,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from concord.errors import ConcordError
-from concord.options import Count, Index, NamesIterations, Options, Some
+from concord.options import Count, Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
 from concord_studies.figures._panels import Panels, cross, limits
+from concord_studies.option_notes import NamesIterations
 from concord_studies.results import Measured, Series
 
 BOXES = 11

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from concord.laws import paths
-from concord.laws.gaussian import w2
 from concord.laws.law import start_of, update_of
+from concord.laws.wasserstein import w2
 from concord.problem import Quadratic
 from concord.sampler import Sampler
 from concord.samplers.de_sghmc import DESGHMC

@@ -52,7 +52,7 @@ def largest_moment(m: Measurement) -> float:
     largest = _moment(*limit, size)
     for _ in range(m.iterations + 1):
         largest = max(largest, _moment(mean, cov, size))
-        mean, cov = step.of(mean, cov)
+        mean, cov = step.apply(mean, cov)
     return largest
 
 

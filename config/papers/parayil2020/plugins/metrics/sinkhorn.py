@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from concord.laws.intervals import over_chains
-from concord.laws.transport import costs, distances, thinned
 from concord_studies.contracts import Label, Replicated
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import posterior
+from concord_studies.transport import costs, distances, thinned
 
 METRICS = (
     *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),

@@ -29,8 +29,8 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems._data import OneDataSet
-from concord.sampling.partition import Partition, enough
+from concord.problems.data import OneDataSet
+from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import registry
 from concord_studies.datasets.readers import digits as sklearn_digits
 
@@ -86,7 +86,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if there are more agents than images."""
-    enough(min(TRAIN, params.training_images or TRAIN), agents)
+    check_rows(min(TRAIN, params.training_images or TRAIN), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -386,7 +386,7 @@ class Classifier(OneDataSet):
         return slopes
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: images of the mini-batches, (chains, agents, batch), numbered within each agent. A
         loop over agents takes less time than grouped convolutions or vmap.

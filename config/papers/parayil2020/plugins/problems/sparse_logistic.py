@@ -26,7 +26,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.libraries import sparse
 from concord.options import Options, Positive
-from concord.problems._arithmetic import sigmoid
+from concord.problems.arithmetic import sigmoid
 from concord.sampling.partition import Partition
 
 from .. import readers
@@ -151,7 +151,7 @@ class SparseLogistic:
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``Batched``), (chains, agents, dim).
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
 
         rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
         """

@@ -17,9 +17,10 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.options import NamesLabel, Options
+from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import paired
 from concord_studies.tables import Table, marks_divergence

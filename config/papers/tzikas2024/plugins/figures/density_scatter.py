@@ -19,11 +19,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord.options import Index, NamesIterations, Options, Some
+from concord.options import Index, Options, Some
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Rows, Select
+from concord_studies.option_notes import NamesIterations
 from concord_studies.results import Measured
 
 

@@ -22,12 +22,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from concord.options import Index, NamesLabel, Options, Positive
+from concord.options import Index, Options, Positive
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Columns, Names, Rows, Select, Width
 from concord_studies.figures._panels import Panels, cross, lines
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import AVERAGE, Measured
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.networks.network import Network
+from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking
@@ -56,5 +57,5 @@ def compute_theorem(problem: Quadratic, network: Network) -> theory.Theorem3:
 
 def _graph(network: Network) -> tuple[float, float]:
     """Return the largest signless Laplacian eigenvalue and the algebraic connectivity."""
-    spectrum = network.graph.spectrum()
+    spectrum = spectrum_of(network.graph)
     return spectrum["signless_max"], spectrum["algebraic_connectivity"]

@@ -6,8 +6,9 @@ import numpy as np
 from msgspec import structs
 
 from concord.laws import paths
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import Gaussian
 from concord.laws.law import start_of, update_of
+from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM

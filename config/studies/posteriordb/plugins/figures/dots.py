@@ -11,10 +11,11 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.options import NamesLabel, Options, Some
+from concord.options import Options, Some
 from concord_studies import selection
 from concord_studies.figures import style
 from concord_studies.figures._options import Names
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured, series
 
 

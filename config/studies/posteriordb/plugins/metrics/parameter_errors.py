@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Named
+from concord.contracts import WithNames
 from concord.laws.intervals import quantile
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking
@@ -43,7 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     Interval: the jackknife over 20 groups of chains, Student's t about the value and about it less
     its bias: the largest of several errors is too large by chance.
     """
-    if not isinstance(m.problem, Named):
+    if not isinstance(m.problem, WithNames):
         raise lacking("parameter_errors", "a problem whose parameters have names")
     exact = _named(m, posterior(m.problem, "parameter_errors").sample(10_000, m.stream("draws")))
     center, spread = exact.mean(axis=0), exact.std(axis=0)
@@ -84,6 +84,6 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 def _named(m: Measurement, x: np.ndarray) -> np.ndarray:
     """Return all parameters' entries, (..., parameters)."""
-    assert isinstance(m.problem, Named)
+    assert isinstance(m.problem, WithNames)
     parts = m.problem.constrain(np.ascontiguousarray(x)).values()
     return np.concatenate([np.reshape(part, (*x.shape[:-1], -1)) for part in parts], axis=-1)

@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from concord.contracts import DataSets, Stream
-from concord.models.model import lacking, of_studies
+from concord.models.model import install_hint, of_studies
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
-from concord.problems import _own
-from concord.sampling.partition import Partition, enough
+from concord.problems import arrays
+from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import registry
 from concord_studies.datasets.registry import verify
 
@@ -273,7 +273,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than rows."""
-    enough(POSTERIORS[params.posterior].rows, agents)
+    check_rows(POSTERIORS[params.posterior].rows, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -283,7 +283,7 @@ def needs(params: Params) -> tuple[str, ...]:
 
 def unavailable() -> str | None:
     """Say what to install where it cannot be computed."""
-    return lacking("NumPyro")
+    return install_hint("NumPyro")
 
 
 _BUILT: dict[tuple[Any, ...], Any] = {}
@@ -293,7 +293,7 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Any:
     """Return the problem, which runs of a process share: it takes seconds to compile."""
-    of_rows, resources = _own.split(partition, stream), data_sets.folder
+    of_rows, resources = arrays.partition_arguments(partition, stream), data_sets.folder
     key = params.posterior, agents, repr(partition.options.plain()), of_rows["seed"], str(resources)
     if key not in _BUILT:
         _BUILT.clear()

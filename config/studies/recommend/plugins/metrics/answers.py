@@ -20,17 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from concord.problems.from_options import NoDataSets
 
 from concord import kinds
 from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems._fit import fit
-from concord.sampling.partition import Partition, Way
+from concord.problems.gaussian_fit import fit
+from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import recommendation as recommend
 from concord_arena.answer import Search, Wish
 from concord_studies.metrics import Measurement, Row
@@ -88,7 +88,7 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
     }  # fmt: skip
     problem = _built("gaussian", options, m, case)
     single = m.iterations == 1
-    clocked = m.network.conditions is not None and m.network.conditions.clocked
+    clocked = m.network.conditions is not None and m.network.conditions.keeps_time
     every = TIMES if clocked else BUDGETS if lossless else BUDGETS[:2]
     budgets = every[:1] if single else every
     names = FEW if single else None
@@ -175,7 +175,7 @@ def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
         return m.stream(f"fresh case {case}, {what}")
 
     return module.build(
-        params, m.network.agents, Partition(Way("equal")), stream, Path("resources")
+        params, m.network.agents, Partition(PartitionChoice("equal")), stream, NoDataSets()
     )
 
 

@@ -28,7 +28,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if law is None or target is None:
         raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):
-        for k, center, spread in zip(law.iterations, *law.of(agent), strict=True):
+        for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
             found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
             values = dict(zip(NAMES, found, strict=True))

@@ -14,7 +14,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problem import Problem
-from concord.problems import quadratic
+from concord.problems.quadratic_problem import quadratic
 from concord.sampling.partition import Partition
 
 CURVATURES = np.array([0.10, 0.20, 0.10, 0.25, 0.15, 0.20])

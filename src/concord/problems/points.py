@@ -1,55 +1,17 @@
-"""Data of problems: registered tables, test rows, and the draws of a paper's authors."""
+"""Points of problems: registered tables, test rows, and the draws of a paper's authors."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Self
 
 import numpy as np
-from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition, Parts, consecutive_counts, enough
-from concord.summary import Summarized
-
-LegacySeed = Annotated[
-    Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
-    "draw the data agent by agent from NumPy's legacy generator with this seed, as "
-    "tzikas2024's authors do; none: from the paper's data stream",
-]
-
-Table = Annotated[
-    str | None,
-    "registered table of points and who holds which (config/datasets.yaml), with columns agent "
-    "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
-    "target; none: points are drawn",
-]
+from concord.sampling.partition import Partition, Parts, consecutive_counts
 
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
 
-class OneDataSet(Summarized):
-    """A base class of problems whose chains all have the same data."""
-
-    agents: int
-    dim: int
-
-    def summary(self) -> dict[str, Any]:
-        """Return the numbers of agents, coordinates and points, and the posterior's form."""
-        posterior = getattr(self, "posterior", None)
-        counts = getattr(self, "counts", None)
-        return {
-            "agents": self.agents,
-            "dim": self.dim,
-            "points": None if counts is None else int(np.sum(counts)),
-            "posterior": "Gaussian" if posterior is not None else None,
-        }
-
-    def from_chain(self, first: int) -> Self:
-        """Return the problem itself, since all chains have the same data."""
-        return self
-
-
-def points_of(
+def read_points(
     table: str, data_sets: DataSets, agents: int, partition: Partition
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
     """Read features (rows, d), targets (rows,) and each agent's rows from a registered table.
@@ -76,17 +38,7 @@ def points_of(
     return features[:-1].T, features[-1] if columns else np.empty(0), parts
 
 
-def table_read(params: Any) -> tuple[str, ...]:
-    """Return the name of the registered table of the options, as a tuple; empty without one."""
-    return () if params.table is None else (params.table,)
-
-
-def check_agents(params: Any, agents: int) -> None:
-    """Raise a ConcordError if there are more agents than points."""
-    enough(params.points, agents)
-
-
-def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+def split_test_rows(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of training rows and of test rows, split at random.
 
     rows: how many rows there are. testing: how many of them are for testing. Both results increase.

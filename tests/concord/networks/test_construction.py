@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from concord.errors import ConcordError
-from concord.networks.own import network as own
+from concord.networks.construction import network as own
 from concord.samplers.de_sgld import DESGLD
 from steps import Quadratic, Still, chain
 
@@ -124,3 +124,36 @@ def test_what_is_no_network_is_refused(graph, options, message):
 def test_networks_of_kinds_have_numbers_for_names():
     assert own("ring", 4).names == (0, 1, 2, 3)
     assert own("ring", 4, awake=0.5).names == (0, 1, 2, 3)
+
+
+def drawn(**options):
+    return own("erdos_renyi", 12, probability=0.4, **options).edges
+
+
+def test_a_random_graph_takes_seed_and_rng():
+    rngs = np.random.default_rng(7), np.random.default_rng(7)
+    assert drawn() == drawn(seed=0) == drawn(rng=0) != drawn(seed=1)
+    assert drawn(seed=1) == drawn(rng=1) == drawn(rng=np.int64(1))
+    first = drawn(rng=rngs[0])
+    assert first == drawn(rng=rngs[1]) != drawn(rng=rngs[0])
+    assert drawn(seed=None) != drawn(seed=None)
+    given = {"kind": "random_geometric", "radius": 0.5}
+    assert own(given, 12, rng=3).edges == own({**given, "seed": 3}, 12).edges
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "sentence"),
+    [
+        ("erdos_renyi", {"seed": 1, "rng": 2}, "rng: seed is 1 besides; give one of the two"),
+        ({"kind": "erdos_renyi", "seed": 1}, {"rng": 2}, "rng: seed is 1 besides; give one of"),
+        ("erdos_renyi", {"rng": "x"}, "rng: 'x' is not an integer"),
+        ("erdos_renyi", {"seed": -1}, "network.seed: -1 is below 0; give 0 or more"),
+        ("ring", {"rng": 2}, "network.rng: ring is not drawn at random; leave rng out"),
+        ("ring", {"seed": 2}, "network.seed: ring is not drawn at random; leave seed out"),
+        (nx.path_graph(4), {"rng": 2}, "network: rng is an option of a kind; remove it"),
+    ],
+)
+def test_a_seed_that_does_not_fit_is_refused(graph, options, sentence):
+    probability = {"probability": 0.4} if "erdos_renyi" in str(graph) else {}
+    with pytest.raises(ConcordError, match=f"^{sentence}"):
+        own(graph, 4, **probability, **options)

@@ -1,37 +1,18 @@
-"""Problems that a caller makes in Python: from arrays, or from a kind's options."""
+"""Arrays that a caller gives in Python: checked, and divided among agents."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
-from concord.options import Count, build, check_masks
-from concord.sampling import streams
+from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition
+from concord.values import check_masks
 
 # Of a caller's numbers: squares, and sums of very many of them, are finite.
 LARGEST = 1e100
-
-
-class NoDataSets:
-    """In place of ``DataSets`` where a caller has none: a problem that needs one is refused."""
-
-    folder = Path("resources")
-
-    def table(self, name: str) -> dict[str, np.ndarray]:
-        """Raise a ConcordError, since there is no table."""
-        raise ConcordError(
-            f"table: {name} is registered data, which studies read; pass the arrays, X and y"
-        )
-
-    def points(self, name: str) -> tuple[Any, np.ndarray]:
-        """Raise a ConcordError, since there is no data set."""
-        raise ConcordError(
-            f"dataset: {name} is registered data, which studies read; pass the arrays, X and y"
-        )
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
@@ -59,7 +40,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def own_data(
+def divide_rows(
     X: Any, y: Any, agents: int | None, partition: Any, seed: int | None, classes: bool = False
 ) -> AgentData:
     """Return the rows of features X and targets y, split over agents.
@@ -94,7 +75,7 @@ def own_data(
     features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
     if together:
         rng = streams.generator(streams.seed_of(seed), "partition")
-        parts = parted(partition).split(
+        parts = choose_partition(partition).split(
             targets if classes else len(targets), build(Count, agents, "agents"), rng
         )
     else:
@@ -103,42 +84,14 @@ def own_data(
     return AgentData.from_parts(features, targets, parts)
 
 
-def parted(way: Any) -> Partition:
+def choose_partition(way: Any) -> Partition:
     """Return the partition that a caller names, or gives as a mapping with a kind."""
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 
 
-def split(partition: Partition, stream: Stream) -> dict[str, Any]:
+def partition_arguments(partition: Partition, stream: Stream) -> dict[str, Any]:
     """Return a run's partition as the arguments ``partition`` and ``seed`` of problems in Python.
 
     stream: the run's streams, from which the seed is drawn.
     """
     return {"partition": partition.options, "seed": int(stream("partition").integers(2**32))}
-
-
-def from_options(kind: Any) -> Callable[..., Any]:
-    """Return the function that builds a problem of a kind from ``agents`` and its options.
-
-    kind: the kind's module.
-    """
-
-    def build_problem(
-        agents: int,
-        *,
-        partition: Any = "equal",
-        seed: int | None = streams.SEED,
-        rng: streams.Rng = None,
-        **options: Any,
-    ) -> Any:
-        split, master = parted(partition), streams.seed_of(seed, rng)
-        params, count = build(kind.Params, options), build(Count, agents, "agents")
-        kind.check(params, count)
-
-        def stream(what: str) -> np.random.Generator:
-            """Return the generator of a named stream of random numbers."""
-            return streams.generator(master, what)
-
-        return kind.build(params, count, split, stream, NoDataSets())
-
-    build_problem.__doc__ = kind.__doc__
-    return build_problem

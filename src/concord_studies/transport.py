@@ -69,6 +69,6 @@ def pot() -> Any:
 
     The import takes a third of a second, which planning does without.
     """
-    import ot  # as it says
+    import ot  # here alone
 
     return ot

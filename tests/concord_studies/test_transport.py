@@ -5,7 +5,8 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from concord.laws import quadrature, transport
+from concord.laws import quadrature
+from concord_studies import transport
 
 
 def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> quadrature.Grid:

@@ -11,9 +11,9 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.problems._arithmetic import multiply
-from concord.problems._data import OneDataSet
-from concord.problems._own import numbers
+from concord.problems.arithmetic import multiply
+from concord.problems.arrays import numbers
+from concord.problems.data import OneDataSet
 
 
 class QuadraticProblem(OneDataSet):

@@ -1,14 +1,11 @@
 """Random streams: named by labels, and by nothing else."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concord.sampling.streams import generator
-from concord_studies.runs.run import Run
+from concord.streams import generator
 from processes import python
 
 STREAM = [479857035612217404, 2384650059007145754]
@@ -50,15 +47,5 @@ def test_streams_are_not_correlated():
 def test_a_stream_is_the_same_in_every_process_and_version():
     """Hashes of text differ between processes; streams do not. These numbers must never change."""
     assert first(1, "noise", "ring")[:2] == STREAM
-    code = (
-        "from concord.sampling.streams import generator as g;"
-        "print(g(1, 'noise', 'ring').integers(2**63))"
-    )
+    code = "from concord.streams import generator as g;print(g(1, 'noise', 'ring').integers(2**63))"
     assert int(python(code)) == STREAM[0]
-
-
-def test_a_runs_streams_keep_their_label_whatever_it_is_named():
-    """This text must never change either."""
-    labels = {"topology": "ring", "batch": "10"}
-    assert Run.stream_name.fget(SimpleNamespace(labels=labels)) == "topology=ring,batch=10"
-    assert Run.stream_name.fget(SimpleNamespace(labels={})) == "run"

@@ -1,4 +1,4 @@
-"""Posteriors in any dimension, given by formulas or by draws (``contracts.Reference``)."""
+"""Posteriors in any dimension, given by formulas or by draws (``concord.reference``)."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.laws.gaussian import fit
+from concord.laws.wasserstein import fit
 from concord.summary import WithMoments
 
 
@@ -21,7 +21,7 @@ class WithQuantiles(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Known(WithMoments):
+class AnalyticLaw(WithMoments):
     """A law with formulas for its moments, and a function that draws from it independently.
 
     mean, cov: shapes (dim,) and (dim, dim).

@@ -19,7 +19,7 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.problem import Batched, Problem, Quadratic
+from concord.problem import Problem, Quadratic, WithMiniBatches
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -110,7 +110,7 @@ def normals(count: int, dim: int) -> np.ndarray:
     return np.linalg.solve(np.linalg.cholesky(z.T @ z / len(z)), z.T).T
 
 
-def linearized(
+def linearize(
     at: Field, mean: np.ndarray, cov: np.ndarray, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the affine gradients gram_i x - shift_i that fit agents' gradients over normal laws.
@@ -176,7 +176,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
 
 
-def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
     The points are drawn from a wider version of the fit ``found``. Log densities at them are
@@ -207,7 +207,7 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     ConcordError
         If the problem takes no mini-batches.
     """
-    if not isinstance(problem, Batched):
+    if not isinstance(problem, WithMiniBatches):
         raise ConcordError(
             f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
         )
@@ -227,10 +227,10 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
 def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
     """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
-    They tell that the fit did not converge, the variances differ from those of ``weighed``, another
-    mode was found from one of eight other starts, a Hessian is not positive definite, or agents
-    start far away. The list is empty where no reason is found. positions: mean and covariance of an
-    agent's start.
+    They tell that the fit did not converge, the variances differ from those of
+    ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
+    positive definite, or agents start far away. The list is empty where no reason is found.
+    positions: mean and covariance of an agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
@@ -238,7 +238,7 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     if not found.settled:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     root = np.linalg.cholesky(found.cov)
-    ratio = weighed(problem, found)[1] / np.diag(found.cov)
+    ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
         reasons.append(
@@ -281,7 +281,7 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
         if not (np.isfinite(values).all() and values[0] > 0):
             return None
         means, covs = (np.broadcast_to(part, (1, agents, *part.shape)) for part in (mean, cov))
-        (gram,), (shift,) = linearized(at, means, covs, POINTS)
+        (gram,), (shift,) = linearize(at, means, covs, POINTS)
         whole, slope = gram.sum(axis=0), gram.sum(axis=0) @ mean - shift.sum(axis=0)
         if not np.isfinite(whole).all() or np.linalg.eigvalsh(whole)[0] <= 0:
             return None

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from concord import streams
 from concord.errors import ConcordError
-from concord.problems.kinds import ball
-from concord.sampling import streams
 from concord.sampling.partition import Partition
+from concord_studies.problems import ball
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 

@@ -19,8 +19,9 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
-from concord.problems._data import Table, check_agents, points_of, table_read
-from concord.problems._quadratic import QuadraticProblem
+from concord.problems.data import Table, check_agents, required_tables
+from concord.problems.points import read_points
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
 NAME = "Gaussian location"
@@ -57,7 +58,7 @@ def check(params: Params, agents: int) -> None:
                 )
 
 
-needs = table_read
+needs = required_tables
 
 
 def build(
@@ -73,7 +74,7 @@ def build(
         for mean, part in zip(means, parts, strict=True):
             points[part] += mean
         return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
-    first, last, parts = points_of(params.table, data_sets, agents, partition)
+    first, last, parts = read_points(params.table, data_sets, agents, partition)
     points = np.column_stack([first, last])
     return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
 

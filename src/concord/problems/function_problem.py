@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from concord import contracts
+from concord import reference
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
-from concord.laws.known import Draws
-from concord.options import Count, build, check_masks
-from concord.problems._data import OneDataSet
-from concord.problems._own import numbers
+from concord.laws.reference_laws import Draws
+from concord.options import Count, build
+from concord.problems.arrays import numbers
+from concord.problems.data import OneDataSet
+from concord.values import check_masks
 
 Function = Callable[..., Any]
 
@@ -44,7 +45,7 @@ class Problem(OneDataSet):
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
     reference
         The posterior where it is not Gaussian: draws that count as independent, (draws, dim), or
-        an object with moments and draws (``concord.contracts.Reference``). Metrics compare with it.
+        an object with moments and draws (``concord.reference.Reference``). Metrics compare with it.
 
     Raises
     ------
@@ -96,9 +97,11 @@ class Problem(OneDataSet):
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
-            self.potential = partial(_potential, potential)
+            self.potential = partial(_checked_potential, potential)
         if hessian_product is not None:
-            self.hessian_product: Callable[..., np.ndarray] = partial(_product, hessian_product)
+            self.hessian_product: Callable[..., np.ndarray] = partial(
+                _checked_product, hessian_product
+            )
         if prox is not None:
             self.minimize: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize, prox)
             self.minimize_one: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize_one, prox)
@@ -108,12 +111,12 @@ class Problem(OneDataSet):
         return _evaluate("gradient", self._gradient, x.shape, x)
 
 
-def _reference(given: Any, dim: int) -> contracts.Reference:
+def _reference(given: Any, dim: int) -> reference.Reference:
     """Return a caller's reference posterior as a ``Reference``.
 
     given: draws (draws, dim), or an object with moments and draws.
     """
-    if isinstance(given, contracts.Reference):
+    if isinstance(given, reference.Reference):
         found = len(given.moments()[0])
     else:
         given = Draws(numbers(given, "reference"))
@@ -126,12 +129,12 @@ def _reference(given: Any, dim: int) -> contracts.Reference:
     return given
 
 
-def _potential(potential: Function, x: np.ndarray) -> np.ndarray:
+def _checked_potential(potential: Function, x: np.ndarray) -> np.ndarray:
     """Return a caller's potentials f_i(x_i), (chains, agents), checked."""
     return _evaluate("potential", potential, x.shape[:2], x)
 
 
-def _product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _checked_product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return a caller's products of Hessians with v, (chains, agents, dim), checked."""
     return _evaluate("hessian_product", hessian_product, x.shape, x, v)
 
@@ -159,7 +162,7 @@ def _minimize_one(
     curvature: np.ndarray,
     start: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return minimizer and cost of one agent, of which the caller computes those of all agents."""
+    """Return one agent's minimizer and its cost, from a proximal map of all agents."""
     everyone = np.zeros((len(linear), len(curvature), linear.shape[-1]))
     everyone[:, agent] = linear
     return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1

@@ -1,4 +1,4 @@
-"""The Python API: the pipeline's numbers, the exact laws', and the sentences of wrong input."""
+"""The Python API: the exact laws' numbers, and the sentences of wrong input."""
 
 import doctest
 import importlib
@@ -7,44 +7,33 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import arviz_stats
 import networkx as nx
 import numpy as np
 import pandas
 import pytest
-import xarray
 
-import by_hand
 import concord
-import concord_arena
-import concord_studies
 from concord.errors import ConcordError
-from concord.laws import gaussian
+from concord.laws import wasserstein
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
-from concord_cli.__main__ import main
-from concord_studies.configuration.config import load_config
-from concord_studies.configuration.study import Study
-from concord_studies.experiment import Experiment
 
-ROOT = Path(__file__).parents[3]
 SOURCE = Path(concord.__file__).parent
 DOCUMENTED = [
     ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
     for path in sorted(SOURCE.rglob("*.py"))
     if ">>> " in path.read_text()
 ]
+EXTRAS = {  # libraries that examples need and the package does not
+    "concord.distances": ("arviz_stats",),
+    "concord.models.numpyro": ("numpyro",),
+    "concord.models.pymc": ("pymc",),
+    "concord.sampling.trace": ("arviz_stats", "h5netcdf"),
+}
 AGENTS, DIM = 5, 2
-RUN = ("linear_step", "step_size=0.003")
-
-
-def blocks(path: str) -> list[str]:
-    """Return the blocks of Python in a Markdown file."""
-    return re.findall(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)
 
 
 def quadratic(seed: int = 0) -> concord.Problem:
@@ -68,21 +57,6 @@ def mine(problem=None, **more) -> concord.Problem:
 
     given = {"gradient": gradient, "prox": prox, "agents": AGENTS, "dim": DIM, **more}
     return concord.Problem(posterior=problem.posterior, **given)
-
-
-@pytest.fixture(scope="module")
-def resolved(tmp_path_factory):
-    """A runs.yaml with a run of a paper, and the draws.nc that the stage made of it."""
-    runs = tmp_path_factory.mktemp("run") / "runs.yaml"
-    experiment, name = RUN
-    study = Study(
-        ROOT / "config/papers/gurbuzbalaban2021", load_config(ROOT / "config/config.yaml")
-    )
-    run = replace(study.run(experiment, name), chains=70, iterations=30)
-    by_hand.write(Experiment(study.path, {name: run}), runs.parent)
-    draws = runs.with_name("draws.nc")
-    assert main(["sample", str(runs), "-o", str(draws)]) == 0
-    return runs, draws
 
 
 def test_import_is_fast_and_knows_its_names():
@@ -111,48 +85,17 @@ def test_what_is_public_is_documented(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-def test_examples_of_docstrings_run(name, tmp_path, monkeypatch, resolved):
-    for library in ("pymc", "numpyro"):
-        if name.endswith(library):
-            pytest.importorskip(library)
-    (tmp_path / "runs.yaml").write_text(resolved[0].read_text())
+def test_examples_of_docstrings_run(name, tmp_path, monkeypatch):
+    for library in EXTRAS.get(name, ()):
+        pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted and not found.failed
 
 
-def test_the_five_lines_of_the_readme_run():
-    (code,) = blocks("README.md")
-    assert len(code.split("\n")) - code.count("\n\n") - 1 == 5
-    names = {}
-    exec(code, names)
-    trace, law, posterior = names["trace"], names["law"], names["problem"].posterior
-    assert trace["x"].shape == (4, 10_001, 8, 2) and law.mean.shape == (10_001, 8, 2)
-    assert arviz_stats.rhat(trace.to_arviz()).x.max() < 1.01  # as the README says
-    drawn, exact = (concord.w2(found, posterior, warm_up=1000) for found in (trace, law))
-    assert ((drawn.lo <= exact.value) & (exact.value <= drawn.hi)).all()
-    assert abs(drawn.value - exact.value).max() < 0.005
-
-
-def test_the_table_of_floors_is_computed():
-    """And its formula holds within a tenth of the width."""
-    text = (ROOT / "docs/python.md").read_text().partition("<!-- floors -->")[2]
-    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.split("\n")[2:8]]
-    chains = [int(name.split()[0].replace(",", "")) for name in rows[0][1:]]
-    for dim, *cells in rows[2:]:
-        dim, posterior = int(dim), concord.Gaussian(np.zeros(int(dim)), np.eye(int(dim)))
-        for count, cell in zip(chains, cells, strict=True):
-            found = gaussian.w2_floor(posterior, count, np.random.default_rng(1), 400)[0]
-            # Rounded to two digits; the fits' spread is at most half of their mean.
-            assert float(cell) == pytest.approx(
-                found / dim**0.5, abs=0.005 + 0.1 * found / dim**0.5
-            )
-            formula = np.sqrt((1 + (dim + 1) / 4) / count)
-            assert float(cell) == pytest.approx(formula, abs=0.1)
-
-
 def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
     """The truth is the law's: 357 of 360 such intervals contain it (60 seeds)."""
+    pytest.importorskip("arviz_stats")
     problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000}
     few = concord.sample("de_sgld", problem, "ring", chains=4, seed=3, **steps)
     with pytest.raises(ConcordError, match=r"4 chains are too few .* dimension 2 draw by draw"):
@@ -179,10 +122,10 @@ def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
     shift = np.array([0.3, 0.0])
     held = 0
     for _ in range(200):
-        mean, cov = gaussian.fit(target.sample(60, rng) + shift)
+        mean, cov = wasserstein.fit(target.sample(60, rng) + shift)
         fitted = concord.Gaussian(mean, cov)
-        squares = gaussian.w2(*gaussian.refits(fitted, 60, 200, rng), target) ** 2
-        lo, hi = gaussian.corrected(squares, gaussian.w2(mean, cov, target))
+        squares = wasserstein.w2(*wasserstein.refits(fitted, 60, 200, rng), target) ** 2
+        lo, hi = wasserstein.correct_interval(squares, wasserstein.w2(mean, cov, target))
         held += lo <= 0.3 <= hi
     assert held / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
 
@@ -190,16 +133,17 @@ def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
 def test_refits_are_fits_of_draws():
     """Their means, and those of the fits' squared distance, within five standard errors."""
     law, rng = concord.Gaussian(np.ones(3), np.diag([1.0, 2.0, 0.5])), np.random.default_rng(1)
-    made = gaussian.refits(law, 12, 4000, rng)
-    drawn = gaussian.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
-    for one, other in zip((*made, gaussian.w2(*made, law)), (*drawn, gaussian.w2(*drawn, law)),
-                          strict=True):  # fmt: skip
+    made = wasserstein.refits(law, 12, 4000, rng)
+    drawn = wasserstein.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
+    made, drawn = ((*moments, wasserstein.w2(*moments, law)) for moments in (made, drawn))
+    for one, other in zip(made, drawn, strict=True):
         error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 4000)
         assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 5 * error).all()
         assert (abs(one.std(axis=0) / other.std(axis=0) - 1) < 0.1).all()
 
 
 def test_one_chain_has_no_interval():
+    pytest.importorskip("arviz_stats")
     problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000, "chains": 1}
     alone = concord.sample("de_sgld", problem, "ring", **steps)
     for found in (
@@ -282,41 +226,6 @@ def test_a_gradient_that_is_not_a_number_warns():
         call(problem=shaped(lambda x: x * np.nan), chains=5)
 
 
-def test_the_page_runs():
-    """All but the recipes, one after the other."""
-    names = {}
-    for code in blocks("docs/python.md"):
-        if "gradient =" not in code and "def gradient" not in code:
-            exec(code, names)
-    for network in names["networks"]:
-        options = {"step_size": 0.005, "iterations": 2, "chains": 2}
-        for problem in ("linear", "labels", "gaussian", "mine"):
-            assert np.isfinite(
-                concord.sample("de_sgld", names[problem], network, **options)["x"]
-            ).all()
-
-
-def test_the_page_of_problems_runs():
-    (code,) = blocks("docs/problems.md")
-    names = {}
-    exec(code, names)
-    assert names["law"].mean.shape == (301, 16, 5) and names["cov"].shape == (2, 2)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
-def test_gradients_of_other_libraries(library):
-    pytest.importorskip(library)
-    (code,) = (code for code in blocks("docs/python.md") if f"import {library}\n" in code)
-    names = {"concord": concord}
-    exec(code, names)
-    options = {"step_size": 0.02, "iterations": 20, "chains": 3}
-    found = concord.sample("de_sgld", names["problem"], "ring", **options)
-    wanted = concord.Problem(np.sinh, agents=6, dim=2)
-    expected = concord.sample("de_sgld", wanted, "ring", **options)
-    np.testing.assert_allclose(found["x"], expected["x"], rtol=1e-9, atol=1e-12)
-
-
 def test_own_points_have_the_posterior_of_the_model():
     """At theta the posterior is the product of likelihoods and priors, up to one constant."""
     points = np.array([-1.0, 0.5, 1.0, 2.5, 3.0])
@@ -364,33 +273,6 @@ def test_what_happens_on_a_network_is_sampled_and_has_its_law():
     assert np.abs(law.cov[-1] - perfect.cov[-1]).max() > 1e-4
     with pytest.raises(concord.ConcordError, match=r"network\.loss\.rate: .* 0 to 1|network.loss"):
         concord.network("ring", 6, loss={**loss, "rate": 2})
-
-
-def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
-    run, path = resolved
-    whole, again = concord.load(path), concord.sample(**concord_studies.load_run(run))
-    assert whole.chains == 70
-    assert list(again.variables) == list(whole.variables)
-    for name, (dimensions, values) in whole.variables.items():
-        assert again.variables[name][0] == dimensions
-        np.testing.assert_array_equal(again[name], values, err_msg=name)
-    again.save(tmp_path / "trace.nc")
-    np.testing.assert_array_equal(concord.load(tmp_path / "trace.nc")["x"], whole["x"])
-    other = concord.sample(**concord_studies.load_run(run) | {"seed": 2})
-    assert not np.array_equal(other["x"], whole["x"])
-
-
-def test_the_trace_of_the_pipeline_opens_in_arviz(resolved):
-    found, made = xarray.open_datatree(resolved[1])[RUN[1]], concord.load(resolved[1]).to_arviz()
-    assert found.posterior.x.dims == ("chain", "draw", "agent", "dim")
-    assert list(found.children) == list(made.children) == ["posterior", "sample_stats"]
-    for group in found.children:
-        late = found[group].dataset.sel(draw=slice(3, None))  # of thirty iterations
-        assert late.identical(made[group].dataset.assign_attrs(late.attrs))
-    assert found.attrs["concord"] == made.attrs["concord"]
-    for diagnostic in (arviz_stats.ess, arviz_stats.rhat):
-        values = diagnostic(found)
-        assert values.x.dims == ("agent", "dim") and (values.x > 0).all()
 
 
 def test_all_of_arviz_takes_a_trace():
@@ -522,12 +404,30 @@ def test_an_interrupt_returns_what_is_there(call, chains, last, said, capsys):
 
 
 def test_progress_changes_nothing(capsys):
+    pytest.importorskip("tqdm")
     arguments = {"step_size": 0.1, "iterations": 3, "chains": 60}
     quiet = concord.sample("de_sgld", quadratic(), "ring", **arguments)
     assert capsys.readouterr().err == ""  # this is no terminal
     shown = concord.sample("de_sgld", quadratic(), "ring", progress=True, **arguments)
     np.testing.assert_array_equal(shown["x"], quiet["x"])
     assert "6/6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("library", "use", "sentence"),
+    [
+        ("tqdm", lambda x, of, path: call(progress=True), "progress=True needs the package tqdm"),
+        ("h5netcdf", lambda x, of, path: x.save(path), "a file of a trace needs the package"),
+        ("arviz_stats", lambda x, of, path: concord.w2(x, of, warm_up=3), "warm_up needs the"),
+    ],
+)
+def test_a_package_that_is_missing_is_named(library, use, sentence, monkeypatch, tmp_path):
+    trace = call(chains=40, iterations=200)
+    monkeypatch.setitem(sys.modules, library, None)
+    for module in [name for name in sys.modules if name.startswith(f"{library}.")]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(ConcordError, match=f"^{sentence}.*, which is missing; run 'pip install"):
+        use(trace, quadratic().posterior, tmp_path / "trace.nc")
 
 
 def test_samplers_start_alike_and_have_noise_of_their_own():
@@ -880,12 +780,6 @@ def test_no_seed_draws_a_fresh_one_that_the_trace_records():
     assert 0 <= seed < 2**53 and one.attributes["seed"] != other.attributes["seed"]
 
 
-def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
-    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
-    seeds = [concord_arena.recommend(quadratic(), "ring", **how).best["seed"] for _ in range(2)]
-    assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
-
-
 def test_no_seed_of_a_problem_splits_its_rows_anew():
     X = np.random.default_rng(0).standard_normal((40, 2))
     made = [concord.problems.linear_regression(X, X[:, 0], 4, seed=s) for s in (None, None, 1, 1)]
@@ -909,8 +803,6 @@ def test_rng_takes_the_place_of_a_seed():
     made = [split(rng=3), split(seed=3)]
     np.testing.assert_array_equal(made[0].gram, made[1].gram)
     assert concord.problems.gaussian(agents=4, rng=rngs[0]).agents == 4
-    how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
-    assert concord_arena.recommend(quadratic(), "ring", **how).best["seed"] == 9
 
 
 @pytest.mark.parametrize("seed", [1, 2, None])

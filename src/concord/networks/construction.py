@@ -1,0 +1,176 @@
+"""Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from concord import kinds, streams
+from concord.errors import ConcordError, nearest, short
+from concord.networks.graph import Graph
+from concord.networks.network import Network, Order
+from concord.networks.topology import build_graph
+from concord.options import build
+
+
+def network(
+    graph: Any,
+    agents: int | None = None,
+    *,
+    seed: int | None = streams.SEED,
+    rng: streams.Rng = None,
+    **options: Any,
+) -> Network:
+    """Return the network of a kind, a graph or a matrix, over which agents exchange vectors.
+
+    Parameters
+    ----------
+    graph
+        One of
+
+        - the name of a kind (``"ring"``, ``"complete"``, ``"erdos_renyi"``, ...), or a mapping with
+          its ``kind`` and options, as in a study's files;
+        - a graph of networkx, directed or not; attributes of edges are not looked at. Nodes that
+          are exactly the numbers 0 to N-1 are the agents of these numbers. Other nodes become
+          agents 0, 1, ... in the order in which they were added, and ``names`` of the network says
+          which is which;
+        - an adjacency matrix, (agents, agents), of zeros and ones, zeros on its diagonal: row i has
+          ones where agent i sends to, so that one that is not symmetric is a directed graph;
+        - a weight matrix W, (agents, agents): symmetric, doubly stochastic. Samplers that mix by
+          weights (those with an option ``weights``) take it for their Metropolis weights.
+
+        A matrix may be an array, sparse (scipy), or a table of pandas with the same names for rows
+        and columns, which are taken as nodes are.
+    agents
+        Number of agents; a graph or a matrix has its own.
+    seed
+        Of a kind that is drawn at random, such as ``"erdos_renyi"``; by default the kind's own, so
+        that the graph is the same each time; None draws a fresh one.
+    rng
+        In place of ``seed``: an integer, which is the seed, or a ``numpy.random.Generator``, from
+        which one is drawn, so that the next call gets another; none: ``seed`` counts.
+    **options
+        Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
+        network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``delay``,
+        ``on_loss``, ``compression``, ``error_feedback``, ``awake``, ``noise``, ``privacy``, and the
+        clock's ``compute``, ``link`` and ``barrier``. Without these every vector arrives at once,
+        as it is.
+
+    Raises
+    ------
+    ConcordError
+        If it is none of these, or has another number of agents.
+
+    Examples
+    --------
+    >>> import concord, networkx as nx
+    >>> concord.network("ring", 20).degrees.max()
+    np.int64(2)
+    >>> concord.network("erdos_renyi", 20, probability=0.3, rng=7).agents
+    20
+    >>> concord.network(nx.Graph([(3, 0), (0, 2), (2, 1)])).edges
+    ((0, 2), (0, 3), (1, 2))
+    >>> concord.network(nx.path_graph(["a", "b", "c"])).names
+    ('a', 'b', 'c')
+    >>> concord.network([[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]).edges
+    ((0, 1), (1, 2))
+    >>> loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
+    0.2
+    """
+    conditions = _take_conditions(options) if options else None
+    if isinstance(graph, Network):  # a network is its own, unless something else happens on it
+        conditions, graph = conditions or graph.conditions, graph.graph
+    if seed is not streams.SEED:
+        options["seed"] = seed
+    return network_under(_read_graph(graph, agents, options, rng), conditions)
+
+
+def _take_conditions(options: dict[str, Any]) -> Any:
+    """Remove what happens on the network from options; return it as ``Conditions``, or None."""
+    from concord.networks.conditions import Conditions  # where options may be some
+
+    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+    return build(Conditions, happens, "network") if happens else None
+
+
+def _read_graph(
+    graph: Any, agents: int | None, options: Mapping[str, Any], rng: streams.Rng
+) -> Graph:
+    """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
+
+    options: options of the kind; a ConcordError if they come with a graph or a matrix. rng: an
+    integer or a generator in place of the kind's option ``seed``; None: not given.
+    """
+    if isinstance(graph, str):
+        graph = {"kind": graph}
+    if isinstance(graph, Mapping):
+        if agents is None:
+            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
+        given = {"kind": None, **graph, **options}
+        _check_keys({"rng": rng, **given} if rng is not None else given)
+        if rng is not None or ("seed" in given and given["seed"] is None):
+            given["seed"] = streams.seed_of(given.get("seed", streams.SEED), rng)
+        return build_graph(**given, agents=agents, where="network")
+    if rng is not None:
+        options = {"rng": rng, **options}
+    if options:
+        raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
+    from concord.networks.matrices import graph_of  # which kinds of graphs do without
+
+    graph = graph_of(graph)
+    if agents not in (None, graph.agents):
+        raise ConcordError(
+            f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
+        )
+    return graph
+
+
+def _check_keys(given: Mapping[str, Any]) -> None:
+    """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
+    if given["kind"] not in kinds.names("topologies"):
+        return  # which is refused for itself
+    own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
+    random = ("seed", "rng")
+    for key in given:
+        if key in random and "seed" not in own:
+            raise ConcordError(
+                f"network.{key}: {given['kind']} is not drawn at random; leave {key} out"
+            )
+        if key not in ("kind", *own, *random):
+            from concord.networks.conditions import Conditions  # to name its keys
+
+            known = [*own, *Conditions.__struct_fields__]
+            raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
+
+
+def network_under(
+    graph: Graph,
+    conditions: Any,
+    where: str = "network",
+    order: Order = "simultaneous",
+) -> Network:
+    """Return the network of a graph under given conditions.
+
+    conditions: options ``Conditions``; None: every vector arrives at once, unchanged.
+    where: file and key, for errors.
+    order: whether agents move at once or one after another.
+    A ConcordError if the graph has no edges, the schedule does not suit it, or conditions
+    contradict each other.
+    """
+    if conditions is None or conditions == type(conditions)():
+        return Network(graph, order=order)
+    if graph.server_messages is not None:
+        raise ConcordError(
+            f"{where}: {graph.name} averages over all agents at once, and what happens on "
+            "the way there and back is not modelled; remove it, or use topology complete"
+        )
+    conditions.check(graph, where)
+    return Network(
+        graph,
+        conditions.effects(),
+        on_loss=conditions.on_loss,
+        order=order,
+        compute=conditions.compute,
+        link=conditions.link,
+        barrier=conditions.barrier,
+        conditions=conditions,
+    )

@@ -1,0 +1,58 @@
+"""Problems in Python from the options of a kind, without arrays or data sets."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord import streams
+from concord.errors import ConcordError
+from concord.options import Count, build
+from concord.problems.arrays import choose_partition
+
+
+class NoDataSets:
+    """In place of ``DataSets`` where a caller has none: a problem that needs one is refused."""
+
+    folder = Path("resources")
+
+    def table(self, name: str) -> dict[str, np.ndarray]:
+        """Refuse a registered table with a ConcordError."""
+        raise ConcordError(
+            f"table: {name} is registered data, which studies read; pass the arrays, X and y"
+        )
+
+    def points(self, name: str) -> tuple[Any, np.ndarray]:
+        """Refuse a registered data set with a ConcordError."""
+        raise ConcordError(
+            f"dataset: {name} is registered data, which studies read; pass the arrays, X and y"
+        )
+
+
+def from_options(kind: Any) -> Callable[..., Any]:
+    """Return the function that builds a problem of a kind from ``agents`` and its options.
+
+    kind: the kind's module.
+    """
+
+    def build_problem(
+        agents: int,
+        *,
+        partition: Any = "equal",
+        seed: int | None = streams.SEED,
+        rng: streams.Rng = None,
+        **options: Any,
+    ) -> Any:
+        split, master = choose_partition(partition), streams.seed_of(seed, rng)
+        params, count = build(kind.Params, options), build(Count, agents, "agents")
+        kind.check(params, count)
+
+        def stream(what: str) -> np.random.Generator:
+            """Return the generator of a named stream of random numbers."""
+            return streams.generator(master, what)
+
+        return kind.build(params, count, split, stream, NoDataSets())
+
+    build_problem.__doc__ = kind.__doc__
+    return build_problem

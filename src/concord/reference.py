@@ -1,0 +1,55 @@
+"""The posterior with which results are compared, exact or known by draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from concord.errors import ConcordError
+
+if TYPE_CHECKING:
+    from concord.problem import Problem
+
+
+@runtime_checkable
+class Reference(Protocol):
+    """A posterior with which results are compared: exact, on a grid, or known by draws.
+
+    A ``Gaussian``, a ``Grid`` of two parameters, an ``AnalyticLaw``, or the ``Draws`` of a
+    certified run (``concord.laws``).
+    """
+
+    @property
+    def draws(self) -> float:
+        """The number of independent draws behind the moments; infinite where they are exact."""
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior's mean (dim,) and covariance (dim, dim)."""
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_1, ..., x_d, x_1^2, ..., x_d^2, both (2 dim,)."""
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws from the posterior, (count, dim)."""
+
+
+@runtime_checkable
+class WithReference(Protocol):
+    """A problem whose posterior is known, though it is not Gaussian."""
+
+    @property
+    def reference(self) -> Reference:
+        """Return the posterior; a ConcordError if it is not known for these options."""
+
+
+def reference_of(problem: Problem) -> Reference:
+    """Return the posterior of a problem; a ConcordError if it is not known."""
+    if isinstance(problem, WithReference):
+        return problem.reference
+    if problem.posterior is None:
+        raise ConcordError(
+            f"the posterior of {type(problem).__name__} is not known; remove what compares with "
+            "it, or choose another problem"
+        )
+    return problem.posterior

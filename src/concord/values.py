@@ -1,0 +1,78 @@
+"""Plain values: numbers, texts, lists and mappings, as YAML and callers in Python give them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError, short
+
+LARGEST = 2**63  # what arrays and trace files can hold
+
+
+PLAIN = frozenset({str, int, float, bool, type(None)})  # types of values that are plain data
+
+
+TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
+
+
+def without_numpy(value: Any, where: str) -> Any:
+    """Return a value with numpy's numbers and arrays replaced by Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        check_masks(value, where)
+        return value.tolist()
+    if isinstance(value, Mapping):
+        made: Any = {key: without_numpy(item, key_place(where, key)) for key, item in value.items()}
+        return made if any(made[key] is not value[key] for key in made) else value
+    if isinstance(value, (list, tuple)):
+        made = [without_numpy(item, f"{where}[{n}]") for n, item in enumerate(value)]
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    return value
+
+
+def check_masks(values: Any, where: str) -> None:
+    """Refuse an array, or lists of arrays, with masked entries, whose masks numpy would drop."""
+    if masked := _count_masked(values):
+        raise ConcordError(
+            f"{where}: masked entries, {masked} of them, would count as if they were not masked; "
+            "give values in their place, as .filled(...) does, or leave their rows out"
+        )
+
+
+def _count_masked(values: Any) -> int:
+    """Return the number of masked entries in an array, or in nested lists of arrays."""
+    if isinstance(values, (list, tuple)):
+        return sum(map(_count_masked, values))
+    return int(np.ma.getmaskarray(values).sum()) if np.ma.is_masked(values) else 0
+
+
+def parse_self(kind: Any, value: Any) -> Any:
+    """Return a value parsed by a class that reads itself; a ValueError if it does not fit."""
+    if isinstance(value, kind):
+        return value
+    try:
+        return kind.parse(value, "")
+    except ConcordError as error:
+        raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
+
+
+def key_place(where: str, key: Any) -> str:
+    """Return the place of a key below a place, as messages name it."""
+    name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
+    return f"{where}.{name}" if where else f"{name}"
+
+
+def is_computable(value: Any) -> bool:
+    """Return whether all numbers in plain data can be computed with."""
+    parts = [value]
+    for part in parts:  # which grow: a call for each would take most of a study's check
+        if isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, (list, tuple)):
+            parts += part
+        elif isinstance(part, float):
+            if part and not TINIEST <= abs(part) <= HUGEST:
+                return False
+        elif isinstance(part, int) and not -LARGEST < part < LARGEST:
+            return False
+    return True

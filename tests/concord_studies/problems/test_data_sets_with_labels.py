@@ -1,0 +1,105 @@
+"""Logistic regression on the rows of data sets: their scales, test rows and files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import streams
+from concord.errors import ConcordError
+from concord.options import build as parse
+from concord.problems.kinds import logistic_regression
+from concord.problems.kinds.logistic_regression import Params
+from concord.sampling import partition
+from concord_studies.datasets import readers
+from concord_studies.datasets.folder import DataFolder
+
+
+def build(agents=3, divided=None, **options):
+    params = parse(Params, options, "tests")
+    logistic_regression.check(params, agents)
+    split = partition.Partition.parse(divided or {"kind": "equal"}, "tests")
+    return logistic_regression.build(
+        params, agents, split, lambda what: streams.generator(1, what), DataFolder(Path("unused"))
+    )
+
+
+def test_an_intercept_of_zeros_changes_that_column_alone():
+    ones, zeros = (
+        build(agents=6, dataset="breast_cancer", intercept=text).data.all_rows()[0]
+        for text in ("ones", "zeros")
+    )
+    np.testing.assert_array_equal(ones[:, :-1], zeros[:, :-1])
+    assert (ones[:, -1] == 1).all() and (zeros[:, -1] == 0).all()
+    none = build(agents=6, dataset="breast_cancer", intercept="none").data.all_rows()[0]
+    np.testing.assert_array_equal(none, ones[:, :-1])
+
+
+def test_features_of_a_data_set_are_scaled_as_asked():
+    """The agents' rows are in the same order, so that each is a line of the raw ones."""
+    raw, unit, standardized = (
+        build(agents=6, dataset="breast_cancer", features=text).data.all_rows()[0][:, :-1]
+        for text in ("raw", "unit", "standardized")
+    )
+    assert raw.min() >= 0 and raw.max() > 4000  # areas in square micrometers
+    np.testing.assert_allclose(unit, (raw - raw.min(axis=0)) / np.ptp(raw, axis=0), atol=1e-12)
+    centered = raw - raw.mean(axis=0)
+    np.testing.assert_allclose(standardized, centered / raw.std(axis=0), atol=1e-12)
+
+
+def test_breast_cancer_is_standardized_and_has_an_intercept():
+    problem = build(agents=6, dataset="breast_cancer")
+    features, labels = problem.data.all_rows()
+    assert features.shape == (569, 31) and set(labels) == {0.0, 1.0}
+    np.testing.assert_allclose(features[:, :30].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(features[:, :30].std(axis=0), 1, atol=1e-12)
+    assert (features[:, 30] == 1).all()
+    assert sorted(problem.counts) == [94, 95, 95, 95, 95, 95]
+
+
+@pytest.mark.parametrize(("agents", "kept", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
+def test_more_agents_than_points_are_refused(agents, kept, rows):
+    with pytest.raises(ConcordError, match=f"{rows} rows cannot give each of {agents} agents"):
+        build(agents, dataset="breast_cancer", test_fraction=kept)
+
+
+@pytest.fixture
+def telescope(monkeypatch):
+    """Return rows like MAGIC's: 19 020 of 10 features with scales of their own."""
+    rng = np.random.default_rng(2)
+    features = rng.standard_normal((19_020, 10)) * np.arange(1, 11) + np.arange(10)
+    labels = (rng.random(19_020) < 0.65).astype(np.int64)
+    monkeypatch.setattr(readers, "magic", lambda path: (features, labels))
+    return features, labels
+
+
+def test_a_tenth_is_kept_for_testing_and_scales_come_from_the_rest(telescope) -> None:
+    dirichlet = {"kind": "dirichlet", "concentration": 0.3, "minimum": 50}
+    problem = build(6, dirichlet, dataset="magic", test_fraction=0.1)
+    features, labels = problem.data.all_rows()
+    assert problem.dim == 11
+    assert features.shape == (17_118, 11)
+    assert problem.counts.min() >= 50
+    assert problem.test[0].shape == (1902, 11)
+    assert np.allclose(features[:, :10].mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(features[:, :10].std(axis=0), 1, rtol=1e-12)
+    assert not np.allclose(problem.test[0][:, :10].mean(axis=0), 0, atol=1e-6)
+    assert (features[:, 10] == 1).all() and (problem.test[0][:, 10] == 1).all()
+    # Every row is in one of the two, with its own label.
+    both = np.concatenate([features, problem.test[0]])[:, :10]
+    raw, truth = telescope
+    training = np.concatenate([labels, problem.test[1]])
+    assert training.sum() == truth.sum()
+    order, wanted = np.lexsort(both.T), np.lexsort(raw.T)
+    assert np.array_equal(training[order], truth[wanted])
+
+
+def test_accuracy_counts_test_rows(telescope) -> None:
+    problem = build(dataset="magic", test_fraction=0.1)
+    x = np.random.default_rng(3).standard_normal((2, 3, 11))
+    features, labels = problem.test
+    for chain in range(2):
+        for agent in range(3):
+            right = ((features @ x[chain, agent] >= 0) == labels).mean()
+            assert problem.accuracy(x)[chain, agent] == pytest.approx(right, abs=1e-12)
+    assert (problem.accuracy(np.full_like(x, np.nan)) == 0).all()

@@ -1,0 +1,83 @@
+"""The Python that README and the pages show runs, and says what they say of it."""
+
+import re
+from pathlib import Path
+
+import arviz_stats
+import numpy as np
+import pytest
+
+import concord
+from concord.laws import wasserstein
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(path: str) -> list[str]:
+    """Return the blocks of Python in a Markdown file."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)
+
+
+def test_the_five_lines_of_the_readme_run():
+    (code,) = blocks("README.md")
+    assert len(code.split("\n")) - code.count("\n\n") - 1 == 5
+    names = {}
+    exec(code, names)
+    trace, law, posterior = names["trace"], names["law"], names["problem"].posterior
+    assert trace["x"].shape == (4, 10_001, 8, 2) and law.mean.shape == (10_001, 8, 2)
+    assert arviz_stats.rhat(trace.to_arviz()).x.max() < 1.01  # as the README says
+    drawn, exact = (concord.w2(found, posterior, warm_up=1000) for found in (trace, law))
+    assert ((drawn.lo <= exact.value) & (exact.value <= drawn.hi)).all()
+    assert abs(drawn.value - exact.value).max() < 0.005
+
+
+def test_the_table_of_floors_is_computed():
+    """And its formula holds within a tenth of the width."""
+    text = (ROOT / "docs/python.md").read_text().partition("<!-- floors -->")[2]
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.split("\n")[2:8]]
+    chains = [int(name.split()[0].replace(",", "")) for name in rows[0][1:]]
+    for dim, *cells in rows[2:]:
+        dim, posterior = int(dim), concord.Gaussian(np.zeros(int(dim)), np.eye(int(dim)))
+        for count, cell in zip(chains, cells, strict=True):
+            found = wasserstein.w2_floor(posterior, count, np.random.default_rng(1), 400)[0]
+            # Rounded to two digits; the fits' spread is at most half of their mean.
+            assert float(cell) == pytest.approx(
+                found / dim**0.5, abs=0.005 + 0.1 * found / dim**0.5
+            )
+            formula = np.sqrt((1 + (dim + 1) / 4) / count)
+            assert float(cell) == pytest.approx(formula, abs=0.1)
+
+
+def test_the_page_runs():
+    """All but the recipes, one after the other."""
+    names = {}
+    for code in blocks("docs/python.md"):
+        if "gradient =" not in code and "def gradient" not in code:
+            exec(code, names)
+    for network in names["networks"]:
+        options = {"step_size": 0.005, "iterations": 2, "chains": 2}
+        for problem in ("linear", "labels", "gaussian", "mine"):
+            assert np.isfinite(
+                concord.sample("de_sgld", names[problem], network, **options)["x"]
+            ).all()
+
+
+def test_the_page_of_problems_runs():
+    (code,) = blocks("docs/problems.md")
+    names = {}
+    exec(code, names)
+    assert names["law"].mean.shape == (301, 16, 5) and names["cov"].shape == (2, 2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
+def test_gradients_of_other_libraries(library):
+    pytest.importorskip(library)
+    (code,) = (code for code in blocks("docs/python.md") if f"import {library}\n" in code)
+    names = {"concord": concord}
+    exec(code, names)
+    options = {"step_size": 0.02, "iterations": 20, "chains": 3}
+    found = concord.sample("de_sgld", names["problem"], "ring", **options)
+    wanted = concord.Problem(np.sinh, agents=6, dim=2)
+    expected = concord.sample("de_sgld", wanted, "ring", **options)
+    np.testing.assert_allclose(found["x"], expected["x"], rtol=1e-9, atol=1e-12)
