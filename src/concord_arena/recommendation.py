@@ -30,6 +30,7 @@ from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.reference import reference_of
 from concord.sampling.initial import Law
+from concord.sampling.trace import Trace
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord_arena.read_outs import read_out
@@ -46,6 +47,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
+PILOT = 100  # chains that try a leader whose law is approximate
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
@@ -284,6 +286,14 @@ def recommend(
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = _confirm_leaders(search, rows)
+        if not isinstance(problem, Quadratic):
+            rows, diverged = _drop_divergent_leaders(search, rows, how)
+            lacking += diverged
+        if not rows:
+            raise ConcordError(
+                "no sampler can be recommended here: chains of all settings that have a finite "
+                "approximate law diverge; start nearer to the posterior, or give a larger budget"
+            )
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
@@ -398,6 +408,26 @@ def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
             rows[place] = search.confirmed(rows[place])
             rows.sort(key=lambda row: row.score)
     return rows
+
+
+def _drop_divergent_leaders(
+    search: Search, rows: Sequence[Found], how: Mapping[str, Any]
+) -> tuple[list[Found], list[tuple[str, str]]]:
+    """Return the rows from the first whose chains stay finite, and the samplers left out before it.
+
+    An approximate law may be finite where chains diverge: it sees gradients as linear where each
+    agent is. So ``PILOT`` chains try the leading row. how: chains, seed and initial of runs.
+    """
+    dropped: dict[str, str] = {}
+    for place, row in enumerate(rows):
+        trace = _run(row, search, {**how, "chains": PILOT}, search.problem, [row.iterations])
+        lost = int((trace["diverged_at"] >= 0).sum())
+        if not lost:
+            left = list(rows[place:])
+            names = {row.entry.name for row in left}
+            return left, [(name, why) for name, why in dropped.items() if name not in names]
+        dropped[row.entry.name] = f"{lost} of {PILOT} chains diverge at its best setting"
+    return [], list(dropped.items())
 
 
 def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
@@ -533,6 +563,28 @@ def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[f
     return error, lo, hi
 
 
+def _run(
+    row: Found, search: Search, how: Mapping[str, Any], problem: Problem, at: Sequence[int]
+) -> Trace:
+    """Return the trace of a row's setting on a problem, at iterations ``at``.
+
+    how: chains, seed and initial.
+    """
+    options = _nondefault_options(row, search.wish)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", DivergenceWarning)
+        return sample(
+            row.entry.kind,
+            problem,
+            search.network,
+            iterations=at[-1],
+            record={"at": at},
+            progress=False,
+            **how,
+            **options,
+        )
+
+
 def _sampled(
     row: Found, search: Search, how: Mapping[str, Any], problem: Problem, at: Sequence[int]
 ) -> np.ndarray:
@@ -540,11 +592,9 @@ def _sampled(
 
     x is what a row's setting reads out on a problem. how: chains, seed and initial.
     """
-    mix, options = read_out(row.read, search.network)[0], _nondefault_options(row, search.wish)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", DivergenceWarning)
-        x = sample(row.entry.kind, problem, search.network, iterations=at[-1],
-                   record={"at": at}, progress=False, **how, **options)["x"]  # fmt: skip
+    mix = read_out(row.read, search.network)[0]
+    x = _run(row, search, how, problem, at)["x"]
+    with np.errstate(all="ignore"):
         x = x if mix is None else mix @ x
         x = x if search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
         return np.concatenate([x, x**2], axis=-1).mean(axis=1)

@@ -549,3 +549,16 @@ def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
 def test_the_example_of_an_answer_runs():
     found = doctest.testmod(importlib.import_module("concord_arena.recommendation"))
     assert found.attempted and not found.failed
+
+
+def test_chains_of_what_is_recommended_stay_finite():
+    """A quartic potential: its law, linearized, is finite where chains run away."""
+
+    def gradient(x):
+        return x + x**3 - 1
+
+    problem = concord.Problem(gradient, agents=4, dim=2)
+    given = {"budget": {"gradients": 30}, "samplers": ["de_sgld", "d_ula", "de_sghmc"]}
+    answer = concord_arena.recommend(problem, "ring", **given)
+    trace = concord.sample(**answer.best, chains=100, progress=False)
+    assert (trace["diverged_at"] < 0).mean() > 0.97

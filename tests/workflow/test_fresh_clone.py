@@ -139,7 +139,7 @@ def test_a_deployed_workflow_plans_once_it_is_typed(clone, tmp_path):
     source = f"git+file://{clone.folder}@v1"
     url = f"git+file://{clone.folder}/workflow/Snakefile@v1"
     folder = module(tmp_path, f'"{url}"')
-    said = clone.refusal("-n", folder=folder).replace("'concord'", "'msgspec'")
+    said = clone.refusal("-n", folder=folder).replace("'concord_studies'", "'msgspec'")
     assert said == clone.to_install(source)
     install = shlex.split(said.partition("; type: ")[2])
     done = clone.run(*install, "-q", folder=folder)

@@ -23,12 +23,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from concord.problems.from_options import NoDataSets
 
 from concord import kinds
 from concord.errors import ConcordError
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
+from concord.problems.from_options import NoDataSets
 from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import recommendation as recommend
