@@ -47,7 +47,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
-PILOT = 100  # chains that try a leader whose law is approximate
+PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
@@ -287,13 +287,9 @@ def recommend(
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = _confirm_leaders(search, rows)
         if not isinstance(problem, Quadratic):
-            rows, diverged = _drop_divergent_leaders(search, rows, how)
-            lacking += diverged
-        if not rows:
-            raise ConcordError(
-                "no sampler can be recommended here: chains of all settings that have a finite "
-                "approximate law diverge; start nearer to the posterior, or give a larger budget"
-            )
+            rows, lost = _lead_with_finite_chains(search, rows, how)
+            if lost:
+                trust.append(f"{lost} of {PILOT} chains diverge; take a smaller step")
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
@@ -410,24 +406,23 @@ def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
     return rows
 
 
-def _drop_divergent_leaders(
+def _lead_with_finite_chains(
     search: Search, rows: Sequence[Found], how: Mapping[str, Any]
-) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return the rows from the first whose chains stay finite, and the samplers left out before it.
+) -> tuple[list[Found], int]:
+    """Return rows led by one whose chains stay finite, and how many of its chains diverge.
 
     An approximate law may be finite where chains diverge: it sees gradients as linear where each
-    agent is. So ``PILOT`` chains try the leading row. how: chains, seed and initial of runs.
+    agent is. So ``PILOT`` chains try the leading rows. The first of which at most ``DIVERGING`` are
+    lost leads; if there is none, that with the fewest. how: chains, seed and initial of runs.
     """
-    dropped: dict[str, str] = {}
-    for place, row in enumerate(rows):
+    lost: list[int] = []
+    for row in rows:
         trace = _run(row, search, {**how, "chains": PILOT}, search.problem, [row.iterations])
-        lost = int((trace["diverged_at"] >= 0).sum())
-        if not lost:
-            left = list(rows[place:])
-            names = {row.entry.name for row in left}
-            return left, [(name, why) for name, why in dropped.items() if name not in names]
-        dropped[row.entry.name] = f"{lost} of {PILOT} chains diverge at its best setting"
-    return [], list(dropped.items())
+        lost.append(int((trace["diverged_at"] >= 0).sum()))
+        if lost[-1] <= DIVERGING:
+            break
+    place = lost.index(min(lost))
+    return [*rows[place:], *rows[:place]], lost[place]
 
 
 def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
