@@ -353,6 +353,12 @@ class Plan:
         there = {"claims": study.claims, "scores": study.arenas, "multiverse": study.printed}
         return [f"{self.results}/{key}/{name}.csv" for name in names if there[name]]
 
+    def of_study(self, key: str) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what a study makes, with verdicts that no ledger joins."""
+        names = ("scores",) if self.studies[key].printed else ("claims", "scores")
+        makeable = self.makeable(key)
+        return lambda wildcards: [*makeable(wildcards), *self.tables(key, *names)]
+
     @in_a_sentence
     def made(self, wildcards: Wildcards) -> list[str]:
         """Return the figures, tables, verdicts and scores that are there."""
