@@ -1,5 +1,6 @@
 """Snakemake and its jobs are killed at random moments, again and again, until all is made."""
 
+import itertools
 import os
 import random
 import signal
@@ -61,8 +62,9 @@ def test_signals_at_any_moment_cost_nothing_but_time(finished, tmp_path, effort,
     faults = effort * list(FAULTS)
     rng.shuffle(faults)
     tried, failed, wrong = Counter(), Counter(), []
+    numbers = itertools.count()  # a fault may come too late, when all has been made
     while faults and not wrong:
-        project = TinyProject(tmp_path / str(len(faults)))
+        project = TinyProject(tmp_path / str(next(numbers)))
         struck, hit = [], True
         while hit:
             if struck:  # as Snakemake says if its lock was left behind

@@ -92,7 +92,7 @@ class TinyProject(Project):
         found = []
         for process in psutil.process_iter():
             try:
-                if "concord" in process.cmdline() and process.cwd() == str(self.folder.resolve()):
+                if "concord_cli" in process.cmdline() and process.cwd() == str(self.folder.resolve()):
                     found.append(process)
             except psutil.Error:
                 continue
