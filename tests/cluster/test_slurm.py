@@ -253,7 +253,7 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
     project = TinyProject(tmp_path / "project")
     demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"runs/measure": MEMORY})
     for module, (line, more) in demands.items():
-        path = project.folder / f"src/concord/{module}.py"
+        path = project.folder / f"src/concord_studies/{module}.py"
         text = path.read_text()
         assert text.count(line) == 1
         path.write_text(text.replace(line, more + line))
@@ -286,7 +286,8 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
     for way, count in Counter(killed.values()).items():
         reliability("cluster", f"jobs ended by {way}", count, lost, rule)
     assert process.returncode == 0, output[-10000:]
-    assert made == {name: expected[name] for name in made} and len(made) == 1
+    (name,) = made  # fewer runs than the local one has of the experiment
+    assert set(made[name].splitlines()) <= set(expected[name].splitlines())
     assert len(killed) == len(repeated) == len(done) == 1 + 3  # experiment; figure, table, verdicts
     assert {job["id"]: job["state"] for job in ended if job not in done} == {
         job: ENDS[way][0] for job, way in killed.items()
