@@ -92,7 +92,8 @@ class TinyProject(Project):
         found = []
         for process in psutil.process_iter():
             try:
-                if "concord_cli" in process.cmdline() and process.cwd() == str(self.folder.resolve()):
+                is_job = "concord_cli" in process.cmdline()
+                if is_job and process.cwd() == str(self.folder.resolve()):
                     found.append(process)
             except psutil.Error:
                 continue
