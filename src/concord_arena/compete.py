@@ -147,7 +147,7 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     own, tuned = entry_of(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
     stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
-    return Run.of(stated, name)
+    return Run.from_document(stated, name)
 
 
 def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:

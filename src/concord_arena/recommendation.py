@@ -287,7 +287,8 @@ def recommend(
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = _confirm_leaders(search, rows)
         if not isinstance(problem, Quadratic):
-            rows, lost = _lead_with_finite_chains(search, rows, how)
+            rows, lost, diverging = _lead_with_finite_chains(search, rows, how)
+            lacking += diverging
             if lost:
                 trust.append(f"{lost} of {PILOT} chains diverge; take a smaller step")
         best = rows[0]
@@ -408,12 +409,13 @@ def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
 
 def _lead_with_finite_chains(
     search: Search, rows: Sequence[Found], how: Mapping[str, Any]
-) -> tuple[list[Found], int]:
-    """Return rows led by one whose chains stay finite, and how many of its chains diverge.
+) -> tuple[list[Found], int, list[tuple[str, str]]]:
+    """Return rows led by one whose chains stay finite, how many of its chains diverge, and reasons.
 
     An approximate law may be finite where chains diverge: it sees gradients as linear where each
     agent is. So ``PILOT`` chains try the leading rows. The first of which at most ``DIVERGING`` are
-    lost leads; if there is none, that with the fewest. how: chains, seed and initial of runs.
+    lost leads; if there is none, that with the fewest. Rows that were tried and do not lead have no
+    score and are left out. how: chains, seed and initial of runs.
     """
     lost: list[int] = []
     for row in rows:
@@ -422,7 +424,13 @@ def _lead_with_finite_chains(
         if lost[-1] <= DIVERGING:
             break
     place = lost.index(min(lost))
-    return [*rows[place:], *rows[:place]], lost[place]
+    left = [rows[place], *rows[len(lost) :]]
+    names = {row.entry.name for row in left}
+    reasons = {
+        row.entry.name: f"{count} of {PILOT} chains diverge at its best setting"
+        for row, count in zip(rows, lost, strict=False)
+    }
+    return left, lost[place], [(n, why) for n, why in reasons.items() if n not in names]
 
 
 def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def read_runs(path: Path) -> Experiment:
 def _run_of(document: Mapping[str, Any], where: str) -> Run:
     """Return the run that a document states; a universe's has no chains if all is exact."""
     chains = document["chains"]
-    run = Run.of({**document, "chains": max(chains, 1)}, where)
+    run = Run.from_document({**document, "chains": max(chains, 1)}, where)
     return run if chains else with_changes(run, chains=0)
 
 

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -233,45 +232,6 @@ def _there(path: Path) -> Path:
     """Return a path, or the nearest of its parents that is there."""
     path = path.absolute()
     return next(place for place in (path, *path.parents) if os.path.lexists(place))
-
-
-def hold(folder: Path) -> None:
-    """Let no other process hold a folder until this one ends, even if it is killed.
-
-    The folder is made if it is missing; the hold is a lock on the file ``.running`` in it. Where
-    the file system knows no locks, a line says so, and nothing is held.
-
-    A ConcordError if another process holds it, or ``.running`` is a link, a folder, or no regular
-    file.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / ".running"
-    try:
-        try:
-            file = regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
-        except PermissionError:  # another user's, whose results these are too
-            file = regular(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError as error:
-        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise ConcordError(f"{path}: it cannot be locked ({why}); remove it") from error
-    try:  # the file is never closed but by the system
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConcordError(
-            f"{folder}: another Snakemake is at work here; wait until it is done"
-        ) from None
-    except OSError as error:
-        print(f"concord: {path}: {error.strerror}; run one Snakemake at a time", file=sys.stderr)
-
-
-def check_regular(*paths: Path | str) -> None:
-    """Check that files that Snakemake writes are regular ones, if there: it writes through links.
-
-    A ConcordError with the first that is a link, a folder, a pipe or a device.
-    """
-    for path in paths:
-        if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-            raise ConcordError(f"{path}: it is no regular file; remove it")
 
 
 @contextmanager

@@ -144,7 +144,7 @@ class Plan:
     def _universes(self, key: str) -> Multiverse:
         return Multiverse(self.studies[key])
 
-    def planned(self, kind: str) -> Callable[[Wildcards], str]:
+    def write_statement(self, kind: str) -> Callable[[Wildcards], str]:
         """Return an input function: it writes the statement of a result, and returns its path."""
 
         def path(wildcards: Wildcards) -> str:
@@ -228,7 +228,7 @@ class Plan:
         return all(any((folder / file).is_file() for folder in folders) for file in files)
 
     @in_a_sentence
-    def shown(self, wildcards: Wildcards) -> list[str]:
+    def find_shown_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the experiments that a figure or table shows."""
         study = self.study(wildcards)
         names = self._experiments(study, wildcards.section, wildcards.name)
@@ -245,7 +245,7 @@ class Plan:
         )
 
     @in_a_sentence
-    def judged(self, wildcards: Wildcards) -> list[str]:
+    def find_claims_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics that a study's claims read, made or makeable without a download.
 
         Claims on other experiments get the verdict "not run" instead of stopping the ledger. A
@@ -271,7 +271,7 @@ class Plan:
         return None if self.config["conda"] else run.unavailable
 
     @in_a_sentence
-    def surveyed(self, wildcards: Wildcards) -> list[str]:
+    def find_multiverse_table(self, wildcards: Wildcards) -> list[str]:
         """Return the table over the multiverse if verdicts wait for it, or it is up to date."""
         return self._surveyed(self.study(wildcards).key)
 
@@ -287,15 +287,15 @@ class Plan:
         return [str(table)]
 
     @in_a_sentence
-    def varied(self, wildcards: Wildcards) -> list[str]:
+    def find_universe_tables(self, wildcards: Wildcards) -> list[str]:
         """Return what claims read, and the same of universes that stand, or need no download."""
         key = self.study(wildcards).key
         names = (f"{UNIVERSES}{name}" for name in self._universes(key).experiments)
         universes = [self.table(key, name) for name in names if self._readable(key, name)]
-        return self.judged(wildcards) + universes
+        return self.find_claims_tables(wildcards) + universes
 
     @in_a_sentence
-    def scored(self, wildcards: Wildcards) -> list[str]:
+    def find_arena_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of a study's arena."""
         study = self.study(wildcards)
         return [self.table(study.key, name) for name in study.arenas]
@@ -360,13 +360,13 @@ class Plan:
         return lambda wildcards: [*makeable(wildcards), *self.tables(key, *names)]
 
     @in_a_sentence
-    def made(self, wildcards: Wildcards) -> list[str]:
+    def find_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the figures, tables, verdicts and scores that are there."""
         tables = (table for key in self.studies for table in self.tables(key, "claims", "scores"))
         return [file for file in (*self.outputs(self.studies), *tables) if Path(file).exists()]
 
     @in_a_sentence
-    def unknown(self, wildcards: Wildcards) -> list[str]:
+    def refuse_target(self, wildcards: Wildcards) -> list[str]:
         """Refuse a word of the command line that is neither a study nor a rule."""
         known, word = [*self.studies, "reproduce", "everything"], wildcards.target
         raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")

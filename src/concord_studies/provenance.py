@@ -70,7 +70,7 @@ def digest(mapping: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def beside(path: Path) -> Path:
+def provenance_path(path: Path) -> Path:
     """Return where the provenance of a result is."""
     return path.with_suffix(".json")
 
@@ -81,7 +81,7 @@ def write_provenance(outputs: Iterable[Path], **more: Any) -> None:
     folder = outputs[0].parent
     digests = {os.path.relpath(output, folder): sha256(output) for output in outputs}
     text = json.dumps({**describe(), "sha256": digests, **more}, indent=1)
-    write_whole(beside(outputs[0]), text + "\n")
+    write_whole(provenance_path(outputs[0]), text + "\n")
 
 
 def write(texts: Mapping[Path, str], drawn: Iterable[Path] = (), **more: Any) -> None:
@@ -93,7 +93,7 @@ def write(texts: Mapping[Path, str], drawn: Iterable[Path] = (), **more: Any) ->
 
 def read_provenance(path: Path) -> dict[str, Any]:
     """Return the provenance of a result; a ConcordError if a file is not as it was written."""
-    source = beside(path)
+    source = provenance_path(path)
     try:
         with open(source, "rb", opener=regular) as file:
             found: dict[str, Any] = json.loads(file.read())

@@ -23,7 +23,7 @@ rule fetch:
 
 rule measure:
     input:
-        runs=plan.planned("runs"),
+        runs=plan.write_statement("runs"),
         parts=plan.parts,
         data=ancient(plan.data),
     output:
@@ -53,7 +53,7 @@ rule measure:
 # Some runs of a long experiment, or some of their chains. `--notemp` keeps the draws.
 use rule measure as sample with:
     input:
-        runs=plan.planned("runs"),
+        runs=plan.write_statement("runs"),
         parts=[],
         data=ancient(plan.data),
     output:

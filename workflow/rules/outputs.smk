@@ -7,8 +7,8 @@ STUDY = f"{RESULTS}/{{study}}"
 
 rule figure:
     input:
-        entry=plan.planned("figures"),
-        tables=plan.shown,
+        entry=plan.write_statement("figures"),
+        tables=plan.find_shown_tables,
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -39,8 +39,8 @@ rule figure:
 
 use rule figure as table with:
     input:
-        entry=plan.planned("tables"),
-        tables=plan.shown,
+        entry=plan.write_statement("tables"),
+        tables=plan.find_shown_tables,
     output:
         made=[
             report(f"{RESULTS}/{ENTRY}.csv", caption=CAPTION, **REPORTED),
@@ -58,9 +58,9 @@ use rule figure as table with:
 
 rule claims:
     input:
-        stated=plan.planned("claims"),
-        tables=plan.judged,
-        multiverse=plan.surveyed,
+        stated=plan.write_statement("claims"),
+        tables=plan.find_claims_tables,
+        multiverse=plan.find_multiverse_table,
     output:
         made=[f"{STUDY}/claims.csv", f"{STUDY}/claims.md"],
         provenance=f"{STUDY}/claims.json",
@@ -87,8 +87,8 @@ rule claims:
 # The claims in every universe. Universes are experiments of the study.
 use rule claims as survey with:
     input:
-        stated=plan.planned("multiverse"),
-        tables=plan.varied,
+        stated=plan.write_statement("multiverse"),
+        tables=plan.find_universe_tables,
     output:
         made=[f"{STUDY}/multiverse.csv", f"{STUDY}/multiverse.md"],
         provenance=f"{STUDY}/multiverse.json",
@@ -111,8 +111,8 @@ use rule claims as survey with:
 # The scores and cards of an arena, and what each cell cost.
 use rule claims as board with:
     input:
-        stated=plan.planned("scores"),
-        tables=plan.scored,
+        stated=plan.write_statement("scores"),
+        tables=plan.find_arena_tables,
     output:
         made=[f"{STUDY}/scores.csv", f"{STUDY}/cost.csv"],
         provenance=f"{STUDY}/scores.json",
@@ -130,7 +130,7 @@ use rule claims as board with:
 # The verdicts of all papers, beside the committed ones.
 rule join:
     input:
-        stated=plan.planned("ledger"),
+        stated=plan.write_statement("ledger"),
         tables=[plan.tables(key, "claims") for key in plan.papers],
         expected=plan.expected[:1],
     output:

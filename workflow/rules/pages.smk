@@ -5,12 +5,12 @@
 # For `--report`: what is there, whatever was asked for.
 rule made:
     input:
-        plan.made,
+        plan.find_outputs,
 
 
 rule site:
     input:
-        plan.made,
+        plan.find_outputs,
     log:
         f"{LOGS}/site.log",
     localrule: True

@@ -248,18 +248,11 @@ def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
     return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
 
 
-def step_of_turn(
-    sampler: Any, problem: Any, network: Network
-) -> tuple[exact.Affine, np.ndarray, int]:
-    """Return the update of one period without conserved quantities, its basis, and the period.
+def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
+    """Compose the updates of one period; return it restricted, its basis and the period.
 
     Update and basis are as ``restrict`` returns them; the period is a number of iterations.
     """
-    return _compose_turn(update_of(sampler, problem, network))
-
-
-def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
-    """Compose the updates of one period; return it restricted, its basis and the period."""
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]

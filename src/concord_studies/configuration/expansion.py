@@ -223,7 +223,7 @@ def _resolve(
         "seed": study.config["seed"],
         "assumptions": (),
     }
-    run = Run.of(stated, where, keys)
+    run = Run.from_document(stated, where, keys)
     if not study.checked and not changed:  # what a universe cannot have is a result
         parts = mapping["topology"], keys.agents, mapping.get("network"), run.sampler.order
         stated_graph = repr(parts)

@@ -42,7 +42,7 @@ class Exact:
     levels: list[float]
 
     @classmethod
-    def of(cls, run: Measured, mass: Sequence[float]) -> Self:
+    def from_run(cls, run: Measured, mass: Sequence[float]) -> Self:
         """Read the exact density from a run's metrics."""
         cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
         edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]

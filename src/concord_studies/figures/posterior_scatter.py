@@ -64,7 +64,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75, width="full")
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
-        exact = Exact.of(run, params.mass)
+        exact = Exact.from_run(run, params.mass)
         if agent is None:
             exact.shade(axes, exact.density)
         else:

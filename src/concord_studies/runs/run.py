@@ -77,7 +77,7 @@ class Run:
     where: str
 
     @classmethod
-    def of(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
+    def from_document(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
         """Return the run that a document states: ``Keys``, and what identifies the run.
 
         ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
@@ -153,11 +153,13 @@ class Run:
         A ConcordError that names ``where`` and the key below it.
         """
         network = self.network_of_agents
-        _at(f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents)
+        _name_place(
+            f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents
+        )
         for name in (*self.data_sets, *self.optional_data_sets):
-            _at(self.where, registry.files_of, name)
+            _name_place(self.where, registry.files_of, name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
-            _at(f"{self.where}.topology", self.sampler.params.check, None, network)
+            _name_place(f"{self.where}.topology", self.sampler.params.check, None, network)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):
@@ -271,7 +273,7 @@ def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
     return keys
 
 
-def _at(where: str, function: Any, *arguments: Any) -> None:
+def _name_place(where: str, function: Any, *arguments: Any) -> None:
     """Call a function; a ConcordError that does not name ``where`` gets it in front."""
     try:
         function(*arguments)

@@ -73,7 +73,11 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     main = {**_about(HOME / MAIN, "workflow"), "version": about["concord"]}
     main["conformsTo"] = {"@id": COMPUTED}
     workflow = found.add_workflow(HOME / MAIN, MAIN, main=True, lang="snakemake", properties=main)
-    inputs = [*_stated(found), *_data(found, studies), *_settings(found, workflow, config)]
+    inputs = [
+        *_add_project_files(found),
+        *_data(found, studies),
+        *_settings(found, workflow, config),
+    ]
     parameter = found.add_formal_parameter("results", "File", "#results", "all that is made")
     outputs = [
         found.add_file(path, name, properties=_about(path, "")) for name, path in made.items()
@@ -163,7 +167,7 @@ def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
                     yield path
 
 
-def _stated(found: Any) -> Iterator[Any]:
+def _add_project_files(found: Any) -> Iterator[Any]:
     """Add the files that state the project to the crate, and yield their entities."""
     for pattern in (*STATED, *RULES):
         for path in sorted(HOME.glob(pattern)):

@@ -1,40 +1,20 @@
 """Metrics of the study of samplers: stationary laws at parts of the largest step, exact moments."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import everything
-import measurements
 from concord.errors import ConcordError
 from concord.laws.law import exact_law
-from concord.minibatches import Batches
-from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_studies.metrics import Measurement, stable_step, stationary
+from concord_studies.metrics import stable_step, stationary
+from laws_of_runs import measurement
 from steps import Quadratic
 from variants import problem
 
 exact_moments = everything.kind("metrics", "exact_moments")
 stationary_steps = everything.kind("metrics", "stationary_steps")
-RING = network("ring", 5)
-
-
-def measurement(
-    sampler, net=RING, prob=None, iterations=10, initial=None, batches=None
-) -> Measurement:
-    return measurements.measurement(
-        SimpleNamespace(agent=np.arange(net.agents)),
-        problem=prob or problem(net.agents, 2, points=50),
-        network=net,
-        sampler=sampler,
-        batches=batches or Batches(),
-        initial=initial or Law("normal"),
-        iterations=iterations,
-    )
 
 
 def table(family, m) -> dict[str, float]:

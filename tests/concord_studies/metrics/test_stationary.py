@@ -1,11 +1,8 @@
 """Stationary laws and stable steps, of updates that conserve something and of mini-batches too."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.law import batch_noise, choices_of, start_of, update_of
@@ -21,28 +18,12 @@ from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.stability import PRECISION
 from concord_studies.metrics import (
-    Measurement,
     stable_step,
     stationary,
 )
+from laws_of_runs import RING, measurement
 from tracking import Tracking
 from variants import problem
-
-RING = network("ring", 5)
-
-
-def measurement(
-    sampler, net=RING, prob=None, iterations=10, initial=None, batches=None
-) -> Measurement:
-    return measurements.measurement(
-        SimpleNamespace(agent=np.arange(net.agents)),
-        problem=prob or problem(net.agents, 2, points=50),
-        network=net,
-        sampler=sampler,
-        batches=batches or Batches(),
-        initial=initial or Law("normal"),
-        iterations=iterations,
-    )
 
 
 def table(family, m) -> dict[str, float]:

@@ -20,20 +20,20 @@ PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "net
 
 def document(run):
     """Return the document of a stated run."""
-    return Run.of(run, "run").document
+    return Run.from_document(run, "run").document
 
 
 @pytest.fixture(scope="module")
 def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
-    found, made = [], Run.of.__func__
+    found, made = [], Run.from_document.__func__
 
     def noting(cls, run, where, keys=None):
         found.append(run)
         return made(cls, run, where, keys)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "of", classmethod(noting))
+        patch.setattr(Run, "from_document", classmethod(noting))
         _, papers = load_studies(Path("config"), checked=True)
         for paper in papers.values():
             assert paper.runs
@@ -89,7 +89,7 @@ def test_what_a_run_states_is_what_it_is_made_with(stated):
     for run in stated:
         whole = document(run)
         assert document(whole) == whole
-        made = Run.of(run, "run")
+        made = Run.from_document(run, "run")
         for part in PARTS:
             options = getattr(made, part)
             options = getattr(options, "options", getattr(options, "params", options))

@@ -32,7 +32,7 @@ def plain():
         and run.topology.kind == "ring"
     )
     short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
-    return Run.of({**run.document, **short}, "tests")
+    return Run.from_document({**run.document, **short}, "tests")
 
 
 BURSTS = {
@@ -45,7 +45,7 @@ BURSTS = {
 
 
 def lossy(run, network=LOSS, **changes):
-    return Run.of({**run.document, "network": network, **changes}, "tests")
+    return Run.from_document({**run.document, "network": network, **changes}, "tests")
 
 
 def sampled(run, chains=None):
@@ -69,7 +69,7 @@ def test_only_runs_with_a_network_state_it(plain):
         "link": None,
         "barrier": True,
     }
-    again = Run.of(run, "run")
+    again = Run.from_document(run, "run")
     assert again.document == run and not again.network_of_agents.is_lossless
 
 

@@ -32,7 +32,7 @@ RUN = {
 
 @numba
 def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) -> None:
-    run, compiled = Run.of(RUN, "run.yaml"), []
+    run, compiled = Run.from_document(RUN, "run.yaml"), []
     problem = run.build_problem(Path())
     init = steps.CompiledSampler.init
     monkeypatch.setattr(
@@ -48,7 +48,7 @@ def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) ->
 
 
 def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
-    run = Run.of({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
+    run = Run.from_document({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
     assert not any(
         "gossip_ula" in file for file in closure("concord_studies.runs.sample", *run.modules)
     )

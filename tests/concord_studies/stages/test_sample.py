@@ -32,7 +32,7 @@ CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
 def run_of(document: Mapping[str, Any]) -> Run:
     """Return the run of a document."""
-    return Run.of(document, "run")
+    return Run.from_document(document, "run")
 
 
 def small(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -291,7 +291,8 @@ def _entry(paper: Study, section: str, name: str, files: Files) -> dict[str, Any
         "anchor": _anchor(section, name),
         "caption": captions.of(paper, section, name),
         "runs": Counter(
-            run.experiment for run in _stated(paper.output_runs(section, name), files.results)
+            run.experiment
+            for run in _list_stated_runs(paper.output_runs(section, name), files.results)
         ),
         "files": [*copied, ("provenance", provenance)],
     }
@@ -308,7 +309,7 @@ def _unbroken(table: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return {**table, "rows": [[cell(text) for text in row] for row in table["rows"]]}
 
 
-def _stated(runs: Iterable[Run], results: Path) -> Iterator[Run]:
+def _list_stated_runs(runs: Iterable[Run], results: Path) -> Iterator[Run]:
     """Yield the runs that were made; what the arena chose is on its cards."""
     made: dict[str, Mapping[str, Any]] = {}
     for run in runs:
@@ -323,7 +324,7 @@ def _stated(runs: Iterable[Run], results: Path) -> Iterator[Run]:
 def _runs(paper: Study, files: Files) -> dict[str, list[tuple[str, str]]]:
     """Write what states every parameter of a run; return names and paths by experiment."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for run in _stated(paper.runs.values(), files.results):
+    for run in _list_stated_runs(paper.runs.values(), files.results):
         # Names of runs have marks that a host of pages may take for its own.
         path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
         text = dump_yaml(run.document)

@@ -57,7 +57,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shown: list[int | str] = [EXACT, *agents]
     cells = listed((_title(run, agent, params), [run]) for agent in shown)
     panels = Panels(cells, 2.05, width="full")
-    exact = Exact.of(run, params.mass)
+    exact = Exact.from_run(run, params.mass)
     densities = [density_of(run, agent) for agent in shown]
     for density, axes in zip(densities, panels.axes, strict=True):
         shades = exact.shade(axes, density, vmax=1.05 * exact.density.max())
