@@ -221,6 +221,23 @@ class Search:
             within=(min(least, low), max(most, high)) if self._exact else best.within
         )
 
+    def refine(self, found: Found) -> Found:
+        """Return the best setting near an exactly scored one, to a 64th of a quarter octave.
+
+        Where the error of some function changes its sign b2 has a dip, narrower than the lattice.
+        """
+        lattice, read = found.lattice, found.read
+        tried = {j: {read: of[read]} for j, of in lattice.tried.items()}
+        lattice = lattice._replace(tried=tried)
+        for spacing in (1 / 4, 1 / 16, 1 / 64):
+            places = {
+                j + i * spacing
+                for _, _, j in self._minima([lattice], read, 4 * spacing)
+                for i in (-3, -2, -1, 1, 2, 3)
+            }
+            self._try(lattice, sorted(places), only=read)
+        return self._best([lattice], read, found.how)
+
     def stated(self, entry: Entry) -> Iterator[Found]:
         """Yield settings along octaves, unscored, for the read-outs agents and average."""
         for lattice in self.lattices(entry):
@@ -310,14 +327,16 @@ class Search:
         self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
         return True
 
-    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
-        """Return the two best minima along octaves as (score, place of the lattice, j)."""
+    def _minima(
+        self, lattices: Sequence[Lattice], read: str | int, apart: float = 4
+    ) -> list[tuple[float, int, float]]:
+        """Return the two best minima among places ``apart``: (score, place of the lattice, j)."""
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
         found = [
             (score, place, j)
             for (place, j), score in own.items()
             if np.isfinite(score)
-            and score <= min(own.get((place, j + side), np.inf) for side in (-4, 4))
+            and score <= min(own.get((place, j + side), np.inf) for side in (-apart, apart))
         ]
         return sorted(found)[:2]
 

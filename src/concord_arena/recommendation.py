@@ -47,6 +47,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
+LEADING = 8  # rows that are searched more finely
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
@@ -285,7 +286,7 @@ def recommend(
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
-        rows = _confirm_leaders(search, rows)
+        rows = _confirm_leaders(search, _refine_leaders(search, rows))
         if not isinstance(problem, Quadratic):
             rows, lost, diverging = _lead_with_finite_chains(search, rows, how)
             lacking += diverging
@@ -388,6 +389,15 @@ def _search_entries(
         if not own:
             lacking.append((entry.name, why))
     return sorted(rows, key=lambda row: row.score), lacking
+
+
+def _refine_leaders(search: Search, rows: list[Found]) -> list[Found]:
+    """Replace the leading rows, where they are exact, by the best settings near theirs."""
+    refined = [
+        search.refine(row) if row.how == "exact" and search.wish.target is None else row
+        for row in rows[:LEADING]
+    ]
+    return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 
 def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
