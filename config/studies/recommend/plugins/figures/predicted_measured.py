@@ -33,7 +33,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
               ("predicted", "measured", "predicted $b^2$", "measured $b^2$"))  # fmt: skip
     for ax, (x_name, y_name, x_label, y_label) in zip(axes, panels, strict=True):
         ends = []
-        for place, run in enumerate(run for run in runs if len(_of(run, x_name))):
+        for place, run in enumerate(run for run in runs if len(_of(run, y_name))):
             x, y = _of(run, x_name), _of(run, y_name)
             doubted = _of(run, "doubted")
             keys = [key for key in x if key in y]

@@ -123,12 +123,13 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any, case: int
     for _ in range(3):
         chosen: dict[int, set[tuple[int, Any]]] = {}
         for budget in range(len(budgets)):
-            leads = sorted(
+            leads = [
                 (float(b2.min()), place, (budget, read))
                 for place, drawn in enumerate(searches)
                 for (of, read), b2 in drawn.b2.items()
                 if of == budget
-            )
+            ]
+            leads.sort(key=lambda lead: lead[:2])
             for _, place, by in leads[:FINER]:
                 chosen.setdefault(place, set()).add(by)
         for place, by in chosen.items():
