@@ -11,6 +11,7 @@ from typing import Any
 
 _PUBLIC = {
     "bias_map": "concord_arena.biases",
+    "compare": "concord_arena.compete",
     "recommend": "concord_arena.recommendation",
 }
 __all__ = [*_PUBLIC]

@@ -91,17 +91,17 @@ class Lattice(NamedTuple):
     top: float
     limit: float
     price: Mapping[str, float]
-    tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+    tried: dict[float, dict[str | int, tuple[float, int, Mapping[str, float]]]]
 
-    def step(self, j: int) -> float:
+    def step(self, j: float) -> float:
         """Return the tuned option's value at place j, top / 2^(j/4)."""
         return float(self.top * 2.0 ** (-j / 4))
 
-    def values(self, j: int) -> dict[str, Any]:
+    def values(self, j: float) -> dict[str, Any]:
         """Return the values of the tuned and the second option at place j."""
         return {**self.own, self.entry.tune: self.step(j)}
 
-    def sampler(self, j: int) -> Sampler:
+    def sampler(self, j: float) -> Sampler:
         """Return the entry's sampler with the option values at place j."""
         return changed(self.entry.sampler, self.values(j), self.entry.name)
 
@@ -115,7 +115,7 @@ class Found(NamedTuple):
     """
 
     lattice: Lattice
-    j: int
+    j: float
     read: str | int
     iterations: int
     spent: Mapping[str, float]
@@ -187,10 +187,10 @@ class Search:
         for _ in range(3):
             if not sum(self._widen(lattices, read) for read in self.reads):
                 break
-        wanted: dict[int, set[int]] = {}
+        wanted: dict[int, set[float]] = {}
         for read in self.reads:
             for _, place, j in self._minima(lattices, read):
-                wanted.setdefault(place, set()).update(range(j - 3, j + 4))
+                wanted.setdefault(place, set()).update(j + i for i in range(-3, 4))
         for place, js in wanted.items():
             self._try(lattices[place], sorted(js))
         known = self._exact and self._errors is None
@@ -209,7 +209,7 @@ class Search:
             raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
         read, lattice = found.read, found.lattice._replace(tried={})
         reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
-        self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
+        self._try(lattice, [found.j + i for i in range(-reach, reach + 1)], own=True, only=read)
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
             j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
             if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
@@ -343,7 +343,7 @@ class Search:
     def _try(
         self,
         lattice: Lattice,
-        js: Sequence[int],
+        js: Sequence[float],
         own: bool = False,
         only: str | int | None = None,
     ) -> None:
@@ -399,7 +399,7 @@ class Search:
         careful = not self._exact and self.wish.target is None
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
 
-        def worse(place: int, j: int) -> float:
+        def worse(place: int, j: float) -> float:
             """Return a setting's score; for approximate laws the largest of it and neighbors."""
             beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
             return max(own[place, j], *beside, 0.0)
@@ -420,9 +420,9 @@ class Search:
     def _found(
         self,
         lattice: Lattice,
-        j: int,
+        j: float,
         read: str | int,
-        near: Sequence[int],
+        near: Sequence[float],
         how: str,
         known: tuple[float, int, Mapping[str, float]],
     ) -> Found:
@@ -501,7 +501,7 @@ class Search:
         return np.nan_to_num(both, nan=np.inf)
 
 
-def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
+def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, float]]:
     """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
         for j, of in lattice.tried.items():

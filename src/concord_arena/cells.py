@@ -96,7 +96,7 @@ Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
-def task_of(run: Run, resources: Path) -> Task:
+def build_task(run: Run, resources: Path) -> Task:
     """Return the task of a run, the same for all entries: problems, network and events.
 
     Of runs after each other whose problems are the same these are the same objects, so that what is

@@ -33,16 +33,15 @@ from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
+from concord_arena.board import ARENA
 from concord_arena.read_outs import read_out
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
-from concord_studies.home import HOME
 from concord_studies.io import load_yaml
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 # Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
 CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
@@ -319,7 +318,7 @@ def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list
     fit. names: the samplers that a caller chose; None: all. The unit is a length s, a power of two,
     such that curvature times s^2 is about as in the arena.
     """
-    arena = load_yaml(ARENA)
+    arena = load_yaml(ARENA / "study.yaml")
     stated = {
         name: entry
         for experiment in ("sampled", "tasks")

@@ -114,7 +114,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     for graph in ("ring", "directed", "server"):
         run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}")
         run = replace(run, arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
-        task = cells.task_of(run, Path())
+        task = cells.build_task(run, Path())
         found = cells.score(run, task)
         if "gradients" not in found.choice:
             continue
