@@ -33,6 +33,7 @@ from concord.problems.gaussian_fit import Fit, batch_errors, estimate_by_weights
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
+from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
 from concord_arena.tuning import changed, stable, value_of
@@ -47,16 +48,6 @@ LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be rea
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
 HELD = 3e7  # numbers that the powers of versions together may hold
-
-
-class Entry(NamedTuple):
-    """A sampler of a kind, its option to tune, and the values to try of a second option."""
-
-    name: str
-    kind: str
-    sampler: Sampler
-    tune: str
-    second: Mapping[str, Sequence[Any]]
 
 
 class Wish(Options):

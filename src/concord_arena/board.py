@@ -8,12 +8,10 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest
 from concord_studies.contracts import PRICES
-from concord_studies.home import HOME
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 from concord_studies.scores import missing
 
-ARENA = HOME / "config" / "studies" / "arena"
 COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
     "state",

@@ -19,7 +19,8 @@ from concord.progress import each
 from concord.summary import Summarized
 from concord_arena import board as scored
 from concord_arena import cards, cells
-from concord_arena.board import ARENA, choose_tasks, name_task
+from concord_arena.board import choose_tasks, name_task
+from concord_arena.entries import ARENA, state_entry
 from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import described
 from concord_studies.configuration.config import load_config
@@ -66,7 +67,7 @@ def compare(
     Parameters
     ----------
     names
-        Entries of the experiment, or kinds of samplers (``entry_of``), plug-ins included.
+        Entries of the experiment, or kinds of samplers (``state_entry``), plug-ins included.
     tasks
         Tasks by their names, such as ``"apart, ring"``, or labels in them, such as ``"ring"``;
         none: all.
@@ -205,7 +206,7 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     if name not in kinds.names("samplers"):
         known = {*entries, *kinds.names("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
-    own, tuned = entry_of(name)
+    own, tuned = state_entry(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
     stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
     return Run.from_document(stated, name)
@@ -232,32 +233,13 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     )
 
 
-def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a sampler that is no entry, and its options to tune.
-
-    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
-    data sets and the rest are the same for all. A ConcordError if it says more.
-    """
-    stated = getattr(kinds.find("samplers", name, "sampler"), "ENTRY", {})
-    own = {"sampler": {"step_size": 0.01}, "arena": {"tune": "step_size"}} | stated
-    if more := sorted(own["arena"].keys() - OF_ENTRIES):
-        raise ConcordError(
-            f"{name}: ENTRY says {more[0]}, which is the same for all; it may say "
-            + ", ".join(OF_ENTRIES)
-        )
-    return own["sampler"], own["arena"]
-
-
-OF_ENTRIES = ("tune", "second", "share", "read")
-
-
 def _lawless(study: Study, names: Sequence[str]) -> list[str]:
     """Return the names of entries or samplers whose steps are not affine."""
     entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
     samplers = {
         name: entries[name]
         if name in entries
-        else ChosenSampler.parse({"kind": name, **entry_of(name)[0]}, name)
+        else ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
         for name in names
     }
     return [name for name, chosen in samplers.items() if not metrics.states_law(chosen.params)]

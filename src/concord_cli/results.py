@@ -4,7 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import concord_arena
-from concord_arena.board import ARENA
+from concord_arena.entries import ARENA
 from concord_cli import kinds
 from concord_cli.runs import changes
 from concord_studies.claims import ledger

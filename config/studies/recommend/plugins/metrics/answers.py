@@ -35,6 +35,7 @@ from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import prices, scores
 from concord_arena import recommendation as recommend
 from concord_arena.answer import READS, Search, Wish
+from concord_arena.entries import scale_entries
 from concord_arena.read_outs import bytes_of, read_out
 from concord_studies.metrics import Measurement, Row
 
@@ -57,7 +58,7 @@ RIVALS = ("de_sgld", "de_sghmc", "extra_sgld", "diging_sgld", "atc_sgld", "d_mal
 CHAINS = 200  # of brute force
 SEEN = 5e-3  # the least b2 that chains tell
 NEARLY, TOLD = 1.3, 1e-5  # how good an answer is to be, and the least b2 at which that is asked
-SETTINGS, NEAR, FINER = 64, 12, 6  # of brute force: drawn of each, around minima, what leads
+SETTINGS, NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around minima, what leads
 FEW = ("de_sgld", "extra_sgld")  # of a single case, as at smoke scale
 
 METRICS = ("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*")
@@ -115,7 +116,7 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any, case: int
     """
     rng, found = m.stream(f"fresh case {case}, brute force"), fit(problem)
     searches = []
-    for entry in recommend._entries(found, names)[0]:
+    for entry in scale_entries(found, names)[0]:
         with suppress(ConcordError):  # refused, or without a law
             entry.sampler.check(problem, m.network)
             for own in _seconds(entry, rng):
@@ -173,11 +174,20 @@ class Drawn:
             with suppress(ConcordError):  # more than the network can do
                 mix, vectors = read_out(read, m.network)
                 paid = {**price, "bytes": price["bytes"] + bytes_of(vectors, problem)}
-                for place, budget in enumerate(budgets):
-                    ((name, amount),) = budget.items()
-                    if paid[name] and (k := int(amount / paid[name])):
-                        self._ends[place, read] = k, mix
-        self.octaves, self.b2 = np.empty(0), {by: np.empty(0) for by in self._ends}
+                counts = {
+                    place: int(amount / paid[name])
+                    for place, budget in enumerate(budgets)
+                    for name, amount in budget.items()
+                    if paid[name] and amount >= paid[name]
+                }
+                if counts:
+                    self._ends[read] = mix, counts
+        self.octaves = np.empty(0)
+        self.b2 = {
+            (place, read): np.empty(0)
+            for read, (_, counts) in self._ends.items()
+            for place in counts
+        }
         if self._ends:
             self._draw(rng.uniform(-13, 5, SETTINGS))
 
@@ -200,11 +210,13 @@ class Drawn:
         law = laws_of_versions(*given, m.initial.moments(problem.dim))
         order = np.argsort(every := np.concatenate([self.octaves, octaves]))
         self.octaves = every[order]
-        for (place, read), (k, mix) in self._ends.items():
-            seen = law.with_answers(mix).marginals_at([k])
-            b2 = scores.compute_bias(seen, problem.posterior)["worst"][0]
-            both = np.concatenate([self.b2[place, read], np.nan_to_num(b2, nan=np.inf)])
-            self.b2[place, read] = both[order]
+        for read, (mix, counts) in self._ends.items():
+            ks = sorted({*counts.values()})
+            seen = law.with_answers(mix).marginals_at(ks)
+            b2 = scores.compute_bias(seen, problem.posterior)["worst"]
+            for place, k in counts.items():
+                own = np.nan_to_num(b2[ks.index(k)], nan=np.inf)
+                self.b2[place, read] = np.concatenate([self.b2[place, read], own])[order]
 
 
 def _sampled(m: Measurement, case: int) -> Iterator[Told]:
@@ -236,7 +248,7 @@ def _by_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> flo
     how = {"chains": CHAINS, "seed": 1, "initial": _start(m)}
     search = _search(m, problem, found, budget)
     least = np.inf
-    for entry in recommend._entries(found, names)[0]:
+    for entry in scale_entries(found, names)[0]:
         with suppress(ConcordError):  # refused
             least = min([least, *(row.score for row in recommend.by_chains(search, entry, how))])
     return least
