@@ -36,7 +36,7 @@ from concord_arena import prices, scores
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
-from concord_arena.tuning import changed, stable, value_of
+from concord_arena.tuning import changed, find_limit, read_value
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -248,25 +248,19 @@ class Search:
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
-        problem = self._bare()
-        bare = Network(self.network.graph, order=self.network.order)  # nothing happens on it
-        begin = value_of(entry.sampler, entry.tune, entry.name)
+        begin = read_value(entry.sampler, entry.tune, entry.name)
         found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
-            price = self._price(changed(entry.sampler, own, entry.name))
+            one = changed(entry.sampler, own, entry.name)
+            price = self._price(one)
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
-
-            def sampler_of(step: float, own: Any = own) -> Sampler:
-                """Return the entry's sampler with a step and a value of its second option."""
-                return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
-
             limit = np.inf
             with suppress(NoLaw):
-                self._check_law(entry.sampler)
-                limit = stable(sampler_of, begin, problem, bare)
+                self._check_law(one)
+                limit = find_limit(one, entry.tune, self._bare(), self.network)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
                 found.append(Lattice(entry, own, top, limit, price, {}))
@@ -438,10 +432,9 @@ class Search:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
             return LONGEST if self.network.is_lossless else LONGEST_LOSSY
-        most = [amount / paid[name] for name, amount in self.wish.budget.items() if paid[name] > 0]
-        if not most:
+        if not any(paid[name] for name in self.wish.budget):
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
-        return int(min(min(most), 10**9))
+        return prices.count_iterations(self.wish.budget, paid, 10**9)
 
     def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
         """Return the laws of samplers: exact or linearized if ``own``, else surrogates."""
