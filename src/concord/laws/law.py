@@ -91,7 +91,7 @@ def choices_of(
     lost, and where the positions or the state have more than ``most`` entries: a choice holds a
     matrix for each edge. Raises ``NoLaw`` where there is no law.
     """
-    if problem.agents * problem.dim > most or not network.is_lossless:
+    if problem.agents * problem.dim > most or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
     return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
@@ -106,7 +106,7 @@ def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
     start, recorded = start_of(run, update), run.trace.draw.tolist()
-    if network.is_lossless:
+    if network.delivers_all:
         args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
         return paths.single(*args).law(recorded)
     if run.batches.batch_size is not None:
@@ -214,7 +214,7 @@ def laws_of_updates(
     when steps repeat; None: it is determined here. Raises ``NoLaw`` where arrivals are not drawn
     anew in each iteration, depend on the vectors, or are too many.
     """
-    if network.is_lossless:
+    if network.delivers_all:
         args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
         return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
@@ -223,7 +223,8 @@ def laws_of_updates(
             f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
-    coded = options is None or options.compression is not None or options.privacy is not None
+    coded = options is None or (options.compression, options.privacy) != (None, None)
+    coded = coded or (options.byzantine, options.robust) != (None, None)
     drawn = None if coded else mask_moments(network)
     if drawn is None:
         raise NoLaw(

@@ -171,7 +171,7 @@ class StepReader:
             x, self._scripted_problem(script, None), self._running_network, script
         )
         check_state(state, self._sampler, x.shape)
-        self._lanes = len(self._running_network.vectors())
+        self._lanes = len(self._running_network.lanes)
         return state
 
     def _advance(self, state: Any, k: int, script: Script) -> Any:

@@ -145,6 +145,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
         "a network with compute or link, whose clock it shows",
     ),
     "privacy": (lambda network: network.privacy, "a network with privacy"),
+    "delivers": (lambda network: network.delivers_all, "a network on which every vector arrives"),
     "perfect": (lambda network: network.is_lossless, "a network on which everything arrives"),
 }
 
