@@ -1,4 +1,4 @@
-r"""How many iterations halve what is left of the start in the mean: constant if it falls geometrically.
+r"""Iterations that halve the exact bias of the mean: constant where it falls geometrically.
 
 With b(k) the bias of the exact law at iteration k, in posterior standard deviations,
 
