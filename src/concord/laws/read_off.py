@@ -331,7 +331,8 @@ class StepReader:
             raise UnreadableStep(LOST + "it draws more than noise")
         if heard[:, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
-        arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
+        sent = state[:, size:].T, offset[size:]
+        arrivals = Arrivals(heard[:, :size].T, *sent, normals.T, late.T, errors.T)
         return StepMaps(probability, updates, arrivals)
 
 
