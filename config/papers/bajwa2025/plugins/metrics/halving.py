@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.law import exact_law
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 
@@ -27,7 +26,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     It is infinite where the bias does not fall.
     """
-    law, target = exact_law(m), m.problem.posterior
+    law, target = m.law, m.problem.posterior
     if law is None or target is None:
         raise lacking("halving", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):
