@@ -14,7 +14,7 @@ halving = everything.kind("metrics", "halving")
 
 
 def measured(step, curvature=2.0, at=(0, 10, 30)):
-    """Return what the metric finds of one agent on a quadratic potential, by iteration and agent."""
+    """Return what the metric finds of one agent on a quadratic, by iteration and agent."""
     alone = Quadratic(np.full((1, 1, 1), curvature), np.ones((1, 1)))
     m = measurement(DESGLD(Schedule(step)), net=network("no_edges", 1), prob=alone)
     m.trace.draw = np.array(at)
