@@ -26,21 +26,29 @@ from concord_studies.pages.markdown import Folded, Section, page
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def of_paper(paper: Study, found: Sequence[Entry], seeds: str = "") -> str:
+def of_paper(
+    paper: Study,
+    found: Sequence[Entry],
+    seeds: str = "",
+    shown: Sequence[Section] = (),
+    link: Callable[[str], str] | None = None,
+) -> str:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies.
 
     seeds: what is said where they were not varied.
+    shown: parts with figures and tables, which follow the claims.
+    link: what writes the name of a claim's figure; none: as a link to its file.
     """
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
-    link = _link(paper)
-    parts = [_of_claims(paper, found, seeds), _of_readings(paper), *_of_notes(paper, found)]
+    parts = [_of_claims(paper, found, seeds), *shown]
+    parts += [_of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
-    return page(about.title, text, parts, link)
+    return page(about.title, text, parts, link or _link(paper))
 
 
 def ledger(rows: Sequence[Row], seeds: str = "") -> str:

@@ -1,46 +1,50 @@
 """The site: papers, findings and documents as pages that open from a disk and need no network.
 
-Pages are put together as sources of Sphinx, of the results at hand; Sphinx makes them HTML.
+Every page is Markdown: made of the results at hand, or a document as it is. Sphinx makes them HTML.
 """
 
+import gzip
+import io
 import posixpath
 import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError
+from concord.errors import ConcordError, nearest, short
 from concord.progress import each
-from concord.rooms import ROOMS
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
-from concord_studies.configuration.config import load_config, results_folder
+from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import table_of
+from concord_studies.markup import fenced, fold, markdown
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.site import papers as pages
-from concord_studies.pages.site import reference
-from concord_studies.pages.site.papers import Files
-from concord_studies.pages.site.parts import raw, title
+from concord_studies.pages.site import papers, reference
 from concord_studies.provenance import describe
 
-STATIC = Path(__file__).parent / "static"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
-INDEX = HOME / "docs" / "index.md"
-# What the first page leads to.
+LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
+current samples with neighbors only. Together the agents sample the posterior that all data give.
+Concord reproduces the papers on such samplers figure by figure, judges every claim by a stated
+rule, and compares all samplers, yours too, at the same price: gradients computed, or bytes sent."""
+# What the first page leads to, where the documents are at hand.
 START = (
     ("docs/your-data", "Sample your own data in a notebook"),
     ("docs/your-sampler", "Compare your own sampler with DE-SGLD, in ten minutes"),
     ("docs/recommend", "Find the sampler for your problem, network and budget"),
     ("docs/reproduce", "Reproduce a paper"),
 )
+COMMANDS = """snakemake          # every figure and table that needs no download
+snakemake ledger   # the verdicts, and the runs that only they read
+snakemake site     # these pages, of whatever has been made"""
 
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
@@ -66,17 +70,15 @@ SETTINGS: dict[str, Any] = {
             "color-foreground-muted": "#a4acb8",
         },
     },
-    "html_static_path": [str(STATIC)],
+    "html_static_path": [str(Path(__file__).parent / "concord.css")],
     "html_css_files": ["concord.css"],
-    "html_js_files": [(name, {"defer": "defer"}) for name in ("explorer.js", "scores.js")],
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_permalinks_icon": "¶",
-    "exclude_patterns": ["src", "profiles", "workflow", "envs", "results"],
+    "exclude_patterns": [*(name for name in BESIDE if name != "LICENSE"), "results"],
     "autodoc_typehints": "none",
     "pygments_style": "a11y-high-contrast-light",
-    "nitpicky": False,
     "show_warning_types": True,
 }
 
@@ -87,8 +89,8 @@ def site(
     """Make the site of the results at hand, in a folder that it replaces.
 
     config: folder of the configuration.
-    results: folder of the results, None for that of the configuration; figures, tables and verdicts
-    that are not there are left out.
+    results: folder of the results, None for that of the configuration; figures and tables that are
+    not there are left out, and the committed verdicts stand for those that are not.
     output: folder of the site. One that holds anything else is refused.
     changes: what is set in place of ``config.yaml``'s keys.
     A ConcordError if Sphinx is not installed, warns, or the folder is not the site's.
@@ -102,208 +104,184 @@ def site(
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
-        source, extra = Path(name, "source"), Path(name, "extra")
+        source, made = Path(name, "source"), Path(name, "site")
         source.mkdir()
-        extra.mkdir()
-        _write(config, settings, studies, results, source, extra)
-        made = Path(name, "site")
-        _sphinx(source, made, Path(name, "doctrees"))
-        (made / "objects.inv").unlink(missing_ok=True)
-        shutil.rmtree(made / "_sources", ignore_errors=True)
-        shutil.copytree(extra, made, dirs_exist_ok=True)
+        _write_pages(config, settings, studies, results, source)
+        _run_sphinx(source, made, Path(name, "doctrees"))
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(made, output)
 
 
-def _write(
+def _write_pages(
     config: Path,
     settings: Mapping[str, Any],
     studies: Mapping[str, Study],
     results: Path,
     source: Path,
-    extra: Path,
 ) -> None:
-    """Write the sources of all pages; ``extra`` gets what they show, which Sphinx leaves alone."""
+    """Write the sources of all pages; ``results`` among them is a link to the results."""
 
-    def write(page: str, *parts: str) -> None:
-        path = source / f"{page}.rst"
+    def write(name: str, text: str) -> str:
+        path = source / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n\n".join(parts) + "\n", "utf-8")
+        path.write_text(text, "utf-8")
+        return name
 
-    files = Files(results, extra)
-    rows: list[Row] = []
-    claims: list[dict[str, Any]] = []
-    shown, lacking = [], {}
+    (source / "results").symlink_to(results.resolve())
+    groups = _copy_documents(source)
     expected = config / "expected_verdicts.yaml"
-    compared = expected.exists() and settings["scale"] != "smoke"
-    known = ledger.expected_rows(expected) if compared else []
+    known = ledger.expected_rows(expected) if _are_comparable(settings, expected) else []
     judged: list[Row] = []
-    typed = _typed(config, settings)
-    for key, paper in each(list(studies.items()), "studies"):
+    rows: list[Row] = []
+    for key, study in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
-        mine = list(ledger.read_rows(table)) if table.exists() else []
-        lacking[key] = pages.missing(paper, mine, results)
-        if not pages.made(paper, mine, results):
-            continue
-        shown.append(key)
-        judged += mine
-        seeds = ledger.unvaried(mine, expected)
-        mine = mine or of_claims.committed(paper, known)
-        rows += mine
-        claims += pages.summarized(mine, paper.sections.names)
-        own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
-        write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed), seeds))
-    ours = [key for key in shown if not studies[key].printed]
-    board, seeds = pages.board(rows), ledger.unvaried(judged, expected)
-    called = {key: study.name for key, study in studies.items()}
-    smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
+        own = list(ledger.read_rows(table)) if table.exists() else []
+        judged += own
+        seeds = ledger.unvaried(own, expected)
+        own = own or of_claims.committed(study, known)
+        rows += own
+        write(f"papers/{key}", papers.page(study, own, results, seeds))
+        _pack_numbers(results / key, source / "numbers" / key)
+        for card in papers.cards(results / key):
+            write(f"cards/{key}/{card.stem}", read_text(card))
+        if found := papers.universes(results / key):
+            page, pictures = found
+            text = papers.of_universes(study, results, read_text(page), pictures)
+            write(f"multiverse/{key}", text)
     if rows:
-        listed = raw(
-            "ledger",
-            root="",
-            claims=claims,
-            papers=list(dict.fromkeys(row["paper"] for row in rows)),
-            called=called,
-            verdicts=board["verdicts"],
-            smoke=smoke,
-            notes=of_claims.notes(rows, seeds),
-            intervals=ledger.INTERVALS,
-        )
-        (extra / "claims.csv").write_text(table_of(ledger.COLUMNS, rows), "utf-8")
-        write("claims", title("Claims", "#"), listed)
-    universes = []
-    for key in shown:
-        for card in pages.cards(results / key):  # its arena's page leads to it
-            _markdown(source, f"cards/{key}/{card.stem}", "---\norphan: true\n---\n", card)
-        if made := pages.multiverse(results / key):
-            universes.append(_markdown(source, f"multiverse/{key}", "", made))
-    documents = _documents(source)
-    kinds: list[str] = []
-    functions = ["config/README"] if (source / "config/README.md").exists() else []
-    for name, text in reference.pages(_pictures(studies, extra)):
-        (kinds if name in ROOMS else functions).append(f"reference/{name}")
+        write("claims", of_claims.ledger(rows, ledger.unvaried(judged, expected)))
+    kinds = [
         write(f"reference/{name}", text)
-    front = raw(
-        "front",
-        root="",
-        findings=pages.findings(studies, claims, settings["findings"], extra),
-        called=called,
-        printed=[key for key in shown if key not in ours],
-        tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
-        board=board,
-        todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
-        commands=[
-            (typed("reproduce"), "every figure and table that needs no download"),
-            (typed("ledger"), "the verdicts, and the runs that only they read"),
-            (typed("site"), "these pages, of whatever has been made"),
-        ],
-        compared=ledger.compare(judged, expected),
-        smoke=smoke,
-        notes=of_claims.notes(rows, seeds),
-        made=describe(),
-        seed=settings["seed"],
-    )
-    titles = {
-        f"{folder}/{key}": called[key] for key in shown for folder in ("papers", "multiverse")
-    }
+        for name, text in reference.pages(_find_pictures(studies, results))
+    ]
 
-    def group(heading: str, found: Iterable[str]) -> list[str]:
-        """Write a page that lists others, which the navigation folds; nothing of nothing."""
-        if not found:
-            return []
+    def group(heading: str, pages: Sequence[str]) -> list[str]:
+        """Write a page that lists others, which the navigation folds; nothing of none."""
         name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
-        text = "Every page of this kind, by name."
-        write(name, title(heading, "#"), text, _tree(found, titles))
-        return [name]
+        return [write(name, f"# {heading}\n\n{_list_pages(pages, {})}")] if pages else []
 
-    whole = [key for key in shown if key not in ours and not studies[key].about.read]
-    others = [f"papers/{key}" for key in shown if studies[key].about.read]
+    titles = {f"papers/{key}": study.name for key, study in studies.items()}
+    titles |= {f"multiverse/{key}": study.name for key, study in studies.items()}
+    universes = [
+        f"multiverse/{key}" for key in studies if (source / f"multiverse/{key}.md").exists()
+    ]
     # At most 30 entries are open at once, whatever page is shown (tested).
     trees = {
-        "Papers": [*(f"papers/{key}" for key in whole), *group("Judged by their code", others)],
-        "Findings": ["claims"] * bool(rows) + group("What verdicts depend on", universes),
-        "Compare": [f"papers/{key}" for key in ours],
-        "Learn": [
-            *(n for part in ("Tutorials", "How-to") for n in group(part, documents.pop(part, []))),
-            *group("Explanation", documents.pop("Explanation", [])),
-        ],
-        "Reference": [
-            *(name for found in documents.values() for name in found if name not in functions),
-            *group("Kinds and their options", kinds),
-            *group("Keys and functions", functions),
-        ],
+        "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
+        "Findings": [*["claims"] * bool(rows), *group("What verdicts depend on", universes)],
+        "Comparisons": [f"papers/{key}" for key, study in studies.items() if not study.printed],
+        "Documents": [name for part, pages in groups.items() for name in group(part, pages)],
+        "Kinds": group("Kinds, options and functions", kinds),
     }
-    hidden = "   :hidden:\n   :caption: "
-    index = [_tree(found, titles, hidden + part) for part, found in trees.items() if found]
-    write("index", title("Concord", "#"), front, *index)
+    trees = {part: pages for part, pages in trees.items() if pages}
+    options = ":hidden:\n:caption: {}\n"
+    lists = [_list_pages(pages, titles, options.format(part)) for part, pages in trees.items()]
+    found = _list_findings(studies, rows, settings["findings"])
+    compared = ledger.compare(judged, expected)
+    write("index", "\n".join([*_front(settings, source, rows, judged, found, compared), *lists]))
 
 
-def _markdown(source: Path, name: str, head: str, page: Path) -> str:
-    """Take over a page of the results, below a head."""
-    path = source / f"{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(head + read_text(page), "utf-8")
-    return name
+def _pack_numbers(folder: Path, packed: Path) -> None:
+    """Pack the metrics of a study's experiments by gzip into another folder."""
+    packed.mkdir(parents=True)
+    for table in folder.glob("*/metrics.csv"):
+        path = packed / f"{table.parent.name}.csv.gz"
+        path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
 
 
-def _tree(found: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
+def _are_comparable(settings: Mapping[str, Any], expected: Path) -> bool:
+    """Return whether committed verdicts are those of the scale of these results."""
+    return expected.exists() and settings["scale"] != "smoke"
+
+
+def _front(
+    settings: Mapping[str, Any],
+    source: Path,
+    rows: Sequence[Row],
+    judged: Sequence[Row],
+    found: Sequence[str],
+    compared: ledger.Comparison,
+) -> list[str]:
+    """Return the lines of the first page: what was found, how to start, how it was made."""
+    lines = ["# Concord", "", LEAD, ""]
+    picture = source / "docs" / "example.png"
+    if settings["scale"] == "smoke":
+        lines += [f"**{ledger.SMOKE}**", ""]
+    if found:
+        lines += ["## What was found", "", of_claims.notes(rows, ""), "", *found, ""]
+        lines += ["[All claims of all papers](claims.md)", ""]
+    if picture.exists():
+        lines += [f"![{PICTURE}](docs/example.png)", ""]
+    started = [f"- [{text}]({name}.md)" for name, text in START if (source / f"{name}.md").exists()]
+    lines += ["## How to start", "", *started, "", *fenced("text", COMMANDS)]
+    made = describe()
+    lock = (made["lock"] or "unknown")[:12]
+    lines += [
+        "## How it was made",
+        "",
+        f"Concord {made['concord']}, commit `{made['commit'] or 'unknown'}`, master seed "
+        f"{settings['seed']}, Python {made['python']}, libraries of the lock file `{lock}`. Every "
+        "figure has its provenance beside it.",
+        "",
+    ]
+    if compared.compared is not None:
+        changed = [f"- {markdown(line)}" for line in compared.lines]
+        lines += [markdown(compared.text), "", *fold("Those that differ", changed)]
+    return lines
+
+
+PICTURE = (
+    "DE-SGHMC on linear regression, on two networks and without edges: an agent's draws stay far "
+    "from the posterior, the network average comes close."
+)
+
+
+def _list_findings(
+    studies: Mapping[str, Study], rows: Sequence[Row], wanted: Sequence[str]
+) -> list[str]:
+    """Return the claims that the first page shows as a list: those wanted, else the first five."""
+    stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
+    for name in wanted:
+        if name not in stated:
+            raise ConcordError(
+                f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
+            )
+    found: dict[str, list[ledger.Entry]] = {}
+    for entry in ledger.entries(rows):
+        row = entry.rows[0]
+        found.setdefault(f"{row['paper']}/{row['claim']}", []).append(entry)
+    lines = []
+    for name in [name for name in wanted if name in found] or list(found)[:5]:
+        row, study = found[name][0].rows[0], studies[name.partition("/")[0]]
+        verdicts = "; ".join(
+            f"{e.verdict} ({e.reading})" if e.reading else e.verdict for e in found[name]
+        )
+        where = f"[{markdown(study.name)}](papers/{study.key}.md)"
+        lines.append(f"- {markdown(row['says'])} **{markdown(verdicts)}.** {where}")
+    return lines
+
+
+def _list_pages(pages: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
     """Return links to pages, which are in the navigation too."""
-    lines = [f"   {titles[name]} <{name}>" if name in titles else f"   {name}" for name in found]
-    lines = [re.sub(r"(<|^   )(?=\w[^<]*$)", r"\1/", line) for line in lines]
-    return "\n".join([".. toctree::", *([options] if options else []), "", *lines])
+    lines = [f"{titles[name]} </{name}>" if name in titles else f"/{name}" for name in pages]
+    return "\n".join(fenced("{toctree}", "\n".join([options, *lines])))
 
 
-def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
-    """Return what somebody types for a target, with what was set for this site, too."""
-    stated = load_config(config / "config.yaml")
-    changed = [
-        f"{key}={settings[key]}" for key in ("scale", "seed") if settings[key] != stated[key]
-    ]
-    makefile = config.resolve() == HOME / "config" and (HOME / "Makefile").exists()
-
-    def typed(target: str) -> str:
-        if makefile and not changed and target in ("reproduce", "arena", "multiverse", "site"):
-            return f"make {target}"
-        settings = list(changed)
-        if target == "multiverse":  # verdicts are to wait for it
-            target, settings = "multiverse ledger", [*settings, "multiverse=true"]
-        return " ".join(["snakemake", target, *(["--config", *settings] if settings else [])])
-
-    return typed
-
-
-def _todo(
-    lacking: Mapping[str, Iterable[tuple[str, str]]], typed: Callable[[str], str]
-) -> list[tuple[str, list[str]]]:
-    """Return what has not been made, and of which studies, by the command that makes it."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for name, things in lacking.items():
-        for target, what in things:
-            found.setdefault(typed(target), {}).setdefault(what, []).append(name)
-    return [
-        (command, [f"{what}: {'; '.join(of)}" if any(of) else what for what, of in parts.items()])
-        for command, parts in found.items()
-    ]
-
-
-def _pictures(studies: Mapping[str, Study], extra: Path) -> dict[str, str]:
+def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str]:
     """Return a picture of each kind of figure: the first that has been made, or the docs'."""
-    found: dict[str, str] = {}
-    for paper in studies.values():
-        for name, entry in paper.sections.figures.items():
-            path = extra / "results" / paper.key / "figures" / f"{name}.svg"
-            if path.exists():
-                found.setdefault(entry.kind, str(path.relative_to(extra)))
-    for path in (HOME / "docs" / "figures").glob("*.png"):
-        if path.stem not in found:
-            found[path.stem] = f"reference/{path.name}"
-            (extra / "reference").mkdir(exist_ok=True)
-            shutil.copyfile(path, extra / "reference" / path.name)
-    return found
+    found = {
+        path.stem: f"/docs/figures/{path.name}" for path in (HOME / "docs/figures").glob("*.png")
+    }
+    made = {}
+    for study in studies.values():
+        for name, entry in study.sections.figures.items():
+            if path := papers.path_of(study, "figures", name, results):
+                made.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
+    return found | made
 
 
-def _documents(source: Path) -> dict[str, list[str]]:
-    """Copy the documents, and return them by the headings of docs/index.md.
+def _copy_documents(source: Path) -> dict[str, list[str]]:
+    """Copy the documents, and return their names by the headings of docs/index.md.
 
     A page that the index does not list is one on how to do something.
     """
@@ -317,29 +295,49 @@ def _documents(source: Path) -> dict[str, list[str]]:
         elif path.exists():
             (source / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, source / name)
-    if not INDEX.exists():
+    index = source / "docs" / "index.md"
+    if not index.exists():
         return {}
-    parts = re.split(r"^## (.*)$", read_text(INDEX), flags=re.M)[1:]
+    parts = re.split(r"^## (.*)$", read_text(index), flags=re.M)[1:]
     listed = {
         heading: [
             posixpath.normpath(f"docs/{link}") for link in re.findall(r"\]\(([^)#:]+)\.md\)", text)
         ]
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
+    index.unlink()
     known = {name for names in listed.values() for name in names}
-    others = sorted(
-        f"docs/{path.stem}"
-        for path in (source / "docs").glob("*.md")
-        if f"docs/{path.stem}" not in known and path.stem != "index"
-    )
-    listed.setdefault("How-to", []).extend(others)
-    (source / "docs" / "index.md").unlink()
+    names = sorted(f"docs/{path.stem}" for path in (source / "docs").glob("*.md"))
+    listed.setdefault("How-to", []).extend(name for name in names if name not in known)
     return listed
 
 
-def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
+def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:
+    """Make HTML of a folder of documents; Sphinx's warnings are errors."""
     try:
-        from concord_studies.pages.site import sphinx_html  # of an extra
+        import furo  # noqa: F401
+        from sphinx.application import Sphinx  # of an extra, like the others
+        from sphinx.errors import SphinxError
+        from sphinx.util import console
+        from sphinx.util.docutils import docutils_namespace
     except ModuleNotFoundError as error:
-        raise pages.needs(error) from error
-    sphinx_html.make(source, output, doctrees, SETTINGS)
+        raise ConcordError(
+            f"the site needs {error.name}; install the extra `docs` of concord-bayes "
+            "(`make site` does)"
+        ) from error
+    console.nocolor()
+    said, warned = io.StringIO(), io.StringIO()
+    try:
+        with docutils_namespace():  # so that a process can make another
+            app = Sphinx(
+                *(source, None, output, doctrees, "html"),
+                confoverrides=SETTINGS,
+                status=said,
+                warning=warned,
+            )
+            app.build()
+    except SphinxError as error:
+        raise ConcordError(f"the site could not be made: {error}") from error
+    if warnings := warned.getvalue().replace(str(source), "").strip():
+        print(warnings, file=sys.stderr)
+        raise ConcordError("the site could not be made: correct what Sphinx warns of above")
