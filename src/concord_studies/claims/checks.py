@@ -223,11 +223,11 @@ class Order(_Rule):
         text = f"{lower.told(i[worst])} {joint[verdict]} {times}{higher.told(j[worst])}"
         if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
             less = (_minus(*pair).max() for pair in ends)
-            least = Margin.of(less, high=0, what="the lower less the higher")
+            least = Margin.of(less, high=0, what="difference")
             return Judgement(verdict, text, least)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
-        return Judgement(verdict, text, Margin.of(ratios, high=1, what="the lower over the higher"))
+        return Judgement(verdict, text, Margin.of(ratios, high=1, what="ratio"))
 
     def _of_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]

@@ -54,8 +54,7 @@ def judge(
     multiverse: the table of verdicts over the universes.
     """
     rows = verdicts(study, tables, multiverse)
-    entries = ledgers.entries(rows)
-    page = pages.of_paper(study, entries, ledgers.unvaried(rows, _expected(study)))
+    page = pages.of_paper(study, rows, ledgers.unvaried(rows, _expected(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
@@ -89,6 +88,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
                 **pages.stated(study, name, label, reading),
                 "verdict": found.verdict,
                 "ours": found.ours,
+                "number": found.margin.text if found.margin else "",
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
             }

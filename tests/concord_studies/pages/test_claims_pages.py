@@ -63,7 +63,7 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
     assert entry.counted() == "fails in 1 of 3 cases: 100 agents, average"
     assert entry.decided() == "ours 0"
     text = claims.ledger(rows)
-    assert "fails in 1 of 3 cases: 100 agents, average. ours 0" in text
+    assert "Fails in 1 of 3 cases: 100 agents, average. Ours 0." in text
     assert ledger.WORDS in text and "Seeds were not varied." not in text
     assert "Seeds were not varied." in claims.ledger(rows, "Seeds were not varied.")
     assert "<q>" not in text and text.count(ledger.WORDS) == 1

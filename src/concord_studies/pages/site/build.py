@@ -18,7 +18,7 @@ from concord import __version__
 from concord.errors import ConcordError, nearest, short
 from concord.progress import each
 from concord_studies.claims import ledger
-from concord_studies.claims.ledger import Row
+from concord_studies.claims.ledger import Row, is_smoke
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -26,6 +26,7 @@ from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fenced, fold, markdown
 from concord_studies.pages import claims as of_claims
+from concord_studies.pages.findings import item, sentences
 from concord_studies.pages.site import papers, reference
 from concord_studies.provenance import describe
 
@@ -149,7 +150,9 @@ def _write_pages(
             text = papers.of_universes(study, results, read_text(page), pictures)
             write(f"multiverse/{key}", text)
     if rows:
-        write("claims", of_claims.ledger(rows, ledger.unvaried(judged, expected)))
+        called = {key: study.name for key, study in studies.items()}
+        seeds = ledger.unvaried(judged, expected)
+        write("claims", of_claims.ledger(rows, seeds, called, "papers/{}.md"))
     kinds = [
         write(f"reference/{name}", text)
         for name, text in reference.pages(_find_pictures(studies, results))
@@ -246,18 +249,12 @@ def _list_findings(
             raise ConcordError(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
-    found: dict[str, list[ledger.Entry]] = {}
-    for entry in ledger.entries(rows):
-        row = entry.rows[0]
-        found.setdefault(f"{row['paper']}/{row['claim']}", []).append(entry)
+    found = {f"{one.row['paper']}/{one.row['claim']}": one for one in sentences(rows)}
     lines = []
     for name in [name for name in wanted if name in found] or list(found)[:5]:
-        row, study = found[name][0].rows[0], studies[name.partition("/")[0]]
-        verdicts = "; ".join(
-            f"{e.verdict} ({e.reading})" if e.reading else e.verdict for e in found[name]
-        )
-        where = f"[{markdown(study.name)}](papers/{study.key}.md)"
-        lines.append(f"- {markdown(row['says'])} **{markdown(verdicts)}.** {where}")
+        study = studies[found[name].row["paper"]]
+        text = item(found[name], study.sections.names, is_smoke(rows))
+        lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
     return lines
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from concord_studies import words
-from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.markup import fenced, fold, markdown, markdown_table
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
+from concord_studies.pages.findings import sentences
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
@@ -50,7 +50,7 @@ def page(paper: Study, rows: Sequence[Row], results: Path, seeds: str = "") -> s
         shown = name and path_of(paper, section, name, results)
         return f"[{markdown(name)}](#{_anchor(paper, section, name)})" if shown else markdown(name)
 
-    return of_claims.of_paper(paper, ledger.entries(rows), seeds, parts, link)
+    return of_claims.of_paper(paper, rows, seeds, parts, link)
 
 
 def path_of(paper: Study, section: str, name: str, results: Path) -> Path | None:
@@ -146,9 +146,12 @@ def _heading(name: str, caption: Caption) -> str:
 
 def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
     """Return what a figure's picture shows: its caption's first sentence, and what was found."""
-    found = [entry for entry in ledger.entries(rows) if entry.deciding["ours"] != ledger.COMMITTED]
-    texts = [f"{e.rows[0]['says']} {e.verdict}: {e.deciding['ours']}" for e in found[:1]]
-    return " ".join([captions.first_sentence(caption), *texts])
+    texts = [
+        f"{sentence.row['says']} {sentence.verdict}: {sentence.deciding.deciding['number']}."
+        for sentence in sentences(rows)
+        if sentence.deciding.deciding["number"]
+    ]
+    return " ".join([captions.first_sentence(caption), *texts[:1]])
 
 
 def _picture(path: str, alt: str) -> list[str]:
