@@ -62,7 +62,7 @@ class Entry:
         reading = shown_reading(row["reading"], row.get("source") == OURS)
         if row.get("ours") != COMMITTED:
             return reading
-        return f"{reading} (committed)" if reading else "committed"
+        return f"{reading}, committed" if reading else "committed"
 
     def counted(self, names: Mapping[str, str] | None = None) -> str:
         """Return the number and names of the cases with the claim's verdict, unless all are.

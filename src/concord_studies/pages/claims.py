@@ -39,7 +39,7 @@ def of_paper(
     """
     about = paper.about
     text = f"{about.authors} ({about.year}). "
-    text += f"{about.reference}." if about.reference else ""
+    text += f"{about.reference[0].upper()}{about.reference[1:]}." if about.reference else ""
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
     findings, *sentences = _of_claims(paper, rows, seeds)
@@ -61,12 +61,13 @@ def ledger(
     pages: where the page of a paper is.
     """
     text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", notes(rows, seeds)]))
-    parts = [Section("", text, *scores(rows))]
+    called = called or {}
+    columns, cells = scores(rows)
+    parts = [Section("", text, columns, [[called.get(c[0], c[0]), *c[1:]] for c in cells])]
     for paper in dict.fromkeys(row["paper"] for row in rows):
         found = half_page([row for row in rows if row["paper"] == paper])
         everything = f"[All sentences, and how they are judged]({pages.format(paper)})"
-        name = (called or {}).get(paper, paper)
-        parts.append(Section(name, "", lines=[*found, everything, ""]))
+        parts.append(Section(called.get(paper, paper), "", lines=[*found, everything, ""]))
     return page("Ledger of claims", "", parts)
 
 

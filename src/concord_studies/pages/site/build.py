@@ -19,6 +19,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.progress import each
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row, is_smoke
+from concord_studies.claims.verdicts import NOT_RUN
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -139,7 +140,7 @@ def _write_pages(
         own = list(ledger.read_rows(table)) if table.exists() else []
         judged += own
         seeds = ledger.unvaried(own, expected)
-        own = own or of_claims.committed(study, known)
+        own = _fill(own, of_claims.committed(study, known))
         rows += own
         write(f"papers/{key}", papers.page(study, own, results, seeds))
         _pack_numbers(results / key, source / "numbers" / key)
@@ -161,18 +162,21 @@ def _write_pages(
     def group(heading: str, pages: Sequence[str]) -> list[str]:
         """Write a page that lists others, which the navigation folds; nothing of none."""
         name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
-        return [write(name, f"# {heading}\n\n{_list_pages(pages, {})}")] if pages else []
+        return [write(name, f"# {heading}\n\n{_list_pages(pages, titles)}")] if pages else []
 
     titles = {f"papers/{key}": study.name for key, study in studies.items()}
     titles |= {f"multiverse/{key}": study.name for key, study in studies.items()}
     universes = [
         f"multiverse/{key}" for key in studies if (source / f"multiverse/{key}.md").exists()
     ]
+    ours = [key for key, study in studies.items() if not study.printed]
+    arenas = [f"papers/{key}" for key in ours if studies[key].arenas]
+    comparisons = [f"papers/{key}" for key in ours if not studies[key].arenas]
     # At most 30 entries are open at once, whatever page is shown (tested).
     trees = {
         "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
         "Findings": [*["claims"] * bool(rows), *group("What verdicts depend on", universes)],
-        "Comparisons": [f"papers/{key}" for key, study in studies.items() if not study.printed],
+        "Comparisons": [*arenas, *group("Other comparisons", comparisons)],
         "Documents": [name for part, pages in groups.items() for name in group(part, pages)],
         "Kinds": group("Kinds, options and functions", kinds),
     }
@@ -190,6 +194,17 @@ def _pack_numbers(folder: Path, packed: Path) -> None:
     for table in folder.glob("*/metrics.csv"):
         path = packed / f"{table.parent.name}.csv.gz"
         path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
+
+
+def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
+    """Return a study's verdicts, in the place of those that were not judged the committed ones."""
+
+    def place(row: Row) -> tuple[str, ...]:
+        return row["claim"], row["case"], row["reading"]
+
+    stated = {place(row): row for row in committed}
+    filled = [stated.get(place(row), row) if row["verdict"] == NOT_RUN else row for row in rows]
+    return filled or list(committed)
 
 
 def _are_comparable(settings: Mapping[str, Any], expected: Path) -> bool:
@@ -228,8 +243,9 @@ def _front(
         "",
     ]
     if compared.compared is not None:
-        changed = [f"- {markdown(line)}" for line in compared.lines]
-        lines += [markdown(compared.text), "", *fold("Those that differ", changed)]
+        others = (*compared.changed, *compared.seeds, *compared.new)
+        listed = [f"- {markdown(line)}" for line in others]
+        lines += [markdown(compared.text), "", *fold("Which are not the same", listed)]
     return lines
 
 

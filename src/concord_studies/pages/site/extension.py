@@ -27,11 +27,13 @@ def _link_pictures(app: Any, doctree: Any) -> None:
 
 def _add_roles(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Give headings of the navigation a level, and tables that scroll a name and the focus."""
-    heading, wrapper = 'role="heading"', '<div class="table-wrapper'
-    focused = wrapper.replace(" ", ' tabindex="0" role="group" aria-label="table" ')
+    heading, focus = 'role="heading"', 'tabindex="0" role="group" aria-label="table"'
     for key in ("furo_navigation_tree", "body"):
         text = (context.get(key) or "").replace(heading, f'{heading} aria-level="2"')
-        context[key] = text.replace(wrapper, focused)
+        # The theme repeats the table's id.
+        context[key] = re.sub(
+            r'<div (class="table-wrapper[^"]*")[^>]*>', rf"<div \1 {focus}>", text
+        )
 
 
 def _inline(visitor: Any, node: Any) -> None:

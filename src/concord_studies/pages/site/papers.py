@@ -14,6 +14,7 @@ from typing import Any
 from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
+from concord_studies.io import read_text
 from concord_studies.markup import fenced, fold, markdown, markdown_table
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
@@ -23,6 +24,7 @@ from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 ROWS = 40  # of a table, above its fold
+WIDE = 360  # points; a column of print has 250
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
@@ -78,8 +80,7 @@ def of_universes(paper: Study, results: Path, text: str, pictures: Sequence[Path
         claim = paper.claims.get(path.stem.removeprefix("claim_"))
         says = claim.says if claim else "Claims over assumptions: which assumption turns which."
         head = "The number on which the verdict turns, in every universe, sorted: " if claim else ""
-        place = path.resolve().relative_to(results.resolve()).as_posix()
-        lines += [markdown(says), "", *_picture(f"/results/{place}", head + says)]
+        lines += [markdown(says), "", *_picture(path, results, head + says)]
     return "\n".join(lines)
 
 
@@ -95,23 +96,25 @@ def _anchor(paper: Study, section: str, name: str) -> str:
 
 def _section(paper: Study, section: str, rows: Sequence[Row], results: Path) -> Section:
     """Return the part of the page with all figures or tables that have been made."""
-    wanted, lines = paper.outputs(section), []
+    wanted = paper.outputs(section)
     made = [name for name in wanted if path_of(paper, section, name, results)]
+    text = f"{len(made)} of {len(wanted)} have been made; `snakemake {paper.key}` makes all."
+    lines = [] if len(made) == len(wanted) else [text, ""]
     for name in made:
         lines += _output(paper, section, name, rows, results)
-    text = f"{len(made)} of {len(wanted)} have been made; snakemake {paper.key} makes all of them."
-    return Section(HEADINGS[section], "" if len(made) == len(wanted) else text, lines=lines)
+    return Section(HEADINGS[section], "", lines=lines)
 
 
 def _output(paper: Study, section: str, name: str, rows: Sequence[Row], results: Path) -> list[str]:
     """Return a figure or table below its heading: caption, picture, how it was made, files."""
-    place, suffix = f"/results/{paper.key}/{section}/{name}", SHOWN[section]
-    made = read_provenance((results / paper.key / section / name).with_suffix(suffix))
+    place, base = f"/results/{paper.key}/{section}/{name}", results / paper.key / section / name
+    shown = base.with_suffix(SHOWN[section])
+    made = read_provenance(shown)
     caption: Caption = made["caption"]
     lines = [f"({_anchor(paper, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
         alt = _alternative(caption, [row for row in rows if row["figure"] == name])
-        lines += [*captions.above(caption), *_picture(place + suffix, alt)]
+        lines += [*captions.above(caption), *_picture(shown, results, alt)]
     else:
         first = caption["caption"] or caption["title"]
         lines += [*_table(made["table"], first), *captions.above({**caption, "caption": ""})]
@@ -119,7 +122,6 @@ def _output(paper: Study, section: str, name: str, rows: Sequence[Row], results:
     runs = [_runs(paper, experiment, results) for experiment in experiments]
     lines += fold("How it was made", [*captions.below(caption), *filter(None, runs)])
     suffixes = {"PDF": ".pdf", "SVG": ".svg", "CSV": ".csv", "TeX": ".tex", "provenance": ".json"}
-    base = results / paper.key / section / name
     links = [
         f"[{what}]({place}{suffix})"
         for what, suffix in suffixes.items()
@@ -154,8 +156,13 @@ def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
     return " ".join([captions.first_sentence(caption), *texts[:1]])
 
 
-def _picture(path: str, alt: str) -> list[str]:
-    return fenced(f"{{image}} {path}", f":alt: {json.dumps(alt, ensure_ascii=False)}")
+def _picture(path: Path, results: Path, alt: str) -> list[str]:
+    """Return a picture of the results; one as wide as a page of print fills the column."""
+    width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
+    options = [f":alt: {json.dumps(alt, ensure_ascii=False)}"]
+    options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    place = path.resolve().relative_to(results.resolve()).as_posix()
+    return fenced(f"{{image}} /results/{place}", "\n".join(options))
 
 
 def _table(table: Mapping[str, Any], caption: str) -> list[str]:
