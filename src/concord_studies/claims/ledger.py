@@ -56,13 +56,21 @@ class Entry:
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
-    def reading(self) -> str:
+    def is_committed(self) -> bool:
+        """Whether the verdict is a committed one, and was not judged here."""
+        return self.rows[0].get("ours") == COMMITTED
+
+    @property
+    def named_reading(self) -> str:
         """The reading as readers see it, "published (57)"; "" for findings of our own."""
         row = self.rows[0]
-        reading = shown_reading(row["reading"], row.get("source") == OURS)
-        if row.get("ours") != COMMITTED:
-            return reading
-        return f"{reading}, committed" if reading else "committed"
+        return shown_reading(row["reading"], row.get("source") == OURS)
+
+    @property
+    def reading(self) -> str:
+        """The reading as readers see it, with a mark if its verdict is a committed one."""
+        mark = "committed" if self.is_committed else ""
+        return ", ".join(filter(None, [self.named_reading, mark]))
 
     def counted(self, names: Mapping[str, str] | None = None) -> str:
         """Return the number and names of the cases with the claim's verdict, unless all are.

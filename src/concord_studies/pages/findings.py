@@ -52,7 +52,8 @@ class Sentence:
         """Return the verdicts in words, each with its readings: "holds (published, released)"."""
         readings: dict[str, list[str]] = {}
         for entry in self.entries:
-            readings.setdefault(entry.verdict, []).append(entry.reading)
+            verdict = f"{entry.verdict}, committed" if entry.is_committed else entry.verdict
+            readings.setdefault(verdict, []).append(entry.named_reading)
         texts = [(verdict, ", ".join(filter(None, of))) for verdict, of in readings.items()]
         return "; ".join(f"{verdict} ({of})" if of else verdict for verdict, of in texts)
 

@@ -82,6 +82,7 @@ SETTINGS: dict[str, Any] = {
     "autodoc_typehints": "none",
     "pygments_style": "a11y-high-contrast-light",
     "show_warning_types": True,
+    "smartquotes": False,  # texts of studies are shown as they are typed
 }
 
 

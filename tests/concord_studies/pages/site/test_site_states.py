@@ -214,7 +214,7 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     assert text.index("What was found") < text.index("How to start")
     judged = (made.folder / KEY / "claims.csv").exists()
     finding = text.partition("What was found")[2].partition("Gürbüzbalaban and others (2021)")[0]
-    assert "DE-SGHMC" in finding and ("published, committed" in finding) != judged
+    assert "DE-SGHMC" in finding and ("committed (published" in finding) != judged
     assert re.search(compared, text) if compared else "committed verdicts" not in text
     assert {path.stem for path in (site / "papers").glob("*.html")} == {*studies}
 
@@ -239,7 +239,7 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     text = text_of(page)
     assert re.search(rf"1 of \d+ have been made; snakemake {KEY} makes all\.", text)
     (seen,) = pages(site)[page].pictures
-    assert seen.startswith("What is seen. DE-SGHMC works") and seen.endswith(": 1.5.")
+    assert seen.startswith("What is seen. What Fig 2 shows") and seen.endswith(": 1.5.")
 
 
 def test_rows_beyond_forty_are_folded(studies, tmp_path, built):
