@@ -159,7 +159,7 @@ class Stated:
             return meaning
         problems: dict[str, dict[str, None]] = {}
         for problem, text in meaning.items():
-            kind = self.problems[problem]["kind"].replace("_", " ")
+            kind = self.problems.get(problem, {}).get("kind", problem).replace("_", " ")
             problems.setdefault(text, {})[self.sections.names.get(problem, kind)] = None
         return "; ".join(f"{text} ({', '.join(of)})" for text, of in problems.items())
 
