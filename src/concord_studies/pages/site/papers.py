@@ -7,15 +7,14 @@ It is the page of the study's claims with figures and tables. Their anchors are
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fenced, fold, markdown, markdown_table
+from concord_studies.markup import fenced, fold, markdown
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -23,7 +22,6 @@ from concord_studies.pages.findings import sentences
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
-ROWS = 40  # of a table, above its fold
 WIDE = 360  # points; a column of print has 250
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
@@ -109,15 +107,17 @@ def _output(paper: Study, section: str, name: str, rows: Sequence[Row], results:
     """Return a figure or table below its heading: caption, picture, how it was made, files."""
     place, base = f"/results/{paper.key}/{section}/{name}", results / paper.key / section / name
     shown = base.with_suffix(SHOWN[section])
-    made = read_provenance(shown)
-    caption: Caption = made["caption"]
+    caption: Caption = read_provenance(shown)["caption"]
     lines = [f"({_anchor(paper, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
         alt = _alternative(caption, [row for row in rows if row["figure"] == name])
         lines += [*captions.above(caption), *_picture(shown, results, alt)]
     else:
         first = caption["caption"] or caption["title"]
-        lines += [*_table(made["table"], first), *captions.above({**caption, "caption": ""})]
+        lines += [
+            *_table(read_text(base.with_suffix(".md")), first),
+            *captions.above({**caption, "caption": ""}),
+        ]
     experiments = dict.fromkeys(run.experiment for run in paper.output_runs(section, name))
     runs = [_runs(paper, experiment, results) for experiment in experiments]
     lines += fold("How it was made", [*captions.below(caption), *filter(None, runs)])
@@ -165,19 +165,10 @@ def _picture(path: Path, results: Path, alt: str) -> list[str]:
     return fenced(f"{{image}} /results/{place}", "\n".join(options))
 
 
-def _table(table: Mapping[str, Any], caption: str) -> list[str]:
-    """Return a table with its caption, its rows beyond the first ones folded."""
-    columns = [markdown(column) for column in table["columns"]]
-    rows = [[markdown(cell) for cell in row] for row in table["rows"]]
-
-    def part(rows: Sequence[Sequence[str]], title: str) -> list[str]:
-        text = "\n".join(markdown_table(columns, rows, table["labels"]))
-        return fenced(f"{{table}} {markdown(title)}", text)
-
-    rest = rows[ROWS:]
-    lines = part(rows[:ROWS], caption)
-    lines += fold(f"{len(rest)} more rows", part(rest, f"{caption} (continued)") if rest else [])
-    return [*lines, *([markdown(table["note"]), ""] if table.get("note") else [])]
+def _table(text: str, caption: str) -> list[str]:
+    """Return a table of the results, as Markdown, with its caption; what follows it stays below."""
+    table, _, rest = text.partition("\n\n")
+    return [*fenced(f"{{table}} {markdown(caption)}", table), rest, ""]
 
 
 def _entries(paper: Study, found: Sequence[Path]) -> list[str]:

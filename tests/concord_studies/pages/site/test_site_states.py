@@ -33,6 +33,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[4]
 KEY, OTHER = "gurbuzbalaban2021", "tzikas2024"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"></svg>'
+TABLE = "| a |\n| --- |\n| 1 |\n\nA note.\n"
 EXPECTED = "config/expected_verdicts.yaml"
 
 
@@ -86,20 +87,20 @@ class Results:
     def __init__(self, folder: Path, studies: dict[str, Study], scale: str = "paper") -> None:
         self.folder, self.studies, self.scale = folder, studies, scale
 
-    def draw(self, key: str, *names: str, rows: int = 1) -> None:
+    def draw(self, key: str, *names: str) -> None:
         """Have figures and tables; none named: all of them."""
         paper = self.studies[key]
         caption = dict.fromkeys(("source", "printed", "ours"), "")
         caption |= {key: [] for key in ("terms", "experiments", "readings", "assumptions")}
         caption |= {"title": "Title", "caption": "What is seen. More.", "scale": self.scale}
-        table = {"columns": ["a"], "rows": [["1"]] * rows, "labels": 1}
         for section, suffix in (("figures", ".svg"), ("tables", ".csv")):
             for name in paper.outputs(section):
                 if not names or name in names:
                     base = self.folder / key / section / name
-                    write(base.with_suffix(suffix), SVG)
-                    made = {"seed": 1, "table": table, "caption": caption}
-                    provenance.write_provenance([base.with_suffix(suffix)], **made)
+                    files = [base.with_suffix(suffix), base.with_suffix(".md")]
+                    for path, text in zip(files, (SVG, TABLE), strict=True):
+                        write(path, text)
+                    provenance.write_provenance(files, seed=1, caption=caption)
                     shown = {run.experiment for run in paper.output_runs(section, name)}
                     for experiment in shown:
                         own = by_hand.experiments(paper)[experiment]
@@ -242,13 +243,13 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     assert seen.startswith("What is seen. What Fig 2 shows") and seen.endswith(": 1.5.")
 
 
-def test_rows_beyond_forty_are_folded(studies, tmp_path, built):
+def test_a_table_has_its_caption(studies, tmp_path, built):
     made = Results(tmp_path / "results", studies)
-    made.draw(KEY, "lemma12", rows=45)
+    made.draw(KEY, "lemma12")
     page = (built(made.folder) / "papers" / f"{KEY}.html").read_text()
-    before, _, after = page.partition("<summary>5 more rows</summary>")
-    assert (before.count("<td"), after.partition("</table>")[0].count("<td")) == (40, 5)
-    assert "What is seen." in before.partition("<caption>")[2].partition("</caption>")[0]
+    text, _, rest = page.partition("<caption>")[2].partition("</caption>")
+    assert "What is seen. More." in text
+    assert rest.partition("</table>")[0].count("<td") == 1 and "A note." in rest
 
 
 @pytest.mark.parametrize("stage", ["nothing", "ledger"])
