@@ -312,8 +312,8 @@ def _titled(caption: Caption, escape: Callable[[str], str]) -> list[str]:
 
 
 def first_sentence(caption: Caption) -> str:
-    """Return the first sentence of a caption, which says what is seen; its title if it has none."""
-    return markup.sentences(caption["caption"] or markup.sentence(caption["title"]))[0]
+    """Return the first sentence of a caption, which says what is seen; "" of a title alone."""
+    return (markup.sentences(caption["caption"]) or [""])[0]
 
 
 def _split(caption: Caption) -> tuple[Pairs, Pairs]:

@@ -219,7 +219,7 @@ def test_what_is_beyond_five_sentences_is_folded():
     assert "One. Two.\n\n*In print:* Three (Fig. 3)?\n\n*Here:* Four. Five.\n" in shown
     assert "*Here:* Six. Seven." in folded
     assert captions.first_sentence(described([run()], **texts)) == "One."
-    assert captions.first_sentence(described([run()], "Networks")) == "Networks."
+    assert captions.first_sentence(described([run()], "Networks")) == ""
 
 
 @pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)

@@ -10,44 +10,27 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError
 from concord.progress import each
 from concord_studies.claims import ledger
-from concord_studies.claims.ledger import Row, is_smoke
+from concord_studies.claims.ledger import Row
 from concord_studies.claims.verdicts import NOT_RUN
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fenced, fold, markdown
+from concord_studies.markup import fenced
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.findings import item, sentences
-from concord_studies.pages.site import papers, reference
-from concord_studies.provenance import describe
+from concord_studies.pages.site import front, papers, reference
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
-LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
-current samples with neighbors only. Together the agents sample the posterior that all data give.
-Concord reproduces the papers on such samplers figure by figure, judges every claim by a stated
-rule, and compares all samplers, yours too, at the same price: gradients computed, or bytes sent."""
-# What the first page leads to, where the documents are at hand.
-START = (
-    ("docs/your-data", "Sample your own data in a notebook"),
-    ("docs/your-sampler", "Compare your own sampler with DE-SGLD, in ten minutes"),
-    ("docs/recommend", "Find the sampler for your problem, network and budget"),
-    ("docs/reproduce", "Reproduce a paper"),
-)
-COMMANDS = """snakemake          # every figure and table that needs no download
-snakemake ledger   # the verdicts, and the runs that only they read
-snakemake site     # these pages, of whatever has been made"""
-
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
 SETTINGS: dict[str, Any] = {
@@ -107,12 +90,39 @@ def site(
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
-        source, made = Path(name, "source"), Path(name, "site")
-        source.mkdir()
-        _write_pages(config, settings, studies, results, source)
-        _run_sphinx(source, made, Path(name, "doctrees"))
+        sources, made = Sources(Path(name, "source"), results), Path(name, "site")
+        _write_pages(config, settings, studies, results, sources)
+        _run_sphinx(sources.folder, made, Path(name, "doctrees"))
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(made, output)
+
+
+class Sources:
+    """The folder of the pages' sources, in which ``results`` is a link to the results."""
+
+    def __init__(self, folder: Path, results: Path) -> None:
+        """Begin with the documents; ``documents`` has their names by part."""
+        self.folder = folder
+        folder.mkdir()
+        (folder / "results").symlink_to(results.resolve())
+        self.documents = _copy_documents(folder)
+
+    def write(self, name: str, text: str) -> str:
+        """Write a page and return its name."""
+        path = self.folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return name
+
+    def has(self, name: str) -> bool:
+        """Whether there is a page of this name."""
+        return (self.folder / f"{name}.md").exists()
+
+    def group(self, heading: str, pages: Sequence[str], titles: Mapping[str, str]) -> list[str]:
+        """Write a page that lists others, which the navigation folds; nothing of none."""
+        name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
+        text = f"# {heading}\n\n{_list_pages(pages, titles)}"
+        return [self.write(name, text)] if pages else []
 
 
 def _write_pages(
@@ -120,81 +130,30 @@ def _write_pages(
     settings: Mapping[str, Any],
     studies: Mapping[str, Study],
     results: Path,
-    source: Path,
+    sources: Sources,
 ) -> None:
-    """Write the sources of all pages; ``results`` among them is a link to the results."""
-
-    def write(name: str, text: str) -> str:
-        path = source / f"{name}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-        return name
-
-    (source / "results").symlink_to(results.resolve())
-    groups = _copy_documents(source)
+    """Write the sources of all pages."""
     expected = config / "expected_verdicts.yaml"
-    known = ledger.expected_rows(expected) if _are_comparable(settings, expected) else []
+    compared = expected.exists() and settings["scale"] != "smoke"
+    committed = ledger.expected_rows(expected) if compared else []
     judged: list[Row] = []
     rows: list[Row] = []
     for key, study in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
-        own = list(ledger.read_rows(table)) if table.exists() else []
+        own = ledger.read_rows(table) if table.exists() else []
         judged += own
-        seeds = ledger.unvaried(own, expected)
-        own = _fill(own, of_claims.committed(study, known))
-        rows += own
-        write(f"papers/{key}", papers.page(study, own, results, seeds))
-        _pack_numbers(results / key, source / "numbers" / key)
-        for card in papers.cards(results / key):
-            write(f"cards/{key}/{card.stem}", read_text(card))
-        if found := papers.universes(results / key):
-            page, pictures = found
-            text = papers.of_universes(study, results, read_text(page), pictures)
-            write(f"multiverse/{key}", text)
+        shown = _fill(own, of_claims.committed(study, committed))
+        rows += shown
+        _write_study(study, shown, results, ledger.unvaried(own, expected), sources)
+    titles = {key: study.name for key, study in studies.items()}
     if rows:
-        called = {key: study.name for key, study in studies.items()}
         seeds = ledger.unvaried(judged, expected)
-        write("claims", of_claims.ledger(rows, seeds, called, "papers/{}.md"))
-    kinds = [
-        write(f"reference/{name}", text)
-        for name, text in reference.pages(_find_pictures(studies, results))
-    ]
-
-    def group(heading: str, pages: Sequence[str]) -> list[str]:
-        """Write a page that lists others, which the navigation folds; nothing of none."""
-        name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
-        return [write(name, f"# {heading}\n\n{_list_pages(pages, titles)}")] if pages else []
-
-    titles = {f"papers/{key}": study.name for key, study in studies.items()}
-    titles |= {f"multiverse/{key}": study.name for key, study in studies.items()}
-    universes = [
-        f"multiverse/{key}" for key in studies if (source / f"multiverse/{key}.md").exists()
-    ]
-    ours = [key for key, study in studies.items() if not study.printed]
-    arenas = [f"papers/{key}" for key in ours if studies[key].arenas]
-    comparisons = [f"papers/{key}" for key in ours if not studies[key].arenas]
-    # At most 30 entries are open at once, whatever page is shown (tested).
-    trees = {
-        "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
-        "Findings": [*["claims"] * bool(rows), *group("What verdicts depend on", universes)],
-        "Comparisons": [*arenas, *group("Other comparisons", comparisons)],
-        "Documents": [name for part, pages in groups.items() for name in group(part, pages)],
-        "Kinds": group("Kinds, options and functions", kinds),
-    }
-    trees = {part: pages for part, pages in trees.items() if pages}
-    options = ":hidden:\n:caption: {}\n"
-    lists = [_list_pages(pages, titles, options.format(part)) for part, pages in trees.items()]
-    found = _list_findings(studies, rows, settings["findings"])
-    compared = ledger.compare(judged, expected)
-    write("index", "\n".join([*_front(settings, source, rows, judged, found, compared), *lists]))
-
-
-def _pack_numbers(folder: Path, packed: Path) -> None:
-    """Pack the metrics of a study's experiments by gzip into another folder."""
-    packed.mkdir(parents=True)
-    for table in folder.glob("*/metrics.csv"):
-        path = packed / f"{table.parent.name}.csv.gz"
-        path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
+        sources.write("claims", of_claims.ledger(rows, seeds, titles, "papers/{}.md"))
+    pictures = _find_pictures(studies, results)
+    kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
+    lines = front.page(settings, studies, rows, sources.has)
+    lines += front.origin(settings, ledger.compare(judged, expected))
+    sources.write("index", "\n".join([*lines, *_navigation(studies, kinds, sources)]))
 
 
 def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
@@ -208,71 +167,51 @@ def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
     return filled or list(committed)
 
 
-def _are_comparable(settings: Mapping[str, Any], expected: Path) -> bool:
-    """Return whether committed verdicts are those of the scale of these results."""
-    return expected.exists() and settings["scale"] != "smoke"
+def _write_study(
+    study: Study, rows: Sequence[Row], results: Path, seeds: str, sources: Sources
+) -> None:
+    """Write a study's page, with its cards and its multiverse, and pack its numbers."""
+    folder = results / study.key
+    sources.write(f"papers/{study.key}", papers.page(study, rows, results, seeds))
+    for card in papers.cards(folder):
+        sources.write(f"cards/{study.key}/{card.stem}", read_text(card))
+    if made := papers.universes(folder):
+        text = papers.of_universes(study, results, read_text(made[0]), made[1])
+        sources.write(f"multiverse/{study.key}", text)
+    packed = sources.folder / "numbers" / study.key
+    packed.mkdir(parents=True)
+    for table in folder.glob("*/metrics.csv"):
+        path = packed / f"{table.parent.name}.csv.gz"
+        path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
 
 
-def _front(
-    settings: Mapping[str, Any],
-    source: Path,
-    rows: Sequence[Row],
-    judged: Sequence[Row],
-    found: Sequence[str],
-    compared: ledger.Comparison,
-) -> list[str]:
-    """Return the lines of the first page: what was found, how to start, how it was made."""
-    lines = ["# Concord", "", LEAD, ""]
-    picture = source / "docs" / "example.png"
-    if settings["scale"] == "smoke":
-        lines += [f"**{ledger.SMOKE}**", ""]
-    if found:
-        lines += ["## What was found", "", of_claims.notes(rows, ""), "", *found, ""]
-        lines += ["[All claims of all papers](claims.md)", ""]
-    if picture.exists():
-        lines += [f"![{PICTURE}](docs/example.png)", ""]
-    started = [f"- [{text}]({name}.md)" for name, text in START if (source / f"{name}.md").exists()]
-    lines += ["## How to start", "", *started, "", *fenced("text", COMMANDS)]
-    made = describe()
-    lock = (made["lock"] or "unknown")[:12]
-    lines += [
-        "## How it was made",
-        "",
-        f"Concord {made['concord']}, commit `{made['commit'] or 'unknown'}`, master seed "
-        f"{settings['seed']}, Python {made['python']}, libraries of the lock file `{lock}`. Every "
-        "figure has its provenance beside it.",
-        "",
-    ]
-    if compared.compared is not None:
-        others = (*compared.changed, *compared.seeds, *compared.new)
-        listed = [f"- {markdown(line)}" for line in others]
-        lines += [markdown(compared.text), "", *fold("Which are not the same", listed)]
-    return lines
+def _navigation(
+    studies: Mapping[str, Study], kinds: Sequence[str], sources: Sources
+) -> Iterator[str]:
+    """Yield the lists of pages of the navigation, part by part.
 
-
-PICTURE = (
-    "DE-SGHMC on linear regression, on two networks and without edges: an agent's draws stay far "
-    "from the posterior, the network average comes close."
-)
-
-
-def _list_findings(
-    studies: Mapping[str, Study], rows: Sequence[Row], wanted: Sequence[str]
-) -> list[str]:
-    """Return the claims that the first page shows as a list: those wanted, else the first five."""
-    stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
-    for name in wanted:
-        if name not in stated:
-            raise ConcordError(
-                f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
-            )
-    found = {f"{one.row['paper']}/{one.row['claim']}": one for one in sentences(rows)}
-    lines = []
-    for name in [name for name in wanted if name in found] or list(found)[:5]:
-        study = studies[found[name].row["paper"]]
-        text = item(found[name], study.sections.names, is_smoke(rows))
-        lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
-    return lines
+    At most 30 entries are open at once, whatever page is shown (tested).
+    """
+    ours = [key for key, study in studies.items() if not study.printed]
+    arenas = [f"papers/{key}" for key in ours if studies[key].arenas]
+    others = [f"papers/{key}" for key in ours if not studies[key].arenas]
+    surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
+    folders = ("papers", "multiverse")
+    titles = {f"{place}/{key}": study.name for place in folders for key, study in studies.items()}
+    documents = [sources.group(part, pages, titles) for part, pages in sources.documents.items()]
+    parts = {
+        "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
+        "Findings": [
+            *["claims"] * sources.has("claims"),
+            *sources.group("What verdicts depend on", surveyed, titles),
+        ],
+        "Comparisons": [*arenas, *sources.group("Other comparisons", others, titles)],
+        "Documents": [name for names in documents for name in names],
+        "Kinds": sources.group("Kinds, options and functions", kinds, titles),
+    }
+    for part, pages in parts.items():
+        if pages:
+            yield _list_pages(pages, titles, f":hidden:\n:caption: {part}\n")
 
 
 def _list_pages(pages: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
@@ -286,7 +225,7 @@ def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str
     found = {
         path.stem: f"/docs/figures/{path.name}" for path in (HOME / "docs/figures").glob("*.png")
     }
-    made = {}
+    made: dict[str, str] = {}
     for study in studies.values():
         for name, entry in study.sections.figures.items():
             if path := papers.path_of(study, "figures", name, results):
@@ -329,8 +268,7 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
 def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:
     """Make HTML of a folder of documents; Sphinx's warnings are errors."""
     try:
-        import furo  # noqa: F401
-        from sphinx.application import Sphinx  # of an extra, like the others
+        from sphinx.application import Sphinx  # of an extra
         from sphinx.errors import SphinxError
         from sphinx.util import console
         from sphinx.util.docutils import docutils_namespace

@@ -14,7 +14,7 @@ from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fenced, fold, markdown
+from concord_studies.markup import fenced, fold, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -147,13 +147,13 @@ def _heading(name: str, caption: Caption) -> str:
 
 
 def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
-    """Return what a figure's picture shows: its caption's first sentence, and what was found."""
+    """Return what is seen: the caption's title and first sentence, and what a claim found."""
     texts = [
-        f"{sentence.row['says']} {sentence.verdict}: {sentence.deciding.deciding['number']}."
-        for sentence in sentences(rows)
-        if sentence.deciding.deciding["number"]
+        f"{found.row['says']} {found.verdict}: {found.deciding.deciding['number']}."
+        for found in sentences(rows)
+        if found.deciding.deciding["number"]
     ]
-    return " ".join([captions.first_sentence(caption), *texts[:1]])
+    return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
 
 def _picture(path: Path, results: Path, alt: str) -> list[str]:

@@ -4,6 +4,7 @@ Docstrings are reStructuredText, and stand in the pages as such. A plug-in's is 
 typed, and no plug-in that nothing has used is executed.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -65,11 +66,17 @@ def _code(text: str) -> str:
     return f"`{text}`" if text and "`" not in text else markdown(text)
 
 
+def _prose(text: str) -> str:
+    """Return a text of a docstring, in which two backticks mark code."""
+    parts = re.split(r"``(.+?)``", text)
+    return "".join(_code(part) if n % 2 else markdown(part) for n, part in enumerate(parts))
+
+
 def _option(option: Mapping[str, Any]) -> Sequence[str]:
     """Return the row of an option."""
     default = option.get("default", "")
     text = "none" if default is None else str(default)
-    means = markdown(option["means"])
+    means = _prose(option["means"])
     return _code(option["name"]), markdown(option["type"]), _code(text), means
 
 
@@ -89,7 +96,7 @@ def _study() -> list[str]:
     for name, part in schema["$defs"].items():
         if part.get("properties"):
             lines += [f"## {markdown(part.get('title', name))}", ""]
-            lines += [markdown(part.get("description", "")), "", *_keys(part)]
+            lines += [_prose(part.get("description", "")), "", *_keys(part)]
     return lines
 
 
@@ -100,7 +107,7 @@ def _keys(part: Mapping[str, Any]) -> list[str]:
         (
             _code(key) + (" (required)" if key in required else ""),
             _shape(value),
-            markdown(value.get("description", "")),
+            _prose(value.get("description", "")),
         )
         for key, value in part["properties"].items()
     ]
