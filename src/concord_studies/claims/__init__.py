@@ -125,6 +125,6 @@ def _number(row: Mapping[str, Any], name: str, absent: float) -> float:
     if stated in (None, ""):
         return absent
     try:
-        return float(stated)  # type: ignore[arg-type]  # or the error below
+        return float(stated)
     except (TypeError, ValueError):
         raise ConcordError(f"judge: {name} is {short(stated)}, and no number") from None
