@@ -14,8 +14,7 @@ from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
-from concord_studies.claims import checks, verdicts
-from concord_studies.claims.rules import ruled, rules
+from concord_studies.claims import checks, rules, verdicts
 from concord_studies.io import write_whole
 from concord_studies.markup import table_of
 from concord_studies.results import Measured
@@ -54,13 +53,13 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     the keys that vary on both sides. A ConcordError names a rule or an option that does not exist,
     or a number that is none.
     """
-    names = [*rules(), *checks.KINDS]
+    names = [*rules.rules(), *checks.KINDS]
     if rule not in names:
         raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
     given = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
     stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in given}}
-    if rule in rules():
-        stated = ruled(stated, rule, "judge")
+    if rule in rules.rules():
+        stated = rules.ruled(stated, rule, "judge")
     else:
         stated["kind"] = rule
     for name in given:
@@ -68,7 +67,11 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     check = build(checks.Check, stated, "judge")
     runs = {name: _runs(rows, stated[name]["metric"]) for name, rows in given.items()}
     found = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
-    asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
+    asks = (
+        rules.rules()[rule].rule
+        if rule in rules.rules()
+        else str(type(check).__doc__).splitlines()[0]
+    )
     number = found.margin.text if found.margin else ""
     return Verdict(says, rule, asks, found.verdict, found.ours, number)
 
@@ -125,6 +128,6 @@ def _number(row: Mapping[str, Any], name: str, absent: float) -> float:
     if stated in (None, ""):
         return absent
     try:
-        return float(stated)  # type: ignore[arg-type]  # or the error below
+        return float(stated)
     except (TypeError, ValueError):
         raise ConcordError(f"judge: {name} is {short(stated)}, and no number") from None

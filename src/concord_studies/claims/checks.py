@@ -390,15 +390,14 @@ class Bound(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether every number is at most its bound."""
         ours, bound = gather(source, self.quantity, self.bound)
-        at = _joined(ours, bound)
-        claimed = ~np.isposinf(bound.value[at])
+        partner = _joined(ours, bound)
+        claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
             raise Missing("the bound is infinite throughout: its conditions are not met")
-        lo, hi, at = ours.lo[claimed], ours.hi[claimed], at[claimed]
+        lo, hi, at = ours.lo[claimed], ours.hi[claimed], partner[claimed]
         sure = (hi <= bound.lo[at]).all()
         refuted = (lo > bound.hi[at]).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            partner = _joined(ours, bound)
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
             ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
         near = int(np.nanargmax(part))
@@ -588,8 +587,16 @@ def quantities(check: Check) -> list[Quantity]:
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
     """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
 
-    runs: the resolved runs of each of its quantities.
+    So is one that needs a curve and is given a number. ``runs`` are the resolved runs of each of
+    its quantities.
     """
+    if isinstance(check, Sooner):
+        for side, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )
     numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
@@ -604,14 +611,3 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None
-
-
-def require_curves(check: Check, where: str) -> None:
-    """Refuse a check that needs whole curves, and is given numbers."""
-    if isinstance(check, Sooner):
-        for side, quantity in (("first", check.first), ("later", check.later)):
-            if quantity.at != "all" or quantity.reduce != "none":
-                raise ConcordError(
-                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
-                    "set at: all, and no reduce"
-                )

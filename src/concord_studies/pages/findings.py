@@ -111,11 +111,11 @@ def item(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> st
     number, counted = entry.deciding["number"] or entry.deciding["ours"], entry.counted(names)
     if number == COMMITTED:
         number = ""
-    elif len(entry.rows) > 1 and not counted:
+    elif number and len(entry.rows) > 1 and not counted:
         number = f"{words.case(entry.deciding['case'], names)}, {number}"
-    texts = [counted, number, "" if smoke else row["because"]]
-    rest = " ".join(markdown(_full_stop(text)) for text in texts if text)
-    return f"- {markdown(row['says'])} **{markdown(sentence.verdict)}.** {rest}"
+    rest = " ".join(markdown(_full_stop(text)) for text in (counted, number) if text)
+    why = f" *Why:* {markdown(row['because'])}" if row["because"] and not smoke else ""
+    return f"- {markdown(row['says'])} **{markdown(sentence.verdict)}.** {rest}{why}".rstrip()
 
 
 def _full_stop(text: str) -> str:

@@ -46,7 +46,9 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         ]
         parts[f"findings of {paper}"] = half_page(own)
     for page in sorted(pages.glob("*.md")):
-        write_whole(page, renewed(read_text(page), parts))
+        text = read_text(page)
+        if (new := renewed(text, parts)) != text:
+            write_whole(page, new)
 
 
 def renewed(text: str, parts: Mapping[str, Sequence[str]]) -> str:

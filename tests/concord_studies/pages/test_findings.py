@@ -38,10 +38,12 @@ def test_a_sentence_is_one_line_whatever_its_readings():
 
 
 def test_a_line_has_the_number_of_cases_that_fail_one_number_and_the_reason():
-    cases = [row("a", "holds", case=f"agents={n}", because="it is so") for n in (5, 20, 100)]
+    cases = [row("a", "holds", case=f"agents={n}", because="It is so.") for n in (5, 20, 100)]
     cases[1] |= {"verdict": "does not hold", "number": "exact W2: 3 (rule: at most 1)"}
     text = half_page(*cases)
-    assert "Fails in 1 of 3 cases: 20 agents. Exact W2: 3 (rule: at most 1). It is so." in text
+    assert (
+        "Fails in 1 of 3 cases: 20 agents. Exact W2: 3 (rule: at most 1). *Why:* It is so." in text
+    )
     smoke = [one | {"scale": "smoke"} for one in cases]
     assert "It is so." not in half_page(*smoke)  # verdicts at smoke scale mean nothing
     known = [one | {"ours": ledger.COMMITTED, "number": ""} for one in cases]
