@@ -215,7 +215,7 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     assert text.index("What was found") < text.index("How to start")
     judged = (made.folder / KEY / "claims.csv").exists()
     finding = text.partition("What was found")[2].partition("Gürbüzbalaban and others (2021)")[0]
-    assert "DE-SGHMC" in finding and ("committed (published" in finding) != judged
+    assert "DE-SGHMC" in finding and (", committed (" in finding) != judged
     assert re.search(compared, text) if compared else "committed verdicts" not in text
     assert {path.stem for path in (site / "papers").glob("*.html")} == {*studies}
 
