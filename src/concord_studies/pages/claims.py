@@ -38,8 +38,7 @@ def of_paper(
     link: what writes the name of a claim's figure; none: as a link to its file.
     """
     about = paper.about
-    text = f"{about.authors} ({about.year}). "
-    text += f"{about.reference[0].upper()}{about.reference[1:]}." if about.reference else ""
+    text = ", ".join(filter(None, [f"{about.authors} ({about.year})", about.reference])) + "."
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
     findings, *sentences = _of_claims(paper, rows, seeds)
@@ -128,7 +127,9 @@ def where(row: Row) -> str:
 def _of_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
     """Return the findings, then all sentences."""
     if not rows:
-        return [Section("Claims", "None is stated yet.")]
+        many = len(paper.claims)
+        text = f"{many} are stated; none has been judged." if many else "None is stated yet."
+        return [Section("Claims", text)]
     smoke = SMOKE if is_smoke(rows) else ""
     text = " ".join(filter(None, [smoke, notes(rows, seeds)]))
     found = half_page(rows, paper.sections.names)
