@@ -587,16 +587,8 @@ def quantities(check: Check) -> list[Quantity]:
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
     """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
 
-    So is one that needs a curve and is given a number. ``runs`` are the resolved runs of each of
-    its quantities.
+    runs: the resolved runs of each of its quantities.
     """
-    if isinstance(check, Sooner):
-        for side, quantity in (("first", check.first), ("later", check.later)):
-            if quantity.at != "all" or quantity.reduce != "none":
-                raise ConcordError(
-                    f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
-                    "set at: all, and no reduce"
-                )
     numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
@@ -611,3 +603,14 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None
+
+
+def require_curves(check: Check, where: str) -> None:
+    """Refuse a check that needs whole curves, and is given numbers."""
+    if isinstance(check, Sooner):
+        for side, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )

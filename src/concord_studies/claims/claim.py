@@ -70,6 +70,7 @@ def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
         raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
     reason = "; ".join(reason for reason in reasons if reason)
     found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
+    checks.require_curves(found.check, f"{where}.check")
     stated = "printed" in mapping["check"]  # by the paper, not by the rule
     if stated and isinstance(found.check, checks.Value) and not found.printed:
         found = replace(found, printed=f"{found.check.printed:.6g}")

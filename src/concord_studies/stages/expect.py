@@ -6,6 +6,7 @@ from typing import Any
 
 from concord.errors import ConcordError
 from concord_studies.claims import ledger, verdicts
+from concord_studies.claims.ledger import Row
 from concord_studies.io import dump_yaml, read_text, write_whole
 from concord_studies.pages.findings import half_page
 
@@ -14,21 +15,20 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     """Write a ledger's verdicts as the expected ones, and update what pages show of them.
 
     pages: the folder of the documents, which show scoreboard and findings (``renewed``).
-    What is committed of studies that the ledger does not hold stays.
+    What is committed stays of studies that the ledger does not hold, and of claims not run here.
     """
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
     exists, judged = expected_path.exists(), {row["paper"] for row in rows}
-    committed = ledger.expected_rows(expected_path) if exists else []
-    by_seed = {ledger.verdict_key(row) for row in committed if row["verdict"] == verdicts.SEED}
+    known = ledger.expected_rows(expected_path) if exists else []
+    before = {ledger.verdict_key(row): row["verdict"] for row in known}
+    rows = [_keep_committed(row, before) for row in rows]
     found = ledger.committed_values(expected_path) if exists else ()
     said: dict[tuple[str, ...], Any] = {at: text for at, text in found if at[0] not in judged}
     for row in rows:
-        only_universes_tell = not row["multiverse"] and ledger.verdict_key(row) in by_seed
         case = (row["case"],) if row["case"] else ()
-        place = (row["paper"], row["claim"], row["reading"], *case)
-        said[place] = verdicts.SEED if only_universes_tell else row["verdict"]
+        said[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     write_whole(expected_path, head + dump_yaml(_nested(said.items())))
     universes = _nested(ledger.expected_universes(expected_path).items())
@@ -37,18 +37,25 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    committed = ledger.expected_rows(expected_path)
-    verdict = {ledger.verdict_key(row): row["verdict"] for row in committed}
-    parts = {"scoreboard": ledger.scoreboard(committed)}
+    parts = {"scoreboard": ledger.scoreboard(ledger.expected_rows(expected_path))}
     for paper in judged:
-        own = [
-            {**r, "verdict": verdict[ledger.verdict_key(r)]} for r in rows if r["paper"] == paper
-        ]
+        own = [row for row in rows if row["paper"] == paper]
         parts[f"findings of {paper}"] = half_page(own)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
         if (new := renewed(text, parts)) != text:
             write_whole(page, new)
+
+
+def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
+    """Return a row with the verdict to commit: the committed one where this one decides less.
+
+    So it is where its runs were not made, and where the seed turns it and seeds were not varied.
+    """
+    was = before.get(ledger.verdict_key(row), verdicts.NOT_RUN)
+    if row["verdict"] == verdicts.NOT_RUN != was:
+        return {**row, "verdict": was, "ours": "", "number": ""}
+    return {**row, "verdict": was} if was == verdicts.SEED and not row["multiverse"] else row
 
 
 def renewed(text: str, parts: Mapping[str, Sequence[str]]) -> str:

@@ -204,9 +204,8 @@ def _texts(found: dict[str, list[Any]], apart: bool) -> dict[str, str]:
             both = " against ".join(words.rounded(*side[:3]) for side in sides)
             texts[metric] = ", ".join(filter(None, [both, met]))
             continue
-        texts[metric] = words.rounded(*values[:3])
-        if len(values) > 3:
-            texts[metric] += f" to {words.rounded(values[3])}"
+        ends = [words.rounded(*values[:3]), *map(words.rounded, values[3:])]
+        texts[metric] = " to ".join(dict.fromkeys(ends))
         for other in () if apart else ("exact", "floor"):
             if f"{metric}_{other}" in found:
                 texts[metric] += f"; {other} {words.rounded(found[f'{metric}_{other}'][0])}"

@@ -344,6 +344,18 @@ def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
     assert "| `q` | published | 1 | 1 |" in page.read_text()
 
 
+def test_expect_keeps_what_was_not_run_and_renews_findings(committed, tmp_path):
+    expected, page = committed
+    page.write_text(page.read_text() + "<!-- findings of p -->\n<!-- end of findings of p -->\n")
+    expect(ledger_of(tmp_path, a="not run", b="holds"), expected, tmp_path)
+    after = {"p": {"a": {"published": "holds"}, "b": {"published": "holds"}}}
+    assert yaml.safe_load(expected.read_text()) == after
+    assert "**What holds** (2 of 2 sentences)" in page.read_text()
+    page.write_text("<!-- scoreboard -->")
+    with pytest.raises(ConcordError, match="no end of the scoreboard"):
+        expect(ledger_of(tmp_path, a="holds"), expected, tmp_path)
+
+
 def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     page = tmp_path / "ledger.md"
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
