@@ -1,26 +1,29 @@
 """Curves of any metric over iterations, or over what has been paid, in layers.
 
 Panels come from labels of the runs, and so do the lines in them. A key is a swept label or a
-parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. Lines are over
-iterations; over a price of the whole network, such as ``unicast_bytes``, which compares samplers at
-equal communication; over another metric (``x_metric``); or, of the last values alone, over a label
-of numbers (``over``).
+parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. ``x`` counts
+iterations, a price of the whole network such as ``unicast_bytes``, another metric, or, of the last
+values alone, a label of numbers.
 
-Layers, each of a metric ``m`` where a run has what it draws:
+``layers`` says what is drawn of a metric ``m`` beside its estimate, where a run has it:
 
-- intervals, from lo to hi: bands, or on a log axis bars at some iterations, since what reaches 0
-  would fill the panel (``auto``, which also sets the limits of y by the curves and not by
-  intervals); bands everywhere (``band``); one standard deviation over chains, of the metric that is
-  named; or ``none``;
-- ``m_exact``: the exact law, a thin dark line over each curve;
-- ``m_floor``: what as many exact draws would show, a dotted line; ``floor`` names another metric;
-- ``m_point``: how far a point at the posterior's mean is, a gray line;
-- ``m_recorded``: what a paper's authors recorded of the run, a dashed dark line;
-- divergence: a run of which a chain diverged is drawn up to that iteration; a cross marks it, at
-  the top of the panel if the curve left it, and a note says the iteration and the part of the
-  chains. What is not over iterations has a note on top;
-- predictions: powers of k (``slopes``), and fitted exponents (``exponent``, a metric);
-- ``others``: every other recorded agent as a hairline.
+- ``intervals``: bands on a linear axis with at most two lines, else bars at some iterations, with
+  an arrow where one reaches 0; ``{sd: metric}`` draws one standard deviation over chains instead;
+- ``exact``: ``m_exact``, the exact law, is the line, and the estimate a pale line beneath;
+- ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
+- ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
+- ``point``: ``m_point``, how far a point at the posterior's mean is;
+- ``others``: every other recorded agent as a hairline;
+- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn; ``{exponent: metric}``: a fitted
+  exponent, written in the panel; ``growth``: with which exponent a line grows over a label;
+- ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
+  minus one, and the band in which another run would lie;
+- ``{gray: {text: [values of lines]}}``: lines that are one gray group.
+
+A run of which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the
+panel if the curve left it, and a note says the iteration and the part of the chains. A floor or
+point more than half a decade beyond the curves is an arrow at the edge. ``printed`` are numbers in
+print, as ticks at the right edge.
 
 What a researcher writes in a paper's YAML
 ------------------------------------------
@@ -28,10 +31,10 @@ One panel per topology, one line per agent (Gürbüzbalaban et al., Figs 2 and 3
 
     metric: w2
     columns: topology
-    lines: agent
     agents: [0, 1, 2, 3, average]
+    y: { scale: log, share: all }
 
-Rows for the number of agents, columns for topologies, a color per sampler, agent 0 solid and the
+Rows for the number of agents, columns for topologies, a color per sampler, agent 1 solid and the
 average dashed (Tzikas et al., Figs 1 and 2)::
 
     metric: w2
@@ -40,41 +43,18 @@ average dashed (Tzikas et al., Figs 1 and 2)::
     lines: sampler
     agents: [0, average]
 
-Panels of different kinds side by side, each with its own runs, lines and scale (Gürbüzbalaban et
-al., Fig 4), and the last distances over a number (Tzikas et al., Fig 3)::
+Panels with their own runs, lines and scales (Gürbüzbalaban et al., Fig 4; Tzikas et al., Fig 3)::
 
     metric: w2
-    share_y: none
     panels:
       - { title: Batch size, select: { experiment: linear_batch }, lines: sampler.batch_size }
-      - { title: Network, select: { experiment: linear_network }, lines: topology, yscale: log }
-      - { title: At the end, over: penalty, lines: reading }
+      - { title: At the end, x: { over: penalty }, lines: reading }
 
-Two readings in one panel, a color per sampler, a line pattern per reading::
-
-    metric: w2
-    lines: sampler
-    styles: reading
-
-Accuracies with a standard deviation and hairlines (Tzikas et al., Fig 6); those above ``stretch``
-take half of the axis, so that what ends near 1 can be told apart::
+Error rates with a standard deviation, and hairlines of other agents (Tzikas et al., Fig 6)::
 
     metric: accuracy_mean
-    intervals: accuracy_sd
-    others: true
-    lines: sampler
-    ylim: [0.2, 1.0]
-    stretch: 0.9
-
-How a score grows with the number of agents: medians over the data sets of each run, hollow where
-they are estimated from chains, and the exponent in the legend::
-
-    metric: gradients_to_0.01
-    over: agents
-    lines: entry
-    agents: [worst]
-    intervals: none
-    growth: true
+    layers: [{ sd: accuracy_sd }, others]
+    y: { scale: log, shows: error }
 
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
 sets the order of panels and lines.
@@ -82,21 +62,22 @@ sets the order of panels and lines.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from msgspec import Meta
+from matplotlib.patches import Patch
 
 from concord.errors import ConcordError
 from concord.options import Options, Positive, Some
-from concord_studies import results, scores, selection, words
+from concord_studies import results, selection, words
 from concord_studies.contracts import Read
-from concord_studies.figures import _layers, _prices, style
-from concord_studies.figures._layers import Curve, Ends
+from concord_studies.figures import _axes, style
+from concord_studies.figures._lines import MUTED, Line, lines_of
 from concord_studies.figures._options import (
     Columns,
     Limits,
@@ -108,14 +89,71 @@ from concord_studies.figures._options import (
     Sharing,
     Width,
 )
-from concord_studies.figures._panels import Cell, Panels, cross, limits, lines, listed
-from concord_studies.figures._prices import Price
+from concord_studies.figures._panels import Cell, Panels, cross, limits, listed
 from concord_studies.option_notes import NamesLabel, NamesRuns
-from concord_studies.results import AVERAGE, Measured, Series
+from concord_studies.results import Measured
 
 LABELS = {"w2": "$W_2$ to the posterior"}
 # Floors of as many exact draws as there are chains; others are of draws over time, too.
 OF_CHAINS = ("w2_floor",)
+HALF_DECADE = math.sqrt(10)
+
+
+class Named(Options):
+    """A layer that names what it draws, by one of these keys."""
+
+    sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
+    floor: Annotated[str | None, "metric that is the floor"] = None
+    slopes: Annotated[tuple[float, ...], "exponents of k, one beside each line in turn"] = ()
+    exponent: Annotated[str | None, "metric of the network, a fitted exponent of decay"] = None
+    gray: Annotated[dict[str, Some[Any]] | None, "{text in the legend: [values of lines]}"] = None
+
+
+Layer = (
+    Literal[
+        "intervals",
+        "exact",
+        "recorded",
+        "floor",
+        "point",
+        "others",
+        "growth",
+        "difference",
+        "deviation",
+    ]
+    | Named
+)
+Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
+Printed = Annotated[tuple[float, ...], "numbers in print, ticks at the right edge"]
+
+
+class X(Options):
+    """The x axis."""
+
+    counts: _axes.Price = _axes.ITERATION
+    metric: Annotated[str | None, "metric of the network that x counts, of the same iteration"] = (
+        None
+    )
+    over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
+    scale: Annotated[Scale, "scale of x"] = "linear"
+    limits: Annotated[Limits, "[low, high] of x"] = None
+    label: Annotated[str | None, "text below the axis; none: what x counts"] = None
+
+
+class Y(Options):
+    """The y axis."""
+
+    scale: Annotated[Scale, "scale of y"] = "linear"
+    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
+    label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
+    share: Sharing = "row"
+    shows: Annotated[
+        Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
+    ] = "value"
+
+    def shown(self, values: np.ndarray) -> np.ndarray:
+        """Return the metric's values as the axis shows them."""
+        return {"value": values, "percent": 100 * values, "error": 1 - values}[self.shows]
 
 
 class Panel(Options):
@@ -127,11 +165,10 @@ class Panel(Options):
     )
     lines: Annotated[str | None, NamesLabel("'agent', or the label that colors tell apart")] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
-    over: Annotated[
-        str | None, NamesLabel("label of numbers: the last values over it, on a log axis")
-    ] = None
-    yscale: Annotated[Scale | None, "scale of y"] = None
-    ylim: Annotated[Limits, "[low, high] of y"] = None
+    layers: Layers | None = None
+    x: Annotated[X | None, "the x axis"] = None
+    y: Annotated[Y | None, "the y axis"] = None
+    printed: Printed | None = None
 
 
 class Params(Options):
@@ -143,74 +180,39 @@ class Params(Options):
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
     lines: Lines = "agent"
-    styles: Annotated[
-        str | None,
-        NamesLabel("label that line patterns tell apart, of one agent, where lines is a label"),
+    hollow: Annotated[
+        str | None, NamesLabel("label whose second value has hollow markers, of one agent")
     ] = None
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
-    x: Price = "iteration"
-    x_metric: Annotated[
-        str | None, "metric of the network that x counts, in rows of the same iteration"
-    ] = None
-    over: Annotated[
-        str | None, NamesLabel("label of numbers: the last values over it, on a log axis")
-    ] = None
-    distribution: Annotated[
-        bool, "draw values in rising order, over the share of iterations that have no larger one"
-    ] = False
-    intervals: Annotated[
-        str,
-        "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
-    ] = "auto"
-    exact: Annotated[bool, "draw <metric>_exact where a run has it"] = True
-    floor: Annotated[
-        bool | str, "draw <metric>_floor where a run has it; or the metric that is the floor"
-    ] = True
-    point: Annotated[bool, "draw <metric>_point, how far a point at the posterior's mean is"] = True
-    others: Annotated[bool, "draw all other recorded agents as hairlines"] = False
-    differences: Annotated[
-        bool, "draw what each line differs from the mean of all, without intervals"
-    ] = False
-    slopes: Annotated[
-        tuple[float, ...], "exponents of k drawn as gray lines, one beside each line in turn"
-    ] = ()
-    exponent: Annotated[
-        str | None, "metric of the network, a fitted exponent of decay, written in each panel"
-    ] = None
-    growth: Annotated[bool, "write beside each line with which exponent it grows over a label"] = (
-        False
-    )
-    muted: Annotated[
-        dict[str, Some[Any]] | None, "lines drawn gray, {text in the legend: [values of lines]}"
-    ] = None
-    thin: Annotated[bool, "thinner lines and paler bands, where there are many"] = False
-    xscale: Annotated[Scale, "scale of x"] = "linear"
-    yscale: Annotated[Scale, "scale of y"] = "linear"
-    xlim: Annotated[Limits, "[low, high] of x"] = None
-    ylim: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
-    share_y: Sharing = "row"
-    stretch: Annotated[
-        Annotated[float, Meta(gt=0, lt=1)] | None, "values above it take half of the axis"
-    ] = None
-    xlabel: Annotated[str | None, "text below the x axis"] = None
-    ylabel: Annotated[str | None, "text beside the y axis; none: what the metric is"] = None
+    layers: Layers = ("intervals", "exact", "recorded", "floor", "point")
+    x: Annotated[X, "the x axis"] = X()
+    y: Annotated[Y, "the y axis"] = Y()
+    printed: Printed = ()
+    legend: Annotated[
+        Literal["below", "ends"], "below: under the panels; ends: names at the lines' ends"
+    ] = "below"
     height: Annotated[
         Positive | None, "of a row of panels, in inches; none: 1.75, of a panel alone 2.1"
     ] = None
     width: Width = "auto"
     names: Names = None
 
-    @property
-    def framed(self) -> bool:
-        """Whether the y limits follow the curves alone, and not other layers."""
-        return self.intervals == "auto" and not self.differences
+    def has(self, layer: str) -> bool:
+        """Return whether a layer is drawn."""
+        return layer in self.layers
 
-    @property
-    def spread(self) -> str | None:
-        """The metric with the standard deviation over chains, if it is shown."""
-        return None if self.intervals in ("auto", "band", "none") else self.intervals
+    def of(self, key: str) -> Any:
+        """Return what a layer names, None if there is no such layer."""
+        values = (getattr(layer, key) for layer in self.layers if isinstance(layer, Named))
+        return next(filter(None, values), None)
+
+    def of_panel(self, panel: Panel) -> "Params":
+        """Return the options of one panel."""
+        fields = ("lines", "agents", "layers", "x", "y", "printed")
+        own = {key: value for key in fields if (value := getattr(panel, key)) is not None}
+        return msgspec.structs.replace(self, **own)
 
 
 def reads(params: Params) -> list[Read | str]:
@@ -218,282 +220,108 @@ def reads(params: Params) -> list[Read | str]:
     found: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
-        if panel.over or params.over:  # some runs have no score
+        own = params.of_panel(panel)
+        if own.x.over:  # some runs have no score
             found.append(params.metric)
             continue
-        agents = panel.agents or params.agents
-        spread = [params.spread] if params.spread else []
-        found += [Read(name, select, agents) for name in (params.metric, *spread)]
-        if params.x_metric:
-            found.append(Read(params.x_metric, select, ("network",)))
-        found += _prices.reads(params.x, select)
-    named = [params.floor if isinstance(params.floor, str) else None, params.exponent]
-    return [*found, *(metric for metric in named if metric)]
+        spread = [own.of("sd")] if own.of("sd") else []
+        found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
+        if own.x.metric:
+            found.append(Read(own.x.metric, select, ("network",)))
+        found += _axes.reads(own.x.counts, select)
+        found += [metric for key in ("floor", "exponent") if (metric := own.of(key))]
+    return found
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A panel with its options, its lines, and the levels of floors and points, with their draws."""
+
+    cell: Cell
+    params: Params
+    lines: list[Line]
+    floors: list[tuple[float, int]]
+    points: list[float]
+
+    @property
+    def log(self) -> bool:
+        """Whether the y axis is logarithmic."""
+        return self.params.y.scale == "log"
+
+    @property
+    def bars(self) -> bool:
+        """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
+        return self.log or len(self.lines) > 2 or bool(self.params.x.over)
+
+    @property
+    def handles(self) -> list[Artist]:
+        """Return the legend's entries of the panel's lines, each text once."""
+        of_agents = self.params.lines == "agent"
+        found = {
+            line.text: {"linestyle": line.pattern if of_agents else "-", **line.look.line}
+            for line in self.lines
+            if line.first
+        }
+        return [style.entry(text, **look) for text, look in found.items()]
 
 
 @style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of a metric over iterations, a price or a label, in panels."""
-    panels = _shown(params, selection.select(runs, params.select))
+    panels = _panels(params, selection.select(runs, params.select))
     height = params.height or (1.75 if len(panels) > 1 else 2.1)
-    drawn = Panels([panel.cell for panel in panels], height, params.share_y, params.width)
-    axes = drawn.axes
-    if params.framed:
-        _frame(panels, axes, params.share_y)
-    along = [(panel, ax) for panel, ax in zip(panels, axes, strict=True) if panel.over is None]
-    for panel, ax in along:
-        if panel.curves:
-            _draw(panel, ax, params)
-    for panel, ax in zip(panels, axes, strict=True):  # after all have drawn into what they share
-        if not params.framed and panel.limits != (None, None):
-            ax.set_ylim(*panel.limits)
-        if not params.framed and panel.yscale == "log" and panel.over is None:
-            style.plain_log_axis(ax)
-    for panel, ax in along:
-        _layers.mark_divergence(panel, ax)
-    xlabel = _prices.axis([ax for _, ax in along], params.x, params.xscale)
-    xlabel = params.x_metric.replace("_", " ") if params.x_metric else xlabel
-    xlabel = "share of iterations" if params.distribution else xlabel
-    ylabel = params.ylabel or LABELS.get(params.metric, words.metric(params.metric))
-    drawn.label(params.xlabel or xlabel, ylabel)
-    for panel, ax in zip(panels, axes, strict=True):
-        if panel.over is not None:
-            _draw_over(panel, panel.over, ax, params, bool(along))
-    _legends(params, panels, drawn)
-    if not along or params.x_metric:  # no cross marks them
+    drawn = Panels([panel.cell for panel in panels], height, params.y.share, params.width)
+    shown = [(panel, ax) for panel, ax in zip(panels, drawn.axes, strict=True) if panel.cell.runs]
+    _set_limits(shown, params.y.share)
+    for panel, ax in shown:
+        _draw_levels(panel, ax)
+        _draw_lines(panel, ax)
+        _set_x(panel, ax)
+        _mark_divergence(panel, ax)
+        _axes.mark_printed(ax, panel.params.printed)
+    x, y = params.x, params.y
+    price = x.over or x.metric
+    xlabel = price.replace("_", " ") if price else _axes.price_label(x.counts)
+    if x.over:
+        xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
+    drawn.label(
+        x.label or xlabel, y.label or LABELS.get(params.metric, words.metric(params.metric))
+    )
+    for panel, ax in shown:
+        if panel.params.x is not x:
+            ax.set_xlabel(panel.params.x.label or panel.params.x.over or ax.get_xlabel())
+        if panel.params.y.label and panel.params.y is not y:
+            ax.set_ylabel(panel.params.y.label)
+    _add_legends(params, [panel for panel, _ in shown], drawn)
+    if params.x.over or params.x.metric:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
 
 
-def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
+def _panels(params: Params, runs: list[Measured]) -> list[Drawn]:
     """Return the figure's panels with everything that they show; refuse mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
         cells = listed((p.title, selection.select(runs, p.select)) for p in params.panels)
-        specs = list(zip(cells, params.panels, strict=True))
+        each = [params.of_panel(panel) for panel in params.panels]
     else:
         cells = cross(runs, params.names, params.columns, params.rows)
-        specs = [(cell, Panel()) for cell in cells]
-    scales = {panel.yscale or params.yscale for _, panel in specs}
-    if len(scales) > 1 and params.share_y != "none":
+        each = [params] * len(cells)
+    if len({own.y.scale for own in each}) > 1 and params.y.share != "none":
         raise ConcordError(
             f"panels with linear and log scale cannot share a y axis "
-            f"(share_y: {params.share_y}); set share_y: none"
+            f"(y.share: {params.y.share}); set it to none"
         )
-    keys = [panel.lines or params.lines for _, panel in specs]
-    everything = [m for cell, _ in specs for m in cell.runs]
-    built = []
-    for (cell, panel), key in zip(specs, keys, strict=True):
-        # One legend for all panels needs one look for a value in all of them.
-        scope = everything if len(set(keys)) == 1 else cell.runs
-        agents = panel.agents or params.agents
-        over = panel.over or params.over
-        curves: list[Curve] = []
-        ends: list[Ends] = []
-        if over is not None:
-            ends = [*_ends(cell, key, agents[0], scope, params, over)]
-        elif cell.runs:
-            found = _lines(cell, key, agents, scope, params)
-            curves = [_curve(*line, params) for line in found]
-        here = [curve.run for curve in curves] or cell.runs
-        asked = panel.ylim if panel.ylim is not None else params.ylim
-        built.append(
-            _layers.Panel(
-                cell,
-                key,
-                over,
-                panel.yscale or params.yscale,
-                limits(asked, "ylim"),
-                _apart(curves) if params.differences else curves,
-                ends,
-                _floors(here, params) if params.floor else [],
-                _points(here, params.metric) if params.point else [],
-            )
-        )
-    return built
-
-
-def _lines(
-    cell: Cell, key: str, agents: Sequence[int | str], scope: Sequence[Measured], params: Params
-) -> Iterator[tuple[Measured, int | str, style.Look, str, str, Any, bool]]:
-    """Yield run, agent, look, texts and line pattern of each curve of a panel."""
-    if key == "agent":
-        where = f"panel {cell.title!r}" if cell.title else "the panel"
-        run = selection.only(cell.runs, where)
-        for agent, look in zip(agents, style.looks(key, agents), strict=True):
-            text = style.name(key, agent, params.names)
-            pattern = style.AVERAGE_STYLE if agent == AVERAGE else style.AGENT_STYLES[0]
-            yield run, agent, look, text, text, pattern, True
-        return
-    if params.styles is not None and len(agents) != 1:
-        raise ConcordError(
-            f"styles: {params.styles} needs the line patterns, which tell "
-            f"agents apart too; draw one agent instead of {list(agents)}"
-        )
-    for value, look, text, mine in lines(cell.runs, scope, key, params.names):
-        if (muted := _muted(value, params)) is not None:
-            look, text = style.Look(_layers.MUTED, ""), muted
-        members = _members(mine, f"line {key} = {value}", agents, scope, params)
-        for place, (run, agent, pattern, part) in enumerate(members):
-            name, first = f"{text}, {part}", place == 0
-            label = text if first or params.styles is None else name
-            yield run, agent, look, label, name, pattern, first
-
-
-def _members(
-    runs: list[Measured],
-    where: str,
-    agents: Sequence[int | str],
-    scope: Sequence[Measured],
-    params: Params,
-) -> Iterator[tuple[Measured, int | str, Any, str]]:
-    """Yield run, agent, pattern and its meaning for each curve of one value of ``lines``."""
-    if params.styles is None:
-        for agent in agents if runs else ():
-            run = selection.only(runs, where)
-            yield run, agent, _pattern(agent, agents), style.name("agent", agent)
-        return
-    for place, pattern in enumerate(selection.distinct(scope, params.styles)):
-        if mine := selection.having(runs, params.styles, pattern):
-            linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
-            part = style.name(params.styles, pattern, params.names)
-            yield selection.only(mine, f"{where}, {pattern}"), agents[0], linestyle, part
-
-
-def _muted(value: Any, params: Params) -> str | None:
-    """Return the text under which a value's line is drawn gray, None if it has a color."""
-    groups = (params.muted or {}).items()
-    return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
-
-
-def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
-    """Return an agent's line pattern: solid for the first one, dashed for the average."""
-    if agent == AVERAGE and len(agents) > 1:
-        return style.AVERAGE_STYLE
-    numbered = [a for a in agents if a != AVERAGE]
-    place = numbered.index(agent) if agent in numbered else 0
-    return style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
-
-
-def _curve(
-    run: Measured,
-    agent: int | str,
-    look: style.Look,
-    label: str,
-    name: str,
-    linestyle: Any,
-    first: bool,
-    params: Params,
-) -> Curve:
-    """Return the curve of an agent's metric in a run, with intervals and exact law."""
-    diverged = results.divergence(run)
-    end = diverged.iteration if diverged else math.inf
-    whole = results.series(run, params.metric, agent)
-    if params.intervals == "none":
-        whole = _with_ends(whole, np.nan, np.nan)
-    elif params.spread:
-        sd = results.series(run, params.spread, agent).value
-        whole = _with_ends(whole, whole.value - sd, whole.value + sd)
-    exact = _beside(run, "exact", agent, end, params) if params.exact else None
-    last = diverged.iteration if diverged else math.nan
-    known = np.array([whole.iteration[0], whole.iteration[-1], last])
-    first_x, last_x, diverged_at = _prices.along(run, known, params.x)
-    if params.distribution:
-        first_x, last_x = 0.0, 1.0
-    return Curve(
-        run=run,
-        agent=agent,
-        series=_along(run, whole.before(end), params),
-        exact=exact,
-        recorded=_beside(run, "recorded", agent, end, params),
-        look=look,
-        label=label,
-        name=name,
-        linestyle=linestyle,
-        first=first,
-        diverged=None if params.x_metric else diverged,  # x has no place for a cross
-        diverged_at=float(diverged_at),
-        span=(float(first_x), float(last_x)),
-    )
-
-
-def _beside(
-    run: Measured, what: str, agent: int | str, end: float, params: Params
-) -> Series | None:
-    """Return a companion metric of an agent over iterations, such as its exact law, if any."""
-    table, name = run.metrics, f"{params.metric}_{what}"
-    if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
-        return None
-    return _along(run, results.series(run, name, agent).before(end), params)
-
-
-def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -> Series:
-    """Return a series with other ends of its intervals."""
-    none = np.zeros(len(series.value))
-    return Series(series.iteration, series.value, none + lo, none + hi)
-
-
-def _along(run: Measured, series: Series, params: Params) -> Series:
-    """Return a series with iterations replaced by the quantity on the x axis."""
-    if params.distribution:
-        share = (np.arange(len(series.value)) + 1) / len(series.value)
-        ordered = Series(share, np.sort(series.value), series.lo, series.hi)
-        return _with_ends(ordered, np.nan, np.nan)
-    x = _prices.along(run, series.iteration, params.x)
-    if params.x_metric:
-        over = results.series(run, params.x_metric, "network")
-        x = over.value[np.searchsorted(over.iteration, series.iteration)]
-    shown = (x > 0) | (params.xscale == "linear")  # a log axis has no place for what is free
-    return Series(*(column[shown] for column in (x, series.value, series.lo, series.hi)))
-
-
-def _apart(curves: Sequence[Curve]) -> list[Curve]:
-    """Return curves minus the mean of all, without intervals."""
-    values = [curve.series.value for curve in curves]
-    if len({len(value) for value in values}) > 1:
-        raise ConcordError("differences: the lines have different iterations; record the same")
-    middle = np.mean(values, axis=0)
+    # One legend for all panels needs one look for a value in all of them.
+    whole = [run for cell in cells for run in cell.runs]
+    alike = len({own.lines for own in each}) == 1
     found = []
-    for curve in curves:
-        series = Series(curve.series.iteration, curve.series.value - middle, middle, middle)
-        found.append(replace(curve, series=_with_ends(series, np.nan, np.nan), exact=None))
+    for cell, own in zip(cells, each, strict=True):
+        there = lines_of(cell, whole if alike else cell.runs, own)
+        of = [line.run for line in there if not own.x.over] or cell.runs
+        found.append(Drawn(cell, own, there, _floors(of, own), _points(of, own)))
     return found
-
-
-def _ends(
-    cell: Cell,
-    key: str,
-    agent: int | str,
-    scope: Sequence[Measured],
-    params: Params,
-    over: str,
-) -> Iterator[Ends]:
-    """Yield the lines of a panel whose x axis is a numeric label, in its order."""
-    exact = f"{params.metric}_exact"
-    for _, look, text, mine in lines(cell.runs, scope, key, params.names):
-        found = {}
-        for run in mine:
-            values = scores.of_sets(run, params.metric, agent)
-            if not len(values):
-                continue
-            row = [np.nan, np.nan, np.nan]
-            if len(values) == 1 and len(run.values(params.metric)):
-                last = results.series(run, params.metric, agent)
-                row[:2] = last.lo[-1], last.hi[-1]
-            if params.exact and len(run.values(exact)):
-                row[2] = results.series(run, exact, agent).value[-1]
-            found[float(selection.lookup(run.run, over))] = values, row, scores.estimated(run)
-        x = np.array(sorted(found))
-        sets = np.array([found[n][0] for n in x]).reshape(len(x), -1 if len(x) else 1)
-        middle = np.median(sets, axis=1)
-        sound = np.isfinite(middle) & ((middle > 0) | (params.yscale == "linear"))
-        lo, hi, law = np.array([found[n][1] for n in x]).reshape(len(x), 3).T
-        drawn = np.array([found[n][2] for n in x], dtype=bool)
-        if params.growth and (fitted := scores.exponent(x, sets)) is not None:
-            p, half = fitted
-            text += f" ({p:.1f})" if np.isnan(half) else f" ({p:.2f} ± {max(half, 0.01):.2f})"
-        yield Ends(text, look, x, np.where(sound, middle, np.nan), lo, hi, law, drawn)
 
 
 def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
@@ -502,7 +330,9 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
     """
-    named = params.floor if isinstance(params.floor, str) else None
+    named = params.of("floor")
+    if not (named or params.has("floor")):
+        return []
     metric = named or f"{params.metric}_floor"
     floors: dict[float, int] = {}
     for run in runs[:1] if named else runs:
@@ -512,132 +342,367 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     return list(floors.items())
 
 
-def _points(runs: Sequence[Measured], metric: str) -> list[float]:
+def _points(runs: Sequence[Measured], params: Params) -> list[float]:
     """Return the distance of a point at the posterior's mean, for each posterior shown."""
-    first = (value for run in runs for value in run.values(f"{metric}_point")[:1])
+    if not params.has("point"):
+        return []
+    first = (value for run in runs for value in run.values(f"{params.metric}_point")[:1])
     return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
-def _frame(panels: Sequence[_layers.Panel], axes: Sequence[Axes], share: str) -> None:
-    """Set the y limits of panels, together for those that share an axis."""
-    groups: dict[Any, list[int]] = {}
-    for index, panel in enumerate(panels):
-        if panel.curves or panel.ends:
-            key = {"all": 0, "row": panel.cell.row, "none": index}[share]
-            groups.setdefault(key, []).append(index)
-    for members in groups.values():
-        log = panels[members[0]].yscale == "log"
-        low, high = _layers.bounds([panels[i] for i in members], log)
-        for i in members:
-            asked_low, asked_high = panels[i].limits
-            low = low if asked_low is None else asked_low
-            high = high if asked_high is None else asked_high
-        for i in members:
-            axes[i].set_yscale(panels[i].yscale)
-            axes[i].set_ylim(low, high)
-            if log:
-                style.plain_log_axis(axes[i])
+def _set_limits(shown: Sequence[tuple[Drawn, Axes]], share: str) -> None:
+    """Set scale, limits and ticks of y, together for panels that share an axis."""
+    groups: dict[Any, list[tuple[Drawn, Axes]]] = {}
+    for index, (panel, ax) in enumerate(shown):
+        groups.setdefault({"all": 0, "row": panel.cell.row, "none": index}[share], []).append(
+            (panel, ax)
+        )
+    for group in groups.values():
+        panels = [panel for panel, _ in group]
+        low, high = _bounds(panels)
+        for panel in panels:
+            asked = limits(panel.params.y.limits, "y.limits")
+            low = low if asked[0] is None else asked[0]
+            high = high if asked[1] is None else asked[1]
+        lines = [line for panel in panels for line in panel.lines if not line.diverged]
+        ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
+        for panel, ax in group:
+            ax.set_yscale(panel.params.y.scale)
+            ax.set_ylim(low, high)
+            if panel.log:
+                _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
 
 
-def _draw(panel: _layers.Panel, axes: Axes, params: Params) -> None:
-    """Draw the layers of a panel of curves."""
-    if not params.framed:
-        axes.set_yscale(panel.yscale)
-    _layers.draw_levels(panel, axes, params.framed)
-    if params.others:
-        for curve in reversed(panel.curves):  # the first on top
-            _layers.draw_others(curve, _others(curve, params), axes)
-    _layers.draw_curves(panel, axes, params.framed, params.thin, params.others)
-    _layers.draw_slopes(panel, axes, params.slopes)
-    if params.exponent:
-        metric = params.exponent
-        fitted = [(c.label, results.series(c.run, metric, "network")) for c in panel.curves]
-        _layers.write_exponents(axes, fitted)
-    if params.stretch is not None:
-        low, high = panel.limits
-        _layers.stretch(axes, params.stretch, low or 0.0, high or 1.0)
-    if params.framed:
-        _across(panel, axes, params.xscale == "log")
-    else:
-        axes.margins(x=0.02)
-    if params.xlim is not None:
-        axes.set_xlim(*limits(params.xlim, "xlim"))
+def _bounds(panels: Sequence[Drawn]) -> tuple[float, float]:
+    """Return the y limits that hold the curves; of diverging curves only the start counts.
 
-
-def _others(curve: Curve, params: Params) -> Iterator[Series]:
-    """Yield the metric of the other recorded agents of a curve's run, one series each."""
-    table = curve.run.metrics
-    recorded = table["agent"][(table["metric"] == params.metric).to_numpy()]
-    for agent in dict.fromkeys(recorded):
-        if str(agent) not in map(str, params.agents):
-            whole = results.series(curve.run, params.metric, agent)
-            end = curve.diverged.iteration if curve.diverged else math.inf
-            yield _along(curve.run, whole.before(end), params)
-
-
-def _across(panel: _layers.Panel, axes: Axes, log: bool) -> None:
-    """Set the x limits of a panel by whole runs, even where a curve ends early."""
-    start = min(curve.span[0] for curve in panel.curves)
-    end = max(curve.span[1] for curve in panel.curves)
+    Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
+    and neither do floors and points half a decade away.
+    """
+    log = panels[0].log
+    values, ends = [np.zeros(0)], [np.zeros(0)]
+    for line in (line for panel in panels for line in panel.lines):
+        parts = [line.estimate, line.exact, line.recorded, *line.others]
+        values += [s.value[:1] if line.diverged else s.value for s in parts if s is not None]
+        if not line.diverged:
+            ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]
+    known = np.concatenate(values)
+    known = known[np.isfinite(known) & (known > 0 if log else True)]
+    if not known.size:
+        return (0.1, 1.0) if log else (0.0, 1.0)
+    levels = [v for p in panels for v in [*(floor for floor, _ in p.floors), *p.points]]
+    near = (known.min() / HALF_DECADE, known.max() * HALF_DECADE)
+    known = np.append(known, [v for v in levels if near[0] <= v <= near[1]])
+    tops = np.concatenate([known, *ends])
+    tops = tops[np.isfinite(tops)]
+    diverged = any(line.diverged for panel in panels for line in panel.lines)
     if log:
-        begun = [curve.series.iteration[:1] for curve in panel.curves]
-        start = min(np.concatenate(begun), default=end / 10)
-        axes.set_xlim(start / 1.1, end * 1.1)
-        return
-    margin = 0.02 * ((end - start) or 1)
-    axes.set_xlim(start - margin, end + margin)
+        return known.min() / 1.2, min(tops.max(), 1e300) * (30 if diverged else 1.2)
+    low, high = tops.min(), min(tops.max(), 1e300)
+    room = high - low or abs(high) or 1.0
+    if 0 <= low < 0.3 * high:  # from a little below 0, so that curves near it are seen in full
+        return -0.02 * high, high * (1.6 if diverged else 1.05)
+    return low - 0.05 * room, high + (0.6 if diverged else 0.05) * room
 
 
-def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, legend: bool) -> None:
-    """Draw a panel over a label, with its own legend if ``legend``."""
-    _layers.draw_levels(panel, axes, params.framed)
-    _layers.draw_ends(panel, axes, params.framed, params.thin)
-    text = str((params.names or {}).get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
-    axes.set_xlabel(text if legend else params.xlabel or text)
-    if legend:
-        axes.legend(handles=panel.handles, loc="best", fontsize=6)
+def _draw_levels(panel: Drawn, axes: Axes) -> None:
+    """Draw a panel's points and floors, as arrows at the edge where they are beyond it."""
+    low, high = axes.get_ylim()
+    beyond = 0
+    levels = [(value, "floor", style.FLOOR) for value, _ in panel.floors]
+    levels += [(value, "point", style.POINT) for value in panel.points]
+    for value, text, look in levels:
+        if low <= value <= high:
+            axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
+        elif value > high or panel.log:
+            _axes.mark_edge(axes, value, text, beyond)
+            beyond += 1
 
 
-def _legends(params: Params, panels: Sequence[_layers.Panel], drawn: Panels) -> None:
-    """Put a legend below all panels, or one below each if their lines differ."""
-    common = _common(params, panels)
-    along = [panel for panel in panels if panel.over is None]
-    if not along:
-        size = {"ms": 3} if params.thin else {}
-        own = {ends.label: ends for panel in panels for ends in panel.ends}.values()
-        seen = [ends.look for ends in own if np.isfinite(ends.value).any()]
-        named = ((ends.label, ends.look) for ends in own)
-        common = [*style.entries_drawn(drawn.axes[0], named, seen, **size), *common]
-    elif len({panel.lines for panel in along}) == 1:
-        entries = {h.get_label(): h for panel in along for h in panel.handles}
-        common = [*entries.values(), *common]
-    else:
-        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
-        below = [panel.handles if panel.over is None else [] for panel in panels]
-        style.legends_below(drawn.axes, below, width)
-    style.legend_of(drawn.figure, common)
-
-
-def _common(params: Params, panels: Sequence[_layers.Panel]) -> list[Artist]:
-    """Return the legend's entries of line patterns and layers, which panels share."""
-    if params.differences:
-        return []
-    patterns: dict[str, Any] = {}
-    for curve in (c for panel in panels if panel.lines != "agent" for c in panel.curves):
-        text = style.name("agent", curve.agent, params.names)
-        if params.styles is not None:
-            value = selection.lookup(curve.run.run, params.styles)
-            text = style.name(params.styles, value, params.names)
-        elif curve.agent == "network" or params.intervals not in ("auto", "band"):
+def _draw_lines(panel: Drawn, axes: Axes) -> None:
+    """Draw a panel's lines with their layers; the first line is on top."""
+    params, many = panel.params, len(panel.lines) > 6
+    for order, line in reversed(list(enumerate(panel.lines))):
+        depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
+        color, gray = line.look.color, line.look.color == MUTED
+        for other in line.others:
+            hair = {"color": style.pale(color), "linewidth": 0.5, "label": "_agent"}
+            axes.plot(other.iteration, other.value, **hair, zorder=1.7)
+        if params.has("deviation"):
+            _draw_deviation(line, axes)
             continue
-        patterns[text] = curve.linestyle
-    entries: list[Artist] = [
-        style.entry(text, color=style.GRAY, linestyle=pattern) for text, pattern in patterns.items()
-    ]
-    if params.spread:
-        entries += _layers.spread_entries(params.agents, params.others)
+        step = max(1, len(line.main.iteration) // 8)
+        begin = step * order // len(panel.lines)
+        if not params.x.over and params.x.scale == "log":  # as far apart on the page
+            marks: Any = (0.03 + 0.15 * order / len(panel.lines), 0.15)
+        else:
+            marks = (begin, step)
+        if line.exact is not None and not gray:
+            width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
+            look = {"color": style.pale(color), "linestyle": line.pattern, "linewidth": width}
+            axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
+        axes.plot(
+            line.main.iteration,
+            line.main.value,
+            **(line.look.line if line.first else {**line.look.line, "marker": ""}),
+            linestyle=line.pattern,
+            linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
+            markersize=2.8 if many else style.RC["lines.markersize"],
+            markevery=None if params.x.over else marks,
+            label=line.name,
+            zorder=1.85 if gray else depth,
+        )
+        _draw_intervals(panel, line, axes, 0 if params.x.over else begin, depth)
+        if line.recorded is not None:
+            at = slice(begin, None, max(1, len(line.recorded.iteration) // 14))
+            x, y = line.recorded.iteration[at], line.recorded.value[at]
+            look = {**_RECORDED, "markeredgecolor": color}
+            axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
+        if line.hollow.any():
+            x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
+            axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
+    _draw_slopes(panel, axes)
+    if metric := params.of("exponent"):
+        _write_exponents(panel, axes, metric)
+
+
+def _draw_intervals(panel: Drawn, line: Line, axes: Axes, begin: int, depth: float) -> None:
+    """Draw the intervals of a line's estimate: a band, or bars at some of its points.
+
+    On a log axis a bar that reaches 0 ends in a small arrow.
+    """
+    shown = line.estimate
+    if not np.isfinite(shown.lo).any():
+        return
+    low, high = axes.get_ylim()
+    reach = (low / 100, high * 100) if panel.log else (2 * low - high, 2 * high - low)
+    lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
+    if not panel.bars:
+        axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
+        return
+    at = slice(begin, None, 1 if panel.params.x.over else max(1, len(shown.iteration) // 8))
+    x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
+    color = style.pale(line.look.color)
+    endless = panel.log & (lo < value / 10)
+    lo = np.where(endless, value / 1.8, lo)
+    axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
+    arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
+    axes.plot(x[endless], lo[endless], color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
+
+
+def _draw_deviation(line: Line, axes: Axes) -> None:
+    """Draw how far recorded values are from ours, over the band in which another run would be."""
+    shown, color = line.estimate, line.look.color
+    axes.axhline(0, **style.POINT, zorder=1.6)
+    axes.fill_between(shown.iteration, shown.lo, shown.hi, color=color, **style.BAND, zorder=1.5)
+    look = {**_RECORDED, "markeredgecolor": color, "markersize": 2}
+    axes.plot(shown.iteration, shown.value, **look, label=line.name)
+
+
+def _draw_slopes(panel: Drawn, axes: Axes) -> None:
+    """Draw powers of x above the first value of each curve, over the range of log axes."""
+    slopes = panel.params.of("slopes") or ()
+    for line, slope in zip(panel.lines, slopes, strict=False):
+        x, y = line.main.iteration, line.main.value
+        x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
+        if not len(x) or y[-1] > 0.7 * y[0]:
+            continue  # nothing that falls
+        ends = np.array([x[0], x[-1]])
+        along = 1.35 * y[0] * (ends / x[0]) ** slope
+        axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
+        if len(slopes) > 1:  # else the legend has its name
+            name: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
+            axes.annotate(
+                f"$k^{{{slope:g}}}$",
+                (ends[1], along[1]),
+                (3, 0),
+                textcoords="offset points",
+                va="center",
+                annotation_clip=False,
+                **name,
+            )
+
+
+def _write_exponents(panel: Drawn, axes: Axes, metric: str) -> None:
+    """Write fitted exponents of decay into the panel."""
+    texts = []
+    for line in panel.lines:
+        s = results.series(line.run, metric, "network")
+        value = words.rounded(s.value[-1], s.lo[-1], s.hi[-1])
+        texts.append(f"{line.text}: fitted exponent {value}")
+    at: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "va": "bottom"}
+    axes.text(0.03, 0.04, "\n".join(texts), **at)
+
+
+def _set_x(panel: Drawn, axes: Axes) -> None:
+    """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
+    x = panel.params.x
+    numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
+    if x.over:
+        numbers = np.unique(numbers)
+        if len(numbers) and (numbers > 0).all() and (np.log2(numbers) % 1 == 0).all():
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(numbers, [f"{n:g}" for n in numbers])
+            axes.minorticks_off()
+        elif len(numbers) and (numbers > 0).all():
+            axes.set_xscale("log")
+            _axes.label_log_axis(axes.xaxis)
+        return
+    axes.set_xscale(x.scale)
+    spans = [line.span for line in panel.lines if line.span]
+    start, end = min((s for s, _ in spans), default=0), max((e for _, e in spans), default=1)
+    if x.metric and len(numbers):
+        start, end = numbers.min(), numbers.max()
+    if x.scale == "log":
+        start = min(numbers, default=end / 10)
+        axes.set_xlim(start / 1.1, end * 1.1)
     else:
-        entries += _layers.intervals_entries(panels, params.framed)
-    if len(params.slopes) == 1:
-        entries.append(style.entry(f"$k^{{{params.slopes[0]:g}}}$", **style.POINT))
-    return [*entries, *_layers.levels_entries(panels)]
+        margin = 0.02 * ((end - start) or 1)
+        axes.set_xlim(start - margin, end + margin)
+    if x.limits is not None:
+        axes.set_xlim(*limits(x.limits, "x.limits"))
+    if x.scale == "log":
+        _axes.label_log_axis(axes.xaxis)
+    _axes.count_on(axes, x.counts)
+
+
+def _mark_divergence(panel: Drawn, axes: Axes) -> None:
+    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
+    top = axes.get_ylim()[1]
+    noted: list[str] = []
+    for line in panel.lines:
+        if line.diverged is None:
+            continue
+        last = line.main.value[-1] if line.main.value.size else math.inf
+        inside = last < top
+        axes.plot(
+            [line.diverged_at],
+            [last if inside else 0.97],
+            transform=axes.transData if inside else axes.get_xaxis_transform(),
+            **_CROSS,
+            color=line.look.color,
+            label=f"_diverged {line.name}",
+            clip_on=False,
+            zorder=4,
+        )
+        if line.run.name in noted:
+            continue
+        noted.append(line.run.name)
+        part = line.diverged.fraction
+        who = "" if panel.params.lines == "agent" else f"{line.text}: "
+        share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
+        # An arrow from the text, in the room that the limits leave above the other curves, to where
+        # the curve leaves the panel.
+        out = np.flatnonzero(line.main.value > top)
+        exit_at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        color = style.dark(line.look.color)
+        axes.annotate(
+            f"{who}{share} chains diverged,\nthe first at $k$ = {line.diverged.iteration:g}",
+            (exit_at, 0.99),
+            xycoords=("data", "axes fraction"),
+            xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
+            textcoords="axes fraction",
+            ha="right",
+            va="top",
+            fontsize=style.SMALL,
+            color=color,
+            arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
+            in_layout=False,
+            zorder=4,
+        )
+
+
+_RECORDED: dict[str, Any] = {
+    **{"marker": "o", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.8},
+    "linestyle": "",
+}
+_CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
+
+
+def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None:
+    """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
+    references = list(_references(params, panels))
+    if params.legend == "ends":
+        for panel, ax in zip(panels, drawn.axes, strict=True):
+            ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
+            _axes.label_ends(ax, [end for end in ends if len(end) == 3])
+        style.legend_of(drawn.figure, references)
+        return
+    if len({panel.params.lines for panel in panels}) > 1:
+        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
+        axes = [ax for cell, ax in drawn if cell.runs]
+        texts = [[str(handle.get_label()) for handle in panel.handles] for panel in panels]
+        below = [
+            panel.handles if len(own) > 1 and own not in texts[:place] else []
+            for place, (panel, own) in enumerate(zip(panels, texts, strict=True))
+        ]
+        style.legends_below(axes, below, width)
+        style.legend_of(drawn.figure, references)
+        return
+    entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
+    if params.x.over:
+        own = {line.text: line for panel in panels for line in panel.lines}.values()
+        seen = [line.look for line in own if np.isfinite(line.main.value).any()]
+        named = [(line.text, line.look) for line in own]
+        entries = style.entries_drawn(drawn.axes[0], named, seen, None)
+    entries = entries if len(entries) > 1 else []  # what does not differ needs no name
+    drawn.with_legend([*entries, *_patterns(params, panels)], references)
+
+
+def _patterns(params: Params, panels: Sequence[Drawn]) -> list[Artist]:
+    """Return the legend's entries of line patterns, if there are several."""
+    patterns = {
+        style.name("agent", line.agent, params.names): line.pattern
+        for panel in panels
+        if panel.params.lines != "agent" and not panel.params.x.over
+        for line in panel.lines
+    }
+    if len(patterns) < 2:
+        return []
+    return [
+        style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()
+    ]
+
+
+def _references(params: Params, panels: Sequence[Drawn]) -> Iterator[Artist]:
+    """Yield the legend's entries of what is no line: intervals, floors, points and crosses."""
+    lines = [line for panel in panels for line in panel.lines]
+    gray = {"color": style.GRAY}
+    if params.has("deviation"):
+        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
+        yield Patch(**gray, **style.BAND, label="95 % interval for another run")
+        return
+    over = any(panel.params.x.over for panel in panels)
+    with_ends = [p for p in panels if any(np.isfinite(li.estimate.lo).any() for li in p.lines)]
+    sd = "± 1 sd over chains" if params.of("sd") else "95 % interval"
+    exact = [line.exact is not None for line in lines]
+    pale = "estimate, " if any(exact) and not over else ""
+    if any(p.bars for p in with_ends):
+        bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
+        bar |= {"linestyle": "-" if pale else "", "linewidth": 0.7, "color": style.pale(style.GRAY)}
+        yield style.entry(f"{pale}{sd}", **bar)
+    if not all(p.bars for p in with_ends):
+        yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
+    if any(exact) and not all(exact):
+        yield style.entry("exact law, where an estimate is beneath", **gray)
+    if params.has("others"):
+        yield style.entry("each other agent", color=style.pale(style.GRAY), linewidth=0.5)
+    if len(slopes := params.of("slopes") or ()) == 1:
+        yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
+    if any(line.recorded is not None for line in lines):
+        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
+    draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
+    if draws:
+        yield style.entry(f"floor of {' or '.join(draws)} exact draws", **style.FLOOR)
+    elif any(panel.floors for panel in panels):
+        yield style.entry("floor of exact draws", **style.FLOOR)
+    if any(panel.points for panel in panels):
+        yield style.entry("a point at the posterior's mean", **style.POINT)
+    if any(panel.params.printed for panel in panels):
+        tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
+        yield style.entry("print", color=style.BLACK, linestyle="", **tick)
+    if any(line.diverged for line in lines):
+        yield style.entry("diverged", **gray, **_CROSS)
+    if any(line.hollow.any() for line in lines):
+        hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+        yield style.entry("estimated", **gray, **hollow)
