@@ -17,10 +17,10 @@ from concord_studies.results import Measured
 ITERATION, SHARE = "iteration", "share"
 Price = Annotated[
     str,
-    "what x counts: iterations; share, of the iterations, with values in rising order; or what the whole network has paid until then: vectors or bytes, a "
-    "copy for every neighbor (unicasts, unicast_bytes) or one for all that hear it (broadcasts, "
-    "broadcast_bytes), gradients of all agents, seconds on the network's clock, or another metric "
-    "that declares an axis",
+    "what x counts: iteration; share, of iterations, with values in rising order; or what the "
+    "whole network has paid until then: vectors or bytes, a copy for every neighbor (unicasts, "
+    "unicast_bytes) or one for all that hear it (broadcasts, broadcast_bytes), gradients of all "
+    "agents, seconds on the network's clock, or another metric that declares an axis",
 ]
 
 
@@ -76,13 +76,13 @@ def label_log_axis(axis: Axis, end: float | None = None) -> None:
     ticks = ticks[:: -(-len(ticks) // 6)]  # a panel has room for six labels
     if end is not None and (abs(np.log10(ticks / end)) > 0.09 * np.ptp(ends)).all():
         ticks = np.sort([*ticks, float(f"{end:.2g}")])
-    plain = low >= 1e-3 and high <= 1e5
-    axis.set_major_locator(FixedLocator(ticks))
+    plain = low >= 1e-4 and high <= 1e5
+    axis.set_major_locator(FixedLocator(ticks.tolist()))
     axis.set_major_formatter(
         FuncFormatter(lambda value, _: f"{value:g}" if plain else _power(value))
     )
     if isinstance(axis.get_minor_locator(), LogLocator):
-        axis.set_minor_locator(LogLocator(subs=np.arange(2, 10), numticks=20))
+        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=20))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -98,8 +98,7 @@ def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
 
     place: how many such marks the edge has before this one, from the left.
     """
-    low, high = axes.get_ylim()
-    down = value < low
+    down = value < axes.get_ylim()[0]
     axes.annotate(
         f"{text} {style.number(float(f'{value:.2g}'))}",
         (0.03 + 0.4 * place, 0.0 if down else 1.0),
@@ -110,7 +109,9 @@ def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
         color=style.NOTE,
         va="bottom" if down else "top",
         arrowprops={"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0},
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
         in_layout=False,
+        zorder=5,
     )
 
 
@@ -158,5 +159,10 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
     for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
         text, color, _ = ends[index]
         axes.annotate(
-            text, (1.02, y), xycoords="axes fraction", va="center", fontsize=style.SMALL, color=color
+            text,
+            (1.02, y),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=style.SMALL,
+            color=color,
         )

@@ -15,6 +15,7 @@ from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
 MUTED = "#949494"
 Params = Any  # those of curves, of one panel
+_NOTHING = Series(*np.empty((4, 0)))
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Line:
     text: str
     name: str
     look: style.Look
-    estimate: Series
+    estimate: Series = _NOTHING
     exact: Series | None = None
     recorded: Series | None = None
     others: Sequence[Series] = ()
@@ -47,7 +48,7 @@ class Line:
 
     @property
     def main(self) -> Series:
-        """Return the series that is the line: the exact law, or its estimate where there is none."""
+        """Return the series that is the line: the exact law, or else the estimate."""
         return self.estimate if self.exact is None else self.exact
 
     @property
@@ -62,19 +63,19 @@ def lines_of(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line
         return []
     if params.x.over:
         return list(_over_label(cell, scope, params))
-    found = [_line(*parts, params) for parts in _parts(cell, scope, params)]
+    found = [_filled(line, params) for line in _named(cell, scope, params)]
     return _differences(found) if params.has("difference") else found
 
 
-def _parts(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[tuple[Any, ...]]:
-    """Yield run, agent, texts, look, pattern and whether it is the first, of each line."""
+def _named(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+    """Yield the lines of a panel with run, agent, texts, look and pattern, but without values."""
     key, agents = params.lines, params.agents
     if key == "agent":
         where = f"panel {cell.title!r}" if cell.title else "the panel"
         run = selection.only(cell.runs, where)
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
             text = style.name(key, agent, params.names)
-            yield run, agent, text, text, look, _pattern(agent, [agent]), True
+            yield Line(run, agent, text, text, look, pattern=_pattern(agent, [agent]))
         return
     if params.hollow is not None and len(agents) != 1:
         raise ConcordError(
@@ -87,15 +88,15 @@ def _parts(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[tu
         where = f"line {key} = {value}"
         if params.hollow is None:
             for place, agent in enumerate(agents if own else ()):
-                run, part = selection.only(own, where), style.name("agent", agent)
+                run, name = selection.only(own, where), f"{text}, {style.name('agent', agent)}"
                 pattern = _pattern(agent, agents)
-                yield run, agent, text, f"{text}, {part}", look, pattern, place == 0
+                yield Line(run, agent, text, name, look, pattern=pattern, first=place == 0)
             continue
         for place, other in enumerate(selection.distinct(scope, params.hollow)):
             if runs := selection.having(own, params.hollow, other):
-                part = style.name(params.hollow, other, params.names)
-                run, name = selection.only(runs, f"{where}, {other}"), f"{text}, {part}"
-                yield run, agents[0], name, name, replace(look, hollow=place > 0), "-", True
+                name = f"{text}, {style.name(params.hollow, other, params.names)}"
+                run = selection.only(runs, f"{where}, {other}")
+                yield Line(run, agents[0], name, name, replace(look, hollow=place > 0))
 
 
 def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
@@ -113,46 +114,28 @@ def _muted(value: Any, params: Params) -> str | None:
     return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
 
 
-def _line(
-    run: Measured,
-    agent: int | str,
-    text: str,
-    name: str,
-    look: style.Look,
-    pattern: Any,
-    first: bool,
-    params: Params,
-) -> Line:
-    """Return the line of an agent's metric in a run, with what its layers show beside it."""
-    diverged = results.divergence(run)
+def _filled(line: Line, params: Params) -> Line:
+    """Return a line with its agent's metric and with what the layers show beside it."""
+    run, agent, diverged = line.run, line.agent, results.divergence(line.run)
     end = diverged.iteration if diverged else math.inf
     whole = results.series(run, params.metric, agent)
     if sd := params.of("sd"):
         spread = results.series(run, sd, agent).value
         whole = Series(whole.iteration, whole.value, whole.value - spread, whole.value + spread)
-    elif not params.has("intervals"):
+    elif not (params.has("intervals") or params.has("deviation")):
         whole = _without_ends(whole)
-    last = diverged.iteration if diverged else math.nan
-    known = np.array([whole.iteration[0], whole.iteration[-1], last])
+    known = np.array([*whole.iteration[[0, -1]], diverged.iteration if diverged else math.nan])
     start, stop, at = _axes.along(run, known, params.x.counts)
-    companions = {
-        what: _companion(run, what, agent, end, params) if params.has(what) else None
-        for what in ("exact", "recorded")
-    }
     estimate = _along(run, whole.before(end), params)
+    exact, recorded = (_companion(run, what, agent, end, params) for what in ("exact", "recorded"))
     if params.has("deviation"):
-        estimate, companions = _deviation(run, estimate, companions["recorded"]), {}
-    return Line(
-        run,
-        agent,
-        text,
-        name,
-        look,
-        estimate,
-        **companions,
+        estimate = _deviation(run, estimate, recorded)
+    return replace(
+        line,
+        estimate=estimate,
+        exact=exact if params.has("exact") else None,
+        recorded=recorded if params.has("recorded") else None,
         others=[*_others(run, end, params)] if params.has("others") else [],
-        pattern=pattern,
-        first=first,
         diverged=None if params.x.metric else diverged,  # x has no place for a cross
         diverged_at=float(at),
         span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
@@ -209,7 +192,7 @@ def _deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
     chains.
     """
     if recorded is None:
-        return Series(*np.empty((4, 0)))
+        return _NOTHING
     chains = run.run["chains"]
     factor = math.sqrt(1 + chains / ((run.run.get("recorded") or {}).get("chains") or chains))
     at = np.searchsorted(ours.iteration, recorded.iteration)
@@ -250,11 +233,8 @@ def _over_label(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
                 row[:2] = (last.lo[-1], last.hi[-1]) if params.has("intervals") else row[:2]
             if params.has("exact") and len(run.values(exact)):
                 row[2] = results.series(run, exact, agent).value[-1]
-            found[float(selection.lookup(run.run, params.x.over))] = (
-                values,
-                row,
-                scores.estimated(run),
-            )
+            at = float(selection.lookup(run.run, params.x.over))
+            found[at] = values, row, scores.estimated(run)
         x = np.array(sorted(found))
         sets = np.array([found[n][0] for n in x]).reshape(len(x), -1 if len(x) else 1)
         middle = np.median(sets, axis=1)

@@ -121,9 +121,7 @@ class Panels:
                 axes.set_ylabel(y)
             axes.tick_params(labelleft=self.share == "none" or not left)
 
-    def with_legend(
-        self, handles: Sequence[Artist], references: Sequence[Artist] = ()
-    ) -> Figure:
+    def with_legend(self, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> Figure:
         """Return the figure with a legend, in a free cell of the grid or below all panels.
 
         references: entries of what is no line of the data, which begin a new row.
@@ -134,7 +132,9 @@ class Panels:
             return self.figure
         for entry in entries:
             label = str(entry.get_label())
-            entry.set_label(textwrap.fill(label, int(11 * self.figure.get_figwidth() / self.columns)))
+            entry.set_label(
+                textwrap.fill(label, int(11 * self.figure.get_figwidth() / self.columns))
+            )
         self.free.set_visible(True)
         self.free.set_axis_off()
         self.free.legend(handles=entries, loc="upper left", borderaxespad=0)

@@ -61,7 +61,7 @@ sets the order of panels and lines.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -235,7 +235,7 @@ def reads(params: Params) -> list[Read | str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A panel with its options, its lines, and the levels of floors and points, with their draws."""
+    """A panel with its options, its lines, and its floors (with numbers of draws) and points."""
 
     cell: Cell
     params: Params
@@ -426,7 +426,7 @@ def _draw_lines(panel: Drawn, axes: Axes) -> None:
         depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
         color, gray = line.look.color, line.look.color == MUTED
         for other in line.others:
-            hair = {"color": style.pale(color), "linewidth": 0.5, "label": "_agent"}
+            hair: dict[str, Any] = {"color": style.pale(color), "linewidth": 0.5, "label": "_agent"}
             axes.plot(other.iteration, other.value, **hair, zorder=1.7)
         if params.has("deviation"):
             _draw_deviation(line, axes)
@@ -439,7 +439,11 @@ def _draw_lines(panel: Drawn, axes: Axes) -> None:
             marks = (begin, step)
         if line.exact is not None and not gray:
             width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
-            look = {"color": style.pale(color), "linestyle": line.pattern, "linewidth": width}
+            look: dict[str, Any] = {
+                "color": style.pale(color),
+                "linestyle": line.pattern,
+                "linewidth": width,
+            }
             axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
         axes.plot(
             line.main.iteration,
@@ -621,7 +625,8 @@ _CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3
 
 def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None:
     """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
-    references = list(_references(params, panels))
+    seen = {line.get_label() for ax in drawn.axes for line in ax.lines}
+    references = list(_references(params, panels, seen))
     if params.legend == "ends":
         for panel, ax in zip(panels, drawn.axes, strict=True):
             ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
@@ -642,9 +647,9 @@ def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
     if params.x.over:
         own = {line.text: line for panel in panels for line in panel.lines}.values()
-        seen = [line.look for line in own if np.isfinite(line.main.value).any()]
+        there = [line.look for line in own if np.isfinite(line.main.value).any()]
         named = [(line.text, line.look) for line in own]
-        entries = style.entries_drawn(drawn.axes[0], named, seen, None)
+        entries = style.entries_drawn(drawn.axes[0], named, there)
     entries = entries if len(entries) > 1 else []  # what does not differ needs no name
     drawn.with_legend([*entries, *_patterns(params, panels)], references)
 
@@ -659,15 +664,16 @@ def _patterns(params: Params, panels: Sequence[Drawn]) -> list[Artist]:
     }
     if len(patterns) < 2:
         return []
-    return [
-        style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()
-    ]
+    return [style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()]
 
 
-def _references(params: Params, panels: Sequence[Drawn]) -> Iterator[Artist]:
-    """Yield the legend's entries of what is no line: intervals, floors, points and crosses."""
+def _references(params: Params, panels: Sequence[Drawn], seen: Collection[Any]) -> Iterator[Artist]:
+    """Yield the legend's entries of what is no line of data: intervals, floors, points, crosses.
+
+    seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
+    """
     lines = [line for panel in panels for line in panel.lines]
-    gray = {"color": style.GRAY}
+    gray: dict[str, Any] = {"color": style.GRAY}
     if params.has("deviation"):
         yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
         yield Patch(**gray, **style.BAND, label="95 % interval for another run")
@@ -687,16 +693,16 @@ def _references(params: Params, panels: Sequence[Drawn]) -> Iterator[Artist]:
         yield style.entry("exact law, where an estimate is beneath", **gray)
     if params.has("others"):
         yield style.entry("each other agent", color=style.pale(style.GRAY), linewidth=0.5)
-    if len(slopes := params.of("slopes") or ()) == 1:
+    slopes: Sequence[float] = params.of("slopes") or ()
+    if len(slopes) == 1:
         yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
     if any(line.recorded is not None for line in lines):
         yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
-    if draws:
-        yield style.entry(f"floor of {' or '.join(draws)} exact draws", **style.FLOOR)
-    elif any(panel.floors for panel in panels):
-        yield style.entry("floor of exact draws", **style.FLOOR)
-    if any(panel.points for panel in panels):
+    if "_floor" in seen:
+        of = f"{' or '.join(draws)} " if draws else ""
+        yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
+    if "_point" in seen:
         yield style.entry("a point at the posterior's mean", **style.POINT)
     if any(panel.params.printed for panel in panels):
         tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}

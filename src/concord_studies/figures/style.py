@@ -167,7 +167,7 @@ TOPOLOGIES = {
         strict=True,
     )
 }
-READINGS = {"published": "Equations", "released": "Released code"}
+READINGS = {"published": "equations", "released": "released code"}
 LINES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
@@ -398,18 +398,16 @@ def entry(text: str, **line: Any) -> Line2D:
 
 
 def entries_drawn(
-    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
+    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look]
 ) -> list[Artist]:
     """Return a legend's entries of the lines with points; note the others below a panel."""
     named = list(lines)
     if none := "; ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
-    return [entry(text, ms=ms, **look.line) for text, look in named if look in drawn]
+    return [entry(text, ms=3, **look.line) for text, look in named if look in drawn]
 
 
-def legend_of(
-    figure: Figure, handles: Sequence[Artist], references: Sequence[Artist] = ()
-) -> None:
+def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> None:
     """Put one legend below all panels, and make the figure higher by the legend's height.
 
     references: entries of what is no line of the data, such as floors, which begin a new row.
@@ -420,12 +418,13 @@ def legend_of(
     width = figure.get_figwidth() - 0.1
     place = {"loc": "outside lower center"}
     made = [_fit_legend(figure, figure.legend, group, width, **place) for group in groups]
-    legends = figure.legends
-    for more in legends[1:]:  # into one box, so that the layout leaves room for all of it
+    first: Any = figure.legends[0]
+    more: Any
+    for more in figure.legends[1:]:  # into one box, so that the layout leaves room for all of it
         more.remove()
-        legends[0]._legend_box.get_children().append(more._legend_handle_box)
-        legends[0].texts += more.texts
-        legends[0].legend_handles += more.legend_handles
+        first._legend_box.get_children().append(more._legend_handle_box)
+        first.texts += more.texts
+        first.legend_handles += more.legend_handles
     figure.set_figheight(figure.get_figheight() + sum(made) + 0.05)
 
 
