@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from concord.errors import ConcordError, nearest
@@ -68,10 +68,11 @@ def label_log_axis(axis: Axis, end: float | None = None) -> None:
         return
     ends = np.log10([low, high])
     powers = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
+    least = 2 if isinstance(axis, XAxis) else 3  # numbers side by side need more room
     for parts in ((1,), (1, 3), (1, 2, 5), np.arange(1, 10), np.arange(10, 100) / 10):
         ticks = np.sort(np.outer(10.0**powers, parts).ravel())
         ticks = ticks[(ticks >= low * 0.999) & (ticks <= high * 1.001)]
-        if len(ticks) >= 3:
+        if len(ticks) >= least:
             break
     ticks = ticks[:: -(-len(ticks) // 6)]  # a panel has room for six labels
     if end is not None and (abs(np.log10(ticks / end)) > 0.09 * np.ptp(ends)).all():
@@ -145,7 +146,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
 
     ends: text, color and last y value of each line.
     """
-    places = axes.transData.transform([(1, y) for _, _, y in ends])[:, 1]
+    places = np.array([axes.transData.transform((1, y))[1] for _, _, y in ends])
     height = style.SMALL * 1.25 * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     order = np.argsort(places)
     spread = places[order] - height * np.arange(len(order))

@@ -243,8 +243,11 @@ def _over_label(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
         if params.has("growth") and (fitted := scores.exponent(x, sets)) is not None:
             p, half = fitted
             text += f" ({p:.1f})" if np.isnan(half) else f" ({p:.2f} ± {max(half, 0.01):.2f})"
-        estimate = Series(x, np.where(sound, middle, np.nan), lo, hi)
+        shown = np.where(sound, middle, np.nan)
+        estimate = Series(x, shown, lo, hi)
         hollow = np.array([found[n][2] for n in x], dtype=bool)
-        law_of_it = Series(x, law, law, law) if np.isfinite(law).any() else None
+        exact_ends = None
+        if np.isfinite(law).any():  # none of a run that diverged
+            exact_ends = replace(estimate, value=np.where(sound & np.isfinite(law), law, shown))
         run = own[-1] if own else cell.runs[0]
-        yield Line(run, agent, text, text, look, estimate, law_of_it, hollow=hollow)
+        yield Line(run, agent, text, text, look, estimate, exact_ends, hollow=hollow)

@@ -422,7 +422,7 @@ def _draw_levels(panel: Drawn, axes: Axes) -> None:
 def _draw_lines(panel: Drawn, axes: Axes) -> None:
     """Draw a panel's lines with their layers; the first line is on top."""
     params, many = panel.params, len(panel.lines) > 6
-    for order, line in reversed(list(enumerate(panel.lines))):
+    for order, line in enumerate(panel.lines):
         depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
         color, gray = line.look.color, line.look.color == MUTED
         for other in line.others:

@@ -91,7 +91,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         weights = measured.run["sampler"].get("weights") if params.weights else None
         _draw_network(axes, network, 72 * side, params.weights, weights)
     if params.weights:
-        panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
+        panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=style.SMALL, color=style.NOTE)
     return panels.figure
 
 
@@ -110,7 +110,7 @@ def _draw_network(
     graph = network.graph
     at = positions(graph)
     reach = np.abs(at).max(initial=0.5) * 1.22
-    color = style.looks("topology", [graph.name])[0].color
+    color = style.AGENTS[1]
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
     diameter = min(NODE, 0.13 * side, 0.6 * apart.min() * side / (2 * reach))
     ends = graph.edges

@@ -109,7 +109,7 @@ def _mark(
         textcoords="offset points",
         ha="right" if left else "left",
         va="center_baseline",
-        fontsize=5.5,
+        fontsize=style.SMALL,
         color=style.dark(color),
     )
     if trace < low:
