@@ -256,12 +256,12 @@ class Drawn:
     @property
     def handles(self) -> list[Artist]:
         """Return the legend's entries of the panel's lines, each text once."""
-        of_agents = self.params.lines == "agent"
-        found = {
-            line.text: {"linestyle": line.pattern if of_agents else "-", **line.look.line}
-            for line in self.lines
-            if line.first
-        }
+        found: dict[str, dict[str, Any]] = {}
+        for line in (line for line in self.lines if line.first):
+            pattern = line.pattern if self.params.lines == "agent" else "-"
+            found[line.text] = {"linestyle": pattern, **line.look.line}
+            if self.params.has("deviation"):
+                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
         return [style.entry(text, **look) for text, look in found.items()]
 
 
@@ -675,7 +675,6 @@ def _references(params: Params, panels: Sequence[Drawn], seen: Collection[Any]) 
     lines = [line for panel in panels for line in panel.lines]
     gray: dict[str, Any] = {"color": style.GRAY}
     if params.has("deviation"):
-        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
         yield Patch(**gray, **style.BAND, label="95 % interval for another run")
         return
     over = any(panel.params.x.over for panel in panels)

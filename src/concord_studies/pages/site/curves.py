@@ -98,8 +98,10 @@ def curves(paper: Study, names: Sequence[str], results: Path) -> dict[str, Any] 
             "agents": [a for a in there if a in agents] or there[:4],
             "panels": [k for k in (options.get("rows"), options.get("columns")) if k in axes]
             or [k for k in ("experiment",) if k in axes],
-            "log": options.get("yscale") == "log"
-            or any(panel.get("yscale") == "log" for panel in options.get("panels") or ()),
+            "log": any(
+                (part.get("y") or {}).get("scale") == "log"
+                for part in (options, *(options.get("panels") or ()))
+            ),
         },
     }
 
@@ -121,7 +123,7 @@ def _read(
         kind, params = paper.kind_of("figures", name)
         for read in kind.reads(params):
             metric = read.metric if isinstance(read, Read) else read
-            if metric not in all_prices() and "xscale" in kind.Params.__struct_fields__:
+            if metric not in all_prices() and "layers" in kind.Params.__struct_fields__:
                 metrics[metric] = None
             agents |= set(map(str, read.agents)) if isinstance(read, Read) else set()
         runs |= {run.folder: run for run in paper.output_runs("figures", name)}
