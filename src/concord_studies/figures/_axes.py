@@ -42,7 +42,7 @@ def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
     return np.interp(iterations, paid.iteration, paid.value)
 
 
-def price_label(price: str) -> str:
+def name_price(price: str) -> str:
     """Return the label of an x axis that shows iterations or a price."""
     if price == SHARE:
         return "share of iterations"
@@ -50,7 +50,7 @@ def price_label(price: str) -> str:
     return "iteration $k$" if paid is None else paid.axis
 
 
-def count_on(axes: Axes, price: str) -> None:
+def number_axis(axes: Axes, price: str) -> None:
     """Number the x axis of a panel in the unit of a price."""
     if (paid := metrics.prices().get(price)) is not None:
         axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
@@ -80,14 +80,14 @@ def label_log_axis(axis: Axis, end: float | None = None) -> None:
     plain = low >= 1e-4 and high <= 1e5
     axis.set_major_locator(FixedLocator(ticks.tolist()))
     axis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{value:g}" if plain else _power(value))
+        FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
     )
     if isinstance(axis.get_minor_locator(), LogLocator):
         axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=20))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _power(value: float) -> str:
+def _format_power(value: float) -> str:
     """Return a number in powers of ten, such as 10^-4 or 3 x 10^-4."""
     digits, _, power = f"{value:.1e}".partition("e")
     factor = "" if float(digits) == 1 else rf"{float(digits):g}\times "

@@ -57,17 +57,17 @@ class Line:
         return self.main.value[np.isfinite(self.main.value)][-1:]
 
 
-def lines_of(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line]:
+def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line]:
     """Return the lines of a panel; looks are chosen among those of all runs of ``scope``."""
     if not cell.runs:
         return []
     if params.x.over:
-        return list(_over_label(cell, scope, params))
-    found = [_filled(line, params) for line in _named(cell, scope, params)]
-    return _differences(found) if params.has("difference") else found
+        return list(_read_ends(cell, scope, params))
+    found = [_fill(line, params) for line in _name_lines(cell, scope, params)]
+    return _subtract_mean(found) if params.has("difference") else found
 
 
-def _named(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
     """Yield the lines of a panel with run, agent, texts, look and pattern, but without values."""
     key, agents = params.lines, params.agents
     if key == "agent":
@@ -75,7 +75,7 @@ def _named(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Li
         run = selection.only(cell.runs, where)
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
             text = style.name(key, agent, params.names)
-            yield Line(run, agent, text, text, look, pattern=_pattern(agent, [agent]))
+            yield Line(run, agent, text, text, look, pattern=_choose_pattern(agent, [agent]))
         return
     if params.hollow is not None and len(agents) != 1:
         raise ConcordError(
@@ -83,13 +83,13 @@ def _named(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Li
             f"{list(agents)}"
         )
     for value, look, text, own in lines(cell.runs, scope, key, params.names):
-        if (muted := _muted(value, params)) is not None:
+        if (muted := _find_gray_text(value, params)) is not None:
             look, text = style.Look(MUTED, ""), muted
         where = f"line {key} = {value}"
         if params.hollow is None:
             for place, agent in enumerate(agents if own else ()):
                 run, name = selection.only(own, where), f"{text}, {style.name('agent', agent)}"
-                pattern = _pattern(agent, agents)
+                pattern = _choose_pattern(agent, agents)
                 yield Line(run, agent, text, name, look, pattern=pattern, first=place == 0)
             continue
         for place, other in enumerate(selection.distinct(scope, params.hollow)):
@@ -99,7 +99,7 @@ def _named(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Li
                 yield Line(run, agents[0], name, name, replace(look, hollow=place > 0))
 
 
-def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
+def _choose_pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
     """Return an agent's line pattern: solid for the first one, dashed for the average."""
     if agent == AVERAGE and (len(agents) > 1 or agents[0] == AVERAGE):
         return style.AVERAGE_STYLE
@@ -108,74 +108,76 @@ def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
     return style.LINES[place % len(style.LINES)]
 
 
-def _muted(value: Any, params: Params) -> str | None:
+def _find_gray_text(value: Any, params: Params) -> str | None:
     """Return the text under which a value's line is drawn gray, None if it has a color."""
-    groups = (params.of("gray") or {}).items()
+    groups = (params.layer_option("gray") or {}).items()
     return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
 
 
-def _filled(line: Line, params: Params) -> Line:
+def _fill(line: Line, params: Params) -> Line:
     """Return a line with its agent's metric and with what the layers show beside it."""
     run, agent, diverged = line.run, line.agent, results.divergence(line.run)
     end = diverged.iteration if diverged else math.inf
     whole = results.series(run, params.metric, agent)
-    if sd := params.of("sd"):
+    if sd := params.layer_option("sd"):
         spread = results.series(run, sd, agent).value
         whole = Series(whole.iteration, whole.value, whole.value - spread, whole.value + spread)
     elif not (params.has("intervals") or params.has("deviation")):
-        whole = _without_ends(whole)
+        whole = _drop_ends(whole)
     known = np.array([*whole.iteration[[0, -1]], diverged.iteration if diverged else math.nan])
     start, stop, at = _axes.along(run, known, params.x.counts)
-    estimate = _along(run, whole.before(end), params)
-    exact, recorded = (_companion(run, what, agent, end, params) for what in ("exact", "recorded"))
+    estimate = _place(run, whole.before(end), params)
+    exact, recorded = (
+        _read_companion(run, what, agent, end, params) for what in ("exact", "recorded")
+    )
     if params.has("deviation"):
-        estimate = _deviation(run, estimate, recorded)
+        estimate = _compute_deviation(run, estimate, recorded)
     return replace(
         line,
         estimate=estimate,
         exact=exact if params.has("exact") else None,
         recorded=recorded if params.has("recorded") else None,
-        others=[*_others(run, end, params)] if params.has("others") else [],
+        others=[*_read_others(run, end, params)] if params.has("others") else [],
         diverged=None if params.x.metric else diverged,  # x has no place for a cross
         diverged_at=float(at),
         span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
     )
 
 
-def _companion(
+def _read_companion(
     run: Measured, what: str, agent: int | str, end: float, params: Params
 ) -> Series | None:
     """Return a companion metric of an agent over iterations, such as its exact law, if any."""
     table, name = run.metrics, f"{params.metric}_{what}"
     if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
         return None
-    return _along(run, results.series(run, name, agent).before(end), params)
+    return _place(run, results.series(run, name, agent).before(end), params)
 
 
-def _others(run: Measured, end: float, params: Params) -> Iterator[Series]:
+def _read_others(run: Measured, end: float, params: Params) -> Iterator[Series]:
     """Yield the metric of the other recorded agents of a run, one series each."""
     recorded = run.metrics["agent"][(run.metrics["metric"] == params.metric).to_numpy()]
     for agent in dict.fromkeys(recorded):
         if str(agent) not in map(str, params.agents):
             whole = results.series(run, params.metric, agent)
-            yield _along(run, _without_ends(whole.before(end)), params)
+            yield _place(run, _drop_ends(whole.before(end)), params)
 
 
-def _without_ends(series: Series) -> Series:
+def _drop_ends(series: Series) -> Series:
     """Return a series without intervals."""
     none = np.full(len(series.value), np.nan)
     return Series(series.iteration, series.value, none, none)
 
 
-def _along(run: Measured, series: Series, params: Params) -> Series:
+def _place(run: Measured, series: Series, params: Params) -> Series:
     """Return a series with what x counts in place of iterations, and values as y shows them."""
     x, columns = series.iteration, (series.value, series.lo, series.hi)
-    value, lo, hi = (params.y.shown(column) for column in columns)
+    value, lo, hi = (params.y.convert(column) for column in columns)
     if params.y.shows == "error":
         lo, hi = hi, lo
     if params.x.counts == _axes.SHARE:
         share = (np.arange(len(value)) + 1) / len(value)
-        return _without_ends(Series(share, np.sort(value), lo, hi))
+        return _drop_ends(Series(share, np.sort(value), lo, hi))
     if params.x.metric:
         over = results.series(run, params.x.metric, "network")
         x = over.value[np.searchsorted(over.iteration, x)]
@@ -185,7 +187,7 @@ def _along(run: Measured, series: Series, params: Params) -> Series:
     return Series(*(column[shown] for column in (x, value, lo, hi)))
 
 
-def _deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
+def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
     r"""Return (recorded - ours) / ours, with the ends between which another run would be.
 
     They are those of our interval about 0, times sqrt(1 + n/m), n our and m the authors' number of
@@ -202,7 +204,7 @@ def _deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
     return Series(recorded.iteration, apart, *ends)
 
 
-def _differences(found: Sequence[Line]) -> list[Line]:
+def _subtract_mean(found: Sequence[Line]) -> list[Line]:
     """Return lines minus the mean of all, without intervals."""
     values = [line.estimate.value for line in found]
     if len({len(value) for value in values}) > 1:
@@ -211,14 +213,14 @@ def _differences(found: Sequence[Line]) -> list[Line]:
     return [
         replace(
             line,
-            estimate=_without_ends(replace(line.estimate, value=line.estimate.value - middle)),
+            estimate=_drop_ends(replace(line.estimate, value=line.estimate.value - middle)),
             exact=None,
         )
         for line in found
     ]
 
 
-def _over_label(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+def _read_ends(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
     """Yield the lines of a panel whose x axis is a numeric label: last values, in its order."""
     exact, agent = f"{params.metric}_exact", params.agents[0]
     for _, look, text, own in lines(cell.runs, scope, params.lines, params.names):

@@ -97,7 +97,7 @@ class Params(Options):
 
 
 @dataclass
-class Map:
+class CellMap:
     """One panel: colors and texts of its cells, (rows, columns), and the names beside them.
 
     hatched: cells that have no number; italic: numbers that are estimated.
@@ -112,7 +112,7 @@ class Map:
     italic: np.ndarray
 
     @classmethod
-    def blank(cls, title: str, rows: Sequence[str], columns: Sequence[str]) -> "Map":
+    def blank(cls, title: str, rows: Sequence[str], columns: Sequence[str]) -> "CellMap":
         """Return a map of white cells without text."""
         shape = len(rows), len(columns)
         masks = (np.zeros(shape, bool) for _ in range(2))
@@ -145,13 +145,13 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     notes: list[str] = []
     handles: list[Patch] = []
     if params.panels:
-        maps, notes = _values(params, runs)
+        maps, notes = _map_values(params, runs)
     elif params.rows is None or params.columns is None or not (params.best or params.ratio):
         raise ConcordError("it needs panels of values, or rows and columns with best or ratio")
     elif params.best:
-        maps, handles = _best(params, runs, params.best)
+        maps, handles = _map_best(params, runs, params.best)
     else:
-        maps, notes = _ratios(params, runs)
+        maps = _map_ratios(params, runs)
     if not maps:
         empty = Figure(figsize=(style.COLUMN, 0.1), layout="constrained")
         style.legend_of(empty, [style.entry(note, linestyle="") for note in notes])
@@ -161,7 +161,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _draw_maps(
     params: Params,
-    maps: Sequence[Map],
+    maps: Sequence[CellMap],
     runs: Sequence[Measured],
     handles: list[Patch],
     notes: Sequence[str],
@@ -181,7 +181,7 @@ def _draw_maps(
             if panel.hatched[r, c]:
                 hatch = True
                 ax.add_patch(Rectangle((c - 0.5, r - 0.5), 1, 1, **_HATCH))
-            ink = style.ink_on(panel.colors[r, c])
+            ink = style.choose_ink(panel.colors[r, c])
             slant = "italic" if panel.italic[r, c] else "normal"
             look: dict[str, Any] = {"fontsize": style.SMALL, "color": ink, "style": slant}
             ax.text(c, r, text, ha="center", va="center", linespacing=0.95, **look)
@@ -192,16 +192,15 @@ def _draw_maps(
     if hatch:
         label = "no finite score" if params.best else "does not apply"
         handles = [*handles, Patch(label=label, **_HATCH)]
-    if params.ratio and notes:
-        style.note_below(panels.axes[0], f"{'. '.join(notes)}.")
-        notes = []
     return panels.with_legend([*handles, *(style.entry(note, linestyle="") for note in notes)])
 
 
 _HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "#cccccc", "hatch": "////", "lw": 0}
 
 
-def _best(params: Params, runs: Sequence[Measured], best: Best) -> tuple[list[Map], list[Patch]]:
+def _map_best(
+    params: Params, runs: Sequence[Measured], best: Best
+) -> tuple[list[CellMap], list[Patch]]:
     """Return maps of the entry with the lowest score, and the legend's entries."""
     keys = (str(params.rows), str(params.columns), best.among)
     values = [selection.distinct(runs, key) for key in keys]
@@ -220,21 +219,21 @@ def _best(params: Params, runs: Sequence[Measured], best: Best) -> tuple[list[Ma
             if len(found) and np.isfinite(found[-1]):
                 score[place] = found[-1]
     shown = [score.argmin(axis=-1)[np.isfinite(score).any(axis=-1)] for score in table.values()]
-    codes = _codes({int(place): names[place] for place in np.unique(np.concatenate(shown))})
+    codes = _choose_codes({int(place): names[place] for place in np.unique(np.concatenate(shown))})
     maps = []
     for metric, score in table.items():
         texts = [
-            [_tick(key, value, params) for value in of]
+            [_format_tick(key, value, params) for value in of]
             for key, of in zip(keys[:2], values[:2], strict=True)
         ]
-        panel = Map.blank(params.titles.get(metric, metric), *texts)
+        panel = CellMap.blank(params.titles.get(metric, metric), *texts)
         for r, c in np.ndindex(panel.texts.shape):
             ordered = np.append(np.sort(score[r, c]), np.inf)
             winner = int(score[r, c].argmin())
             panel.hatched[r, c] = not np.isfinite(ordered[0])
             if not panel.hatched[r, c]:
                 ratio = ordered[1] / ordered[0] if ordered[0] > 0 else np.inf
-                panel.texts[r, c] = f"{codes[winner]}\n×{_times(ratio)}"
+                panel.texts[r, c] = f"{codes[winner]}\n×{_format_ratio(ratio)}"
                 panel.colors[r, c] = to_rgb(style.mix(looks[winner].color, "white", 0.75))
         maps.append(panel)
     handles = [
@@ -244,7 +243,7 @@ def _best(params: Params, runs: Sequence[Measured], best: Best) -> tuple[list[Ma
     return maps, handles
 
 
-def _codes(names: Mapping[int, str]) -> dict[int, str]:
+def _choose_codes(names: Mapping[int, str]) -> dict[int, str]:
     """Return the shortest beginnings of names, of two letters or more, that tell them apart."""
     letters = {place: re.sub(r"\W", "", name) for place, name in names.items()}
     size = {}
@@ -257,20 +256,20 @@ def _codes(names: Mapping[int, str]) -> dict[int, str]:
     return {place: letters[place][:n] for place, n in size.items()}
 
 
-def _times(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     """Return a ratio with two digits; from 1000 on, that it is larger."""
     return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
 
 
-def _tick(key: str, value: object, params: Params) -> str:
+def _format_tick(key: str, value: object, params: Params) -> str:
     """Return the text of a tick for a value of a key, a number alone where it is one."""
     if isinstance(value, (int, float)) and str(value) not in (params.names or {}):
         return f"{value:g}"
     return style.name(key, value, params.names)
 
 
-def _ratios(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[str]]:
-    """Return maps of scores over those under the plain condition, and notes on empty rows."""
+def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
+    """Return maps of scores over those under the plain condition."""
     ratio, (row_key, column_key) = params.ratio, (str(params.rows), str(params.columns))
     assert ratio is not None
     rows, columns = (selection.distinct(runs, key) for key in (row_key, column_key))
@@ -284,7 +283,6 @@ def _ratios(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[s
         tuple(str(selection.lookup(run.run, key)) for key in (row_key, column_key)): run
         for run in runs
     }
-    rows, empty = _with_numbers(rows, others, by)
     norm = LogNorm(1 / ratio.factor, ratio.factor, clip=True)
     maps = []
     for metric in params.metrics:
@@ -293,42 +291,21 @@ def _ratios(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[s
             [style.name(row_key, row, params.names) for row in rows],
             [style.name(column_key, column, params.names) for column in others],
         )
-        panel = Map.blank(title, *names)
+        panel = CellMap.blank(title, *names)
         for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
             run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
             found = scores.ratio(run, base, metric, params.level)
-            text, value = _text_of(found)
+            text, value = _describe_ratio(found)
             panel.texts[r, c], panel.hatched[r, c] = text, found == "not applicable"
             panel.italic[r, c] = run is not None and scores.estimated(run)
             if not np.isnan(value):
                 shown = norm(np.clip(value, 1 / ratio.factor, ratio.factor))
                 panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shown))
         maps.append(panel)
-    notes = [
-        f"{lacking}: {'; '.join(style.name(row_key, row, params.names) for row in of)}"
-        for lacking, of in empty.items()
-    ]
-    return maps, notes
+    return maps
 
 
-def _with_numbers(
-    rows: Sequence[Any], columns: Sequence[Any], by: Mapping[tuple[str, ...], Measured]
-) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Return rows with a number in any column, and the other rows by what they lack."""
-    shown: list[Any] = []
-    empty: dict[str, list[Any]] = {}
-    for row in rows:
-        runs = [by.get((str(row), str(column))) for column in columns]
-        lacking = {"not run" if run is None else scores.missing(run) for run in runs}
-        text = lacking.pop()
-        if lacking or text is None:
-            shown.append(row)
-        else:
-            empty.setdefault(f"{text.capitalize()} anywhere", []).append(row)
-    return shown, empty
-
-
-def _text_of(found: scores.Ratio | str | None) -> tuple[str, float]:
+def _describe_ratio(found: scores.Ratio | str | None) -> tuple[str, float]:
     """Return a cell's text, and the ratio that colors it.
 
     A bound that does not tell on which side of one the ratio is has no color.
@@ -340,7 +317,7 @@ def _text_of(found: scores.Ratio | str | None) -> tuple[str, float]:
     value = found.value
     if np.isinf(value):
         return "∞", value
-    text = f"{value:.2g}" if value < 9.95 else _times(value)
+    text = f"{value:.2g}" if value < 9.95 else _format_ratio(value)
     text = {"": "", "<": "≤", ">": "≥"}[found.bound] + text
     if not found.sure and not found.bound:
         text = f"({text})"
@@ -368,7 +345,7 @@ def _head_groups(axes: Axes, params: Params, columns: Sequence[str]) -> None:
             )
 
 
-def _values(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[str]]:
+def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[str]]:
     """Return maps of values, one for each panel's run and agent, and texts of what was not run."""
     maps, lacking = [], []
     for own in params.panels:
@@ -376,7 +353,7 @@ def _values(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[s
         if not isinstance(metric, str):
             raise ConcordError(f"panel {own.title!r} names no metric; give it one, or the figure")
         run = selection.only(selection.select(runs, own.select), f"panel {own.title!r}")
-        values = _matrix(run, metric, own.agent)
+        values = _read_matrix(run, metric, own.agent)
         if values is None and metric in params.missing:
             lacking.append(str(params.missing[metric]))
             continue
@@ -389,7 +366,7 @@ def _values(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[s
         finite = np.isfinite(values)
         norm = PowerNorm(0.5, 0, values[finite].max()) if counts else Normalize(0, 1)
         names = [[str(i) for i in range(size)] for size in values.shape]
-        panel = Map.blank(own.title, *names)
+        panel = CellMap.blank(own.title, *names)
         for place in zip(*np.nonzero(finite), strict=True):
             shade = matplotlib.colormaps["Blues"](norm(values[place]))
             panel.colors[place] = to_rgb(shade)
@@ -399,9 +376,9 @@ def _values(params: Params, runs: Sequence[Measured]) -> tuple[list[Map], list[s
     return maps, list(dict.fromkeys(lacking))
 
 
-def _matrix(run: Measured, metric: str, agent: int) -> np.ndarray | None:
+def _read_matrix(run: Measured, metric: str, agent: int) -> np.ndarray | None:
     """Return an agent's values of ``<metric>_<row>_<column>``, (rows, columns), or None."""
-    found = dict(_indexed(run, metric, agent))
+    found = dict(_find_cells(run, metric, agent))
     if not found:
         return None
     values = np.full([1 + max(axis) for axis in zip(*found, strict=True)], np.nan)
@@ -410,7 +387,7 @@ def _matrix(run: Measured, metric: str, agent: int) -> np.ndarray | None:
     return values
 
 
-def _indexed(run: Measured, metric: str, agent: int) -> Iterator[tuple[tuple[int, int], float]]:
+def _find_cells(run: Measured, metric: str, agent: int) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield row and column with the value of each metric ``<metric>_<row>_<column>``."""
     table = run.metrics[(run.metrics["agent"] == str(agent)).to_numpy()]
     for name, value in zip(table["metric"], table["value"], strict=True):

@@ -61,8 +61,7 @@ sets the order of panels and lines.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -70,14 +69,20 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from concord.errors import ConcordError
 from concord.options import Options, Positive, Some
-from concord_studies import results, selection, words
+from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._lines import MUTED, Line, lines_of
+from concord_studies.figures._layers import (
+    LinePanel,
+    draw_levels,
+    draw_lines,
+    list_references,
+    mark_divergence,
+)
+from concord_studies.figures._lines import read_lines
 from concord_studies.figures._options import (
     Columns,
     Limits,
@@ -89,7 +94,7 @@ from concord_studies.figures._options import (
     Sharing,
     Width,
 )
-from concord_studies.figures._panels import Cell, Panels, cross, limits, listed
+from concord_studies.figures._panels import Panels, cross, limits, listed
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
@@ -99,7 +104,7 @@ OF_CHAINS = ("w2_floor",)
 HALF_DECADE = math.sqrt(10)
 
 
-class Named(Options):
+class LayerOf(Options):
     """A layer that names what it draws, by one of these keys."""
 
     sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
@@ -121,7 +126,7 @@ Layer = (
         "difference",
         "deviation",
     ]
-    | Named
+    | LayerOf
 )
 Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
 Printed = Annotated[tuple[float, ...], "numbers in print, ticks at the right edge"]
@@ -151,7 +156,7 @@ class Y(Options):
         Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
     ] = "value"
 
-    def shown(self, values: np.ndarray) -> np.ndarray:
+    def convert(self, values: np.ndarray) -> np.ndarray:
         """Return the metric's values as the axis shows them."""
         return {"value": values, "percent": 100 * values, "error": 1 - values}[self.shows]
 
@@ -203,12 +208,12 @@ class Params(Options):
         """Return whether a layer is drawn."""
         return layer in self.layers
 
-    def of(self, key: str) -> Any:
+    def layer_option(self, key: str) -> Any:
         """Return what a layer names, None if there is no such layer."""
-        values = (getattr(layer, key) for layer in self.layers if isinstance(layer, Named))
+        values = (getattr(layer, key) for layer in self.layers if isinstance(layer, LayerOf))
         return next(filter(None, values), None)
 
-    def of_panel(self, panel: Panel) -> "Params":
+    def with_panel(self, panel: Panel) -> "Params":
         """Return the options of one panel."""
         fields = ("lines", "agents", "layers", "x", "y", "printed")
         own = {key: value for key in fields if (value := getattr(panel, key)) is not None}
@@ -220,68 +225,36 @@ def reads(params: Params) -> list[Read | str]:
     found: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
-        own = params.of_panel(panel)
+        own = params.with_panel(panel)
         if own.x.over:  # some runs have no score
             found.append(params.metric)
             continue
-        spread = [own.of("sd")] if own.of("sd") else []
+        spread = [own.layer_option("sd")] if own.layer_option("sd") else []
         found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
         if own.x.metric:
             found.append(Read(own.x.metric, select, ("network",)))
         found += _axes.reads(own.x.counts, select)
-        found += [metric for key in ("floor", "exponent") if (metric := own.of(key))]
+        found += [metric for key in ("floor", "exponent") if (metric := own.layer_option(key))]
     return found
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A panel with its options, its lines, and its floors (with numbers of draws) and points."""
-
-    cell: Cell
-    params: Params
-    lines: list[Line]
-    floors: list[tuple[float, int]]
-    points: list[float]
-
-    @property
-    def log(self) -> bool:
-        """Whether the y axis is logarithmic."""
-        return self.params.y.scale == "log"
-
-    @property
-    def bars(self) -> bool:
-        """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
-        return self.log or len(self.lines) > 2 or bool(self.params.x.over)
-
-    @property
-    def handles(self) -> list[Artist]:
-        """Return the legend's entries of the panel's lines, each text once."""
-        found: dict[str, dict[str, Any]] = {}
-        for line in (line for line in self.lines if line.first):
-            pattern = line.pattern if self.params.lines == "agent" else "-"
-            found[line.text] = {"linestyle": pattern, **line.look.line}
-            if self.params.has("deviation"):
-                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
-        return [style.entry(text, **look) for text, look in found.items()]
 
 
 @style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of a metric over iterations, a price or a label, in panels."""
-    panels = _panels(params, selection.select(runs, params.select))
+    panels = _build_panels(params, selection.select(runs, params.select))
     height = params.height or (1.75 if len(panels) > 1 else 2.1)
     drawn = Panels([panel.cell for panel in panels], height, params.y.share, params.width)
     shown = [(panel, ax) for panel, ax in zip(panels, drawn.axes, strict=True) if panel.cell.runs]
     _set_limits(shown, params.y.share)
     for panel, ax in shown:
-        _draw_levels(panel, ax)
-        _draw_lines(panel, ax)
+        draw_levels(panel, ax)
+        draw_lines(panel, ax)
         _set_x(panel, ax)
-        _mark_divergence(panel, ax)
+        mark_divergence(panel, ax)
         _axes.mark_printed(ax, panel.params.printed)
     x, y = params.x, params.y
     price = x.over or x.metric
-    xlabel = price.replace("_", " ") if price else _axes.price_label(x.counts)
+    xlabel = price.replace("_", " ") if price else _axes.name_price(x.counts)
     if x.over:
         xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
     drawn.label(
@@ -298,13 +271,13 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return drawn.figure
 
 
-def _panels(params: Params, runs: list[Measured]) -> list[Drawn]:
+def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
     """Return the figure's panels with everything that they show; refuse mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
         cells = listed((p.title, selection.select(runs, p.select)) for p in params.panels)
-        each = [params.of_panel(panel) for panel in params.panels]
+        each = [params.with_panel(panel) for panel in params.panels]
     else:
         cells = cross(runs, params.names, params.columns, params.rows)
         each = [params] * len(cells)
@@ -318,19 +291,19 @@ def _panels(params: Params, runs: list[Measured]) -> list[Drawn]:
     alike = len({own.lines for own in each}) == 1
     found = []
     for cell, own in zip(cells, each, strict=True):
-        there = lines_of(cell, whole if alike else cell.runs, own)
+        there = read_lines(cell, whole if alike else cell.runs, own)
         of = [line.run for line in there if not own.x.over] or cell.runs
-        found.append(Drawn(cell, own, there, _floors(of, own), _points(of, own)))
+        found.append(LinePanel(cell, own, there, _read_floors(of, own), _read_points(of, own)))
     return found
 
 
-def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
+def _read_floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
     """Return the floors of a panel, each with its number of draws (0 if not known).
 
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
     """
-    named = params.of("floor")
+    named = params.layer_option("floor")
     if not (named or params.has("floor")):
         return []
     metric = named or f"{params.metric}_floor"
@@ -342,7 +315,7 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     return list(floors.items())
 
 
-def _points(runs: Sequence[Measured], params: Params) -> list[float]:
+def _read_points(runs: Sequence[Measured], params: Params) -> list[float]:
     """Return the distance of a point at the posterior's mean, for each posterior shown."""
     if not params.has("point"):
         return []
@@ -350,16 +323,16 @@ def _points(runs: Sequence[Measured], params: Params) -> list[float]:
     return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
-def _set_limits(shown: Sequence[tuple[Drawn, Axes]], share: str) -> None:
+def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     """Set scale, limits and ticks of y, together for panels that share an axis."""
-    groups: dict[Any, list[tuple[Drawn, Axes]]] = {}
+    groups: dict[Any, list[tuple[LinePanel, Axes]]] = {}
     for index, (panel, ax) in enumerate(shown):
         groups.setdefault({"all": 0, "row": panel.cell.row, "none": index}[share], []).append(
             (panel, ax)
         )
     for group in groups.values():
         panels = [panel for panel, _ in group]
-        low, high = _bounds(panels)
+        low, high = _compute_bounds(panels)
         for panel in panels:
             asked = limits(panel.params.y.limits, "y.limits")
             low = low if asked[0] is None else asked[0]
@@ -373,7 +346,7 @@ def _set_limits(shown: Sequence[tuple[Drawn, Axes]], share: str) -> None:
                 _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
 
 
-def _bounds(panels: Sequence[Drawn]) -> tuple[float, float]:
+def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     """Return the y limits that hold the curves; of diverging curves only the start counts.
 
     Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
@@ -405,140 +378,7 @@ def _bounds(panels: Sequence[Drawn]) -> tuple[float, float]:
     return low - 0.05 * room, high + (0.6 if diverged else 0.05) * room
 
 
-def _draw_levels(panel: Drawn, axes: Axes) -> None:
-    """Draw a panel's points and floors, as arrows at the edge where they are beyond it."""
-    low, high = axes.get_ylim()
-    beyond = 0
-    levels = [(value, "floor", style.FLOOR) for value, _ in panel.floors]
-    levels += [(value, "point", style.POINT) for value in panel.points]
-    for value, text, look in levels:
-        if low <= value <= high:
-            axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
-        elif value > high or panel.log:
-            _axes.mark_edge(axes, value, text, beyond)
-            beyond += 1
-
-
-def _draw_lines(panel: Drawn, axes: Axes) -> None:
-    """Draw a panel's lines with their layers; the first line is on top."""
-    params, many = panel.params, len(panel.lines) > 6
-    for order, line in enumerate(panel.lines):
-        depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
-        color, gray = line.look.color, line.look.color == MUTED
-        for other in line.others:
-            hair: dict[str, Any] = {"color": style.pale(color), "linewidth": 0.5, "label": "_agent"}
-            axes.plot(other.iteration, other.value, **hair, zorder=1.7)
-        if params.has("deviation"):
-            _draw_deviation(line, axes)
-            continue
-        step = max(1, len(line.main.iteration) // 8)
-        begin = step * order // len(panel.lines)
-        if not params.x.over and params.x.scale == "log":  # as far apart on the page
-            marks: Any = (0.03 + 0.15 * order / len(panel.lines), 0.15)
-        else:
-            marks = (begin, step)
-        if line.exact is not None and not gray:
-            width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
-            look: dict[str, Any] = {
-                "color": style.pale(color),
-                "linestyle": line.pattern,
-                "linewidth": width,
-            }
-            axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
-        axes.plot(
-            line.main.iteration,
-            line.main.value,
-            **(line.look.line if line.first else {**line.look.line, "marker": ""}),
-            linestyle=line.pattern,
-            linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
-            markersize=2.8 if many else style.RC["lines.markersize"],
-            markevery=None if params.x.over else marks,
-            label=line.name,
-            zorder=1.85 if gray else depth,
-        )
-        _draw_intervals(panel, line, axes, 0 if params.x.over else begin, depth)
-        if line.recorded is not None:
-            at = slice(begin, None, max(1, len(line.recorded.iteration) // 14))
-            x, y = line.recorded.iteration[at], line.recorded.value[at]
-            look = {**_RECORDED, "markeredgecolor": color}
-            axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
-        if line.hollow.any():
-            x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
-            axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
-    _draw_slopes(panel, axes)
-    if metric := params.of("exponent"):
-        _write_exponents(panel, axes, metric)
-
-
-def _draw_intervals(panel: Drawn, line: Line, axes: Axes, begin: int, depth: float) -> None:
-    """Draw the intervals of a line's estimate: a band, or bars at some of its points.
-
-    On a log axis a bar that reaches 0 ends in a small arrow.
-    """
-    shown = line.estimate
-    if not np.isfinite(shown.lo).any():
-        return
-    low, high = axes.get_ylim()
-    reach = (low / 100, high * 100) if panel.log else (2 * low - high, 2 * high - low)
-    lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
-    if not panel.bars:
-        axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
-        return
-    at = slice(begin, None, 1 if panel.params.x.over else max(1, len(shown.iteration) // 8))
-    x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
-    color = style.pale(line.look.color)
-    endless = panel.log & (lo < value / 10)
-    lo = np.where(endless, value / 1.8, lo)
-    axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
-    arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
-    axes.plot(x[endless], lo[endless], color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
-
-
-def _draw_deviation(line: Line, axes: Axes) -> None:
-    """Draw how far recorded values are from ours, over the band in which another run would be."""
-    shown, color = line.estimate, line.look.color
-    axes.axhline(0, **style.POINT, zorder=1.6)
-    axes.fill_between(shown.iteration, shown.lo, shown.hi, color=color, **style.BAND, zorder=1.5)
-    look = {**_RECORDED, "markeredgecolor": color, "markersize": 2}
-    axes.plot(shown.iteration, shown.value, **look, label=line.name)
-
-
-def _draw_slopes(panel: Drawn, axes: Axes) -> None:
-    """Draw powers of x above the first value of each curve, over the range of log axes."""
-    slopes = panel.params.of("slopes") or ()
-    for line, slope in zip(panel.lines, slopes, strict=False):
-        x, y = line.main.iteration, line.main.value
-        x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
-        if not len(x) or y[-1] > 0.7 * y[0]:
-            continue  # nothing that falls
-        ends = np.array([x[0], x[-1]])
-        along = 1.35 * y[0] * (ends / x[0]) ** slope
-        axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
-        if len(slopes) > 1:  # else the legend has its name
-            name: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
-            axes.annotate(
-                f"$k^{{{slope:g}}}$",
-                (ends[1], along[1]),
-                (3, 0),
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-                **name,
-            )
-
-
-def _write_exponents(panel: Drawn, axes: Axes, metric: str) -> None:
-    """Write fitted exponents of decay into the panel."""
-    texts = []
-    for line in panel.lines:
-        s = results.series(line.run, metric, "network")
-        value = words.rounded(s.value[-1], s.lo[-1], s.hi[-1])
-        texts.append(f"{line.text}: fitted exponent {value}")
-    at: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "va": "bottom"}
-    axes.text(0.03, 0.04, "\n".join(texts), **at)
-
-
-def _set_x(panel: Drawn, axes: Axes) -> None:
+def _set_x(panel: LinePanel, axes: Axes) -> None:
     """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
     x = panel.params.x
     numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
@@ -567,71 +407,18 @@ def _set_x(panel: Drawn, axes: Axes) -> None:
         axes.set_xlim(*limits(x.limits, "x.limits"))
     if x.scale == "log":
         _axes.label_log_axis(axes.xaxis)
-    _axes.count_on(axes, x.counts)
+    _axes.number_axis(axes, x.counts)
 
 
-def _mark_divergence(panel: Drawn, axes: Axes) -> None:
-    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
-    top = axes.get_ylim()[1]
-    noted: list[str] = []
-    for line in panel.lines:
-        if line.diverged is None:
-            continue
-        last = line.main.value[-1] if line.main.value.size else math.inf
-        inside = last < top
-        axes.plot(
-            [line.diverged_at],
-            [last if inside else 0.97],
-            transform=axes.transData if inside else axes.get_xaxis_transform(),
-            **_CROSS,
-            color=line.look.color,
-            label=f"_diverged {line.name}",
-            clip_on=False,
-            zorder=4,
-        )
-        if line.run.name in noted:
-            continue
-        noted.append(line.run.name)
-        part = line.diverged.fraction
-        who = "" if panel.params.lines == "agent" else f"{line.text}: "
-        share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
-        # An arrow from the text, in the room that the limits leave above the other curves, to where
-        # the curve leaves the panel.
-        out = np.flatnonzero(line.main.value > top)
-        exit_at = line.main.iteration[out[0]] if out.size else line.diverged_at
-        color = style.dark(line.look.color)
-        axes.annotate(
-            f"{who}{share} chains diverged,\nthe first at $k$ = {line.diverged.iteration:g}",
-            (exit_at, 0.99),
-            xycoords=("data", "axes fraction"),
-            xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
-            textcoords="axes fraction",
-            ha="right",
-            va="top",
-            fontsize=style.SMALL,
-            color=color,
-            arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
-            in_layout=False,
-            zorder=4,
-        )
-
-
-_RECORDED: dict[str, Any] = {
-    **{"marker": "o", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.8},
-    "linestyle": "",
-}
-_CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
-
-
-def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None:
+def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
     """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
     seen = {line.get_label() for ax in drawn.axes for line in ax.lines}
-    references = list(_references(params, panels, seen))
+    levels = list(list_references(params, panels, seen))
     if params.legend == "ends":
         for panel, ax in zip(panels, drawn.axes, strict=True):
             ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
-        style.legend_of(drawn.figure, references)
+        style.legend_of(drawn.figure, levels)
         return
     if len({panel.params.lines for panel in panels}) > 1:
         width = drawn.figure.get_figwidth() / drawn.columns - 0.3
@@ -642,7 +429,7 @@ def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None
             for place, (panel, own) in enumerate(zip(panels, texts, strict=True))
         ]
         style.legends_below(axes, below, width)
-        style.legend_of(drawn.figure, references)
+        style.legend_of(drawn.figure, levels)
         return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
     if params.x.over:
@@ -651,10 +438,10 @@ def _add_legends(params: Params, panels: Sequence[Drawn], drawn: Panels) -> None
         named = [(line.text, line.look) for line in own]
         entries = style.entries_drawn(drawn.axes[0], named, there)
     entries = entries if len(entries) > 1 else []  # what does not differ needs no name
-    drawn.with_legend([*entries, *_patterns(params, panels)], references)
+    drawn.with_legend([*entries, *_list_patterns(params, panels)], levels)
 
 
-def _patterns(params: Params, panels: Sequence[Drawn]) -> list[Artist]:
+def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     """Return the legend's entries of line patterns, if there are several."""
     patterns = {
         style.name("agent", line.agent, params.names): line.pattern
@@ -665,49 +452,3 @@ def _patterns(params: Params, panels: Sequence[Drawn]) -> list[Artist]:
     if len(patterns) < 2:
         return []
     return [style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()]
-
-
-def _references(params: Params, panels: Sequence[Drawn], seen: Collection[Any]) -> Iterator[Artist]:
-    """Yield the legend's entries of what is no line of data: intervals, floors, points, crosses.
-
-    seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
-    """
-    lines = [line for panel in panels for line in panel.lines]
-    gray: dict[str, Any] = {"color": style.GRAY}
-    if params.has("deviation"):
-        yield Patch(**gray, **style.BAND, label="95 % interval for another run")
-        return
-    over = any(panel.params.x.over for panel in panels)
-    with_ends = [p for p in panels if any(np.isfinite(li.estimate.lo).any() for li in p.lines)]
-    sd = "± 1 sd over chains" if params.of("sd") else "95 % interval"
-    exact = [line.exact is not None for line in lines]
-    pale = "estimate, " if any(exact) and not over else ""
-    if any(p.bars for p in with_ends):
-        bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
-        bar |= {"linestyle": "-" if pale else "", "linewidth": 0.7, "color": style.pale(style.GRAY)}
-        yield style.entry(f"{pale}{sd}", **bar)
-    if not all(p.bars for p in with_ends):
-        yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
-    if any(exact) and not all(exact):
-        yield style.entry("exact law, where an estimate is beneath", **gray)
-    if params.has("others"):
-        yield style.entry("each other agent", color=style.pale(style.GRAY), linewidth=0.5)
-    slopes: Sequence[float] = params.of("slopes") or ()
-    if len(slopes) == 1:
-        yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
-    if any(line.recorded is not None for line in lines):
-        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
-    draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
-    if "_floor" in seen:
-        of = f"{' or '.join(draws)} " if draws else ""
-        yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
-    if "_point" in seen:
-        yield style.entry("a point at the posterior's mean", **style.POINT)
-    if any(panel.params.printed for panel in panels):
-        tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
-        yield style.entry("print", color=style.BLACK, linestyle="", **tick)
-    if any(line.diverged for line in lines):
-        yield style.entry("diverged", **gray, **_CROSS)
-    if any(line.hollow.any() for line in lines):
-        hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
-        yield style.entry("estimated", **gray, **hollow)

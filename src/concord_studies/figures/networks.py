@@ -91,7 +91,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         weights = measured.run["sampler"].get("weights") if params.weights else None
         _draw_network(axes, network, 72 * side, params.weights, weights)
     if params.weights:
-        panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=style.SMALL, color=style.NOTE)
+        panels.figure.supxlabel(
+            "width: weight; gaps: share lost", fontsize=style.SMALL, color=style.NOTE
+        )
     return panels.figure
 
 
@@ -131,7 +133,7 @@ def _draw_network(
         at[:, 1],
         s=diameter**2,
         c=[style.mix(color, "white", 0.3)],
-        edgecolors=style.dark(color),
+        edgecolors=style.darken(color),
         linewidths=0.7,
         zorder=2,
     )

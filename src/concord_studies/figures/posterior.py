@@ -86,24 +86,24 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the exact posterior, and a panel for each agent of each run, which is one network."""
     chosen = selection.select(runs, params.select)
-    title = "exact posterior" + _number(chosen[0], params.floor, "network", "floor")
+    title = "exact posterior" + _format_distance(chosen[0], params.floor, "network", "floor")
     shown = [(title, chosen[0], EXACT)]
     for value, group in selection.split(chosen, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
-        shown += _titled(selection.only(group, what), value, params, len(shown) - 1)
+        shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
     cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = {}
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
         exact = Exact.from_run(run, params.mass)
         if agent == EXACT or params.shows == "maps":
-            density = _density(run, agent)
+            density = _read_density(run, agent)
             shades = exact.shade(axes, density, 1.05 * exact.density.max())
             outside[agent] = 1 - density.sum() * exact.area
         else:
             x, y = (results.series(run, f"draw_{d}", agent).value for d in range(2))
             axes.plot(x, y, zorder=1.5, **_DOT)
-            out = ~exact.holds(x, y)
+            out = ~exact.contains(x, y)
             if out.mean() >= 0.005:
                 axes.set_title(
                     f"{axes.get_title(loc='left')}\n{100 * out.mean():.0f} % of the draws outside"
@@ -119,10 +119,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         bar.set_label("density", fontsize=style.RC["axes.labelsize"])
         bar.outline.set_linewidth(style.RC["axes.linewidth"])
     panels.label(*params.axes)
-    return panels.with_legend([*_entries(params, outside)])
+    return panels.with_legend([*_list_entries(params, outside)])
 
 
-def _entries(params: Params, outside: Mapping[str, float]) -> Iterator[Artist]:
+def _list_entries(params: Params, outside: Mapping[str, float]) -> Iterator[Artist]:
     """Yield the legend's entries of contours, dots and draws outside the maps."""
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
     yield style.entry(f"contours: {parts} % of the exact posterior", **LINE)
@@ -137,7 +137,7 @@ def _entries(params: Params, outside: Mapping[str, float]) -> Iterator[Artist]:
         yield style.entry(text, linestyle="")
 
 
-def _titled(
+def _title_panels(
     run: Measured, value: Any, params: Params, before: int
 ) -> list[tuple[str, Measured, str]]:
     """Return title, run and agent of each panel of a network, ``before`` panels of agents on."""
@@ -154,14 +154,14 @@ def _titled(
         text = (f"{own}, " if own else "") + words.agent(agent)
         if len(agents) == 1 and params.networks:
             text = own or style.name(params.networks, value)
-        number = _number(run, params.distance, agent, params.symbol)
+        number = _format_distance(run, params.distance, agent, params.symbol)
         printed = dict(enumerate(params.printed or ())).get(place)
         in_print = "" if printed is None or not number else f", print {printed}"
         found.append((text + number + in_print, run, agent))
     return found
 
 
-def _number(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
+def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
     """Return the title's line with an agent's last distance; "" without a metric."""
     if metric is None:
         return ""
@@ -171,7 +171,7 @@ def _number(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
     return f"\n{symbol} {value:.3f}{spread}"
 
 
-def _density(run: Measured, agent: int | str) -> np.ndarray:
+def _read_density(run: Measured, agent: int | str) -> np.ndarray:
     """Return the density of an agent's draws, or the exact one, in the cells of the grid."""
     return results.series(run, "density", agent).value
 
@@ -199,7 +199,7 @@ class Exact:
         """Read the exact density from a run's metrics."""
         cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
         edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
-        density = _density(run, EXACT)
+        density = _read_density(run, EXACT)
         shape = [len(edge) - 1 for edge in edges]
         return cls(edges, density.reshape(shape), mass_levels(density, mass))
 
@@ -208,7 +208,7 @@ class Exact:
         """The area of one cell of the grid."""
         return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
 
-    def holds(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def contains(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return which points (x, y) lie on the grid."""
         inside = [(e[0] <= v) & (v <= e[-1]) for e, v in zip(self.edges, (x, y), strict=True)]
         return np.logical_and(*inside)

@@ -314,12 +314,12 @@ def mix(color: str, other: str, part: float) -> str:
     return to_hex((r, g, b))
 
 
-def dark(color: str) -> str:
+def darken(color: str) -> str:
     """Return the darker shade of a color, of outlines and numbers."""
     return mix(color, BLACK, 0.4)
 
 
-def pale(color: str) -> str:
+def lighten(color: str) -> str:
     """Return the paler shade of a color, of estimates beneath an exact law and their intervals."""
     return mix(color, "white", 0.45)
 
@@ -337,7 +337,7 @@ def contrast(color: Any, other: Any = "white") -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def ink_on(color: Any) -> str:
+def choose_ink(color: Any) -> str:
     """Return white or black, whichever can be read better on a color."""
     return max(("white", BLACK), key=lambda ink: contrast(ink, color))
 

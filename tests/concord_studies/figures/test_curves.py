@@ -53,7 +53,7 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
             np.testing.assert_array_equal(below.get_ydata(), table.value)
             assert below.get_zorder() < line.get_zorder()
             assert below.get_linewidth() < line.get_linewidth()
-            assert below.get_color() == style.pale(line.get_color())
+            assert below.get_color() == style.lighten(line.get_color())
     assert legend(figure) == [
         "agent 1",
         "agent 2",

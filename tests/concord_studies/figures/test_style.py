@@ -245,7 +245,7 @@ def test_colors_can_be_seen_on_white():
     looks += style.looks("step", [1, 2, 3, 4, 5]) + style.looks("any", [*"abcdefghijklmno"])
     assert min(style.contrast(look.color) for look in looks) >= 3
     assert style.contrast("black") == pytest.approx(21) and style.contrast("white") == 1
-    assert [style.ink_on(color) for color in ("white", "#fff3c0", "#222222")] == [
+    assert [style.choose_ink(color) for color in ("white", "#fff3c0", "#222222")] == [
         *(style.BLACK, style.BLACK, "white")
     ]
 

@@ -112,7 +112,7 @@ def _boxes(axes: Axes, run: Measured, params: Params) -> bool:
         beyond += [at["max"]] if at["max"] > at["whisker_hi"] else []
         boxes.append({**{key: at[part] for key, part in _BOX.items()}, "fliers": beyond})
     color = style.AGENTS[1]
-    line = {"color": style.dark(color), "linewidth": 0.7}
+    line = {"color": style.darken(color), "linewidth": 0.7}
     axes.bxp(
         boxes,
         positions=at_k,

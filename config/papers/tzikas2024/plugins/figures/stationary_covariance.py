@@ -110,7 +110,7 @@ def _mark(
         ha="right" if left else "left",
         va="center_baseline",
         fontsize=style.SMALL,
-        color=style.dark(color),
+        color=style.darken(color),
     )
     if trace < low:
         return

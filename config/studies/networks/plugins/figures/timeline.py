@@ -67,8 +67,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.tick_params(axis="y", length=0)
         panel.grid(visible=False)
     for panel in panels.axes:
-        _axes.count_on(panel, "seconds")
-    panels.label(_axes.price_label("seconds"), "")
+        _axes.number_axis(panel, "seconds")
+    panels.label(_axes.name_price("seconds"), "")
     return panels.with_legend(
         [
             Patch(**_BUSY, label="computes"),

@@ -1,0 +1,289 @@
+"""Layers of a panel of curves: what each draws, and the entries of the legend that it needs."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from concord_studies import results, words
+from concord_studies.figures import _axes, style
+from concord_studies.figures._lines import MUTED, Line, Params
+from concord_studies.figures._panels import Cell
+
+_RECORDED: dict[str, Any] = {
+    **{"marker": "o", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.8},
+    "linestyle": "",
+}
+_CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
+
+
+@dataclass(frozen=True)
+class LinePanel:
+    """A panel with its options, its lines, and its floors (with numbers of draws) and points."""
+
+    cell: Cell
+    params: Params
+    lines: list[Line]
+    floors: list[tuple[float, int]]
+    points: list[float]
+
+    @property
+    def log(self) -> bool:
+        """Whether the y axis is logarithmic."""
+        return self.params.y.scale == "log"
+
+    @property
+    def bars(self) -> bool:
+        """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
+        return self.log or len(self.lines) > 2 or bool(self.params.x.over)
+
+    @property
+    def handles(self) -> list[Artist]:
+        """Return the legend's entries of the panel's lines, each text once."""
+        found: dict[str, dict[str, Any]] = {}
+        for line in (line for line in self.lines if line.first):
+            pattern = line.pattern if self.params.lines == "agent" else "-"
+            found[line.text] = {"linestyle": pattern, **line.look.line}
+            if self.params.has("deviation"):
+                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
+        return [style.entry(text, **look) for text, look in found.items()]
+
+
+def draw_levels(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's points and floors, as arrows at the edge where they are beyond it."""
+    low, high = axes.get_ylim()
+    beyond = 0
+    levels = [(value, "floor", style.FLOOR) for value, _ in panel.floors]
+    levels += [(value, "point", style.POINT) for value in panel.points]
+    for value, text, look in levels:
+        if low <= value <= high:
+            axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
+        elif value > high or panel.log:
+            _axes.mark_edge(axes, value, text, beyond)
+            beyond += 1
+
+
+def draw_lines(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's lines with their layers; the first line is on top."""
+    params, many = panel.params, len(panel.lines) > 6
+    for order, line in enumerate(panel.lines):
+        depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
+        color, gray = line.look.color, line.look.color == MUTED
+        for other in line.others:
+            hair: dict[str, Any] = {
+                "color": style.lighten(color),
+                "linewidth": 0.5,
+                "label": "_agent",
+            }
+            axes.plot(other.iteration, other.value, **hair, zorder=1.7)
+        if params.has("deviation"):
+            _draw_deviation(line, axes)
+            continue
+        step = max(1, len(line.main.iteration) // 8)
+        begin = step * order // len(panel.lines)
+        if not params.x.over and params.x.scale == "log":  # as far apart on the page
+            marks: Any = (0.03 + 0.15 * order / len(panel.lines), 0.15)
+        else:
+            marks = (begin, step)
+        if line.exact is not None and not gray:
+            width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
+            look: dict[str, Any] = {
+                "color": style.lighten(color),
+                "linestyle": line.pattern,
+                "linewidth": width,
+            }
+            axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
+        axes.plot(
+            line.main.iteration,
+            line.main.value,
+            **(line.look.line if line.first else {**line.look.line, "marker": ""}),
+            linestyle=line.pattern,
+            linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
+            markersize=2.8 if many else style.RC["lines.markersize"],
+            markevery=None if params.x.over else marks,
+            label=line.name,
+            zorder=1.85 if gray else depth,
+        )
+        _draw_intervals(panel, line, axes, 0 if params.x.over else begin, depth)
+        if line.recorded is not None:
+            at = slice(begin, None, max(1, len(line.recorded.iteration) // 14))
+            x, y = line.recorded.iteration[at], line.recorded.value[at]
+            look = {**_RECORDED, "markeredgecolor": color}
+            axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
+        if line.hollow.any():
+            x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
+            axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
+    _draw_slopes(panel, axes)
+    if metric := params.layer_option("exponent"):
+        _write_exponents(panel, axes, metric)
+
+
+def _draw_intervals(panel: LinePanel, line: Line, axes: Axes, begin: int, depth: float) -> None:
+    """Draw the intervals of a line's estimate: a band, or bars at some of its points.
+
+    On a log axis a bar that reaches 0 ends in a small arrow.
+    """
+    shown = line.estimate
+    if not np.isfinite(shown.lo).any():
+        return
+    low, high = axes.get_ylim()
+    reach = (low / 100, high * 100) if panel.log else (2 * low - high, 2 * high - low)
+    lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
+    if not panel.bars:
+        axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
+        return
+    at = slice(begin, None, 1 if panel.params.x.over else max(1, len(shown.iteration) // 8))
+    x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
+    color = style.lighten(line.look.color)
+    endless = panel.log & (lo < value / 10)
+    lo = np.where(endless, value / 1.8, lo)
+    axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
+    arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
+    axes.plot(x[endless], lo[endless], color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
+
+
+def _draw_deviation(line: Line, axes: Axes) -> None:
+    """Draw how far recorded values are from ours, over the band in which another run would be."""
+    shown, color = line.estimate, line.look.color
+    axes.axhline(0, **style.POINT, zorder=1.6)
+    axes.fill_between(shown.iteration, shown.lo, shown.hi, color=color, **style.BAND, zorder=1.5)
+    look = {**_RECORDED, "markeredgecolor": color, "markersize": 2}
+    axes.plot(shown.iteration, shown.value, **look, label=line.name)
+
+
+def _draw_slopes(panel: LinePanel, axes: Axes) -> None:
+    """Draw powers of x above the first value of each curve, over the range of log axes."""
+    slopes = panel.params.layer_option("slopes") or ()
+    for line, slope in zip(panel.lines, slopes, strict=False):
+        x, y = line.main.iteration, line.main.value
+        x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
+        if not len(x) or y[-1] > 0.7 * y[0]:
+            continue  # nothing that falls
+        ends = np.array([x[0], x[-1]])
+        along = 1.35 * y[0] * (ends / x[0]) ** slope
+        axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
+        if len(slopes) > 1:  # else the legend has its name
+            name: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
+            axes.annotate(
+                f"$k^{{{slope:g}}}$",
+                (ends[1], along[1]),
+                (3, 0),
+                textcoords="offset points",
+                va="center",
+                annotation_clip=False,
+                **name,
+            )
+
+
+def _write_exponents(panel: LinePanel, axes: Axes, metric: str) -> None:
+    """Write fitted exponents of decay into the panel."""
+    texts = []
+    for line in panel.lines:
+        s = results.series(line.run, metric, "network")
+        value = words.rounded(s.value[-1], s.lo[-1], s.hi[-1])
+        texts.append(f"{line.text}: fitted exponent {value}")
+    at: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "va": "bottom"}
+    axes.text(0.03, 0.04, "\n".join(texts), **at)
+
+
+def mark_divergence(panel: LinePanel, axes: Axes) -> None:
+    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
+    top = axes.get_ylim()[1]
+    noted: list[str] = []
+    for line in panel.lines:
+        if line.diverged is None:
+            continue
+        last = line.main.value[-1] if line.main.value.size else math.inf
+        inside = last < top
+        axes.plot(
+            [line.diverged_at],
+            [last if inside else 0.97],
+            transform=axes.transData if inside else axes.get_xaxis_transform(),
+            **_CROSS,
+            color=line.look.color,
+            label=f"_diverged {line.name}",
+            clip_on=False,
+            zorder=4,
+        )
+        if line.run.name in noted:
+            continue
+        noted.append(line.run.name)
+        part = line.diverged.fraction
+        who = "" if panel.params.lines == "agent" else f"{line.text}: "
+        share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
+        # An arrow from the text, in the room that the limits leave above the other curves, to where
+        # the curve leaves the panel.
+        out = np.flatnonzero(line.main.value > top)
+        exit_at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        color = style.darken(line.look.color)
+        axes.annotate(
+            f"{who}{share} chains diverged,\nthe first at $k$ = {line.diverged.iteration:g}",
+            (exit_at, 0.99),
+            xycoords=("data", "axes fraction"),
+            xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
+            textcoords="axes fraction",
+            ha="right",
+            va="top",
+            fontsize=style.SMALL,
+            color=color,
+            arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
+            in_layout=False,
+            zorder=4,
+        )
+
+
+def list_references(
+    params: Params, panels: Sequence[LinePanel], seen: Collection[Any]
+) -> Iterator[Artist]:
+    """Yield the legend's entries of what is no line of data: intervals, floors, points, crosses.
+
+    seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
+    """
+    lines = [line for panel in panels for line in panel.lines]
+    gray: dict[str, Any] = {"color": style.GRAY}
+    if params.has("deviation"):
+        yield Patch(**gray, **style.BAND, label="95 % interval for another run")
+        return
+    over = any(panel.params.x.over for panel in panels)
+    with_ends = [p for p in panels if any(np.isfinite(li.estimate.lo).any() for li in p.lines)]
+    sd = "± 1 sd over chains" if params.layer_option("sd") else "95 % interval"
+    exact = [line.exact is not None for line in lines]
+    pale = "estimate, " if any(exact) and not over else ""
+    if any(p.bars for p in with_ends):
+        bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
+        bar |= {
+            "linestyle": "-" if pale else "",
+            "linewidth": 0.7,
+            "color": style.lighten(style.GRAY),
+        }
+        yield style.entry(f"{pale}{sd}", **bar)
+    if not all(p.bars for p in with_ends):
+        yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
+    if any(exact) and not all(exact):
+        yield style.entry("exact law, where an estimate is beneath", **gray)
+    if params.has("others"):
+        yield style.entry("each other agent", color=style.lighten(style.GRAY), linewidth=0.5)
+    slopes: Sequence[float] = params.layer_option("slopes") or ()
+    if len(slopes) == 1:
+        yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
+    if any(line.recorded is not None for line in lines):
+        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
+    draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
+    if "_floor" in seen:
+        of = f"{' or '.join(draws)} " if draws else ""
+        yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
+    if "_point" in seen:
+        yield style.entry("a point at the posterior's mean", **style.POINT)
+    if any(panel.params.printed for panel in panels):
+        tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
+        yield style.entry("print", color=style.BLACK, linestyle="", **tick)
+    if any(line.diverged for line in lines):
+        yield style.entry("diverged", **gray, **_CROSS)
+    if any(line.hollow.any() for line in lines):
+        hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+        yield style.entry("estimated", **gray, **hollow)
