@@ -37,7 +37,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from concord.errors import ConcordError, nearest
 from concord.options import Index, Options, Positive, Some
-from concord_studies import scores, selection
+from concord_studies import scores, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
@@ -94,6 +94,10 @@ class Params(Options):
     def metrics(self) -> list[str]:
         """The metrics, each of a panel."""
         return [self.metric] if isinstance(self.metric, str) else [*(self.metric or ())]
+
+    def title(self, metric: str) -> str:
+        """Return the title of a metric's panel; a panel alone needs none."""
+        return self.titles.get(metric, metric) if len(self.metrics) > 1 else ""
 
 
 @dataclass
@@ -188,7 +192,8 @@ def _draw_maps(
         name_cells(ax, panel.columns, panel.rows)
         if params.ratio:
             _head_groups(ax, params, [str(key) for key in panel.columns])
-    panels.label(params.xlabel or params.columns or "", params.ylabel or params.rows or "")
+    axes = words.axis(params.columns or ""), words.axis(params.rows or "")
+    panels.label(params.xlabel or axes[0], params.ylabel or axes[1])
     if hatch:
         label = "no finite score" if params.best else "does not apply"
         handles = [*handles, Patch(label=label, **_HATCH)]
@@ -226,7 +231,7 @@ def _map_best(
             [_format_tick(key, value, params) for value in of]
             for key, of in zip(keys[:2], values[:2], strict=True)
         ]
-        panel = CellMap.blank(params.titles.get(metric, metric), *texts)
+        panel = CellMap.blank(params.title(metric), *texts)
         for r, c in np.ndindex(panel.texts.shape):
             ordered = np.append(np.sort(score[r, c]), np.inf)
             winner = int(score[r, c].argmin())
@@ -286,12 +291,11 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
     norm = LogNorm(1 / ratio.factor, ratio.factor, clip=True)
     maps = []
     for metric in params.metrics:
-        title = params.titles.get(metric, metric) if len(params.metrics) > 1 else ""
         names = (
             [style.name(row_key, row, params.names) for row in rows],
             [style.name(column_key, column, params.names) for column in others],
         )
-        panel = CellMap.blank(title, *names)
+        panel = CellMap.blank(params.title(metric), *names)
         for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
             run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
             found = scores.ratio(run, base, metric, params.level)

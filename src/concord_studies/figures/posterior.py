@@ -167,8 +167,11 @@ def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str)
         return ""
     distance = results.series(run, metric, agent)
     value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
-    spread = f" ± {(hi - lo) / 2:.3f}" if np.isfinite(lo) else ""
-    return f"\n{symbol} {value:.3f}{spread}"
+    half = (hi - lo) / 2
+    if not half > 0:
+        return f"\n{symbol} {value:.3f}"
+    digits = max(0, 1 - int(np.floor(np.log10(half))))  # two of the half width
+    return f"\n{symbol} {value:.{digits}f} ± {half:.{digits}f}"
 
 
 def _read_density(run: Measured, agent: int | str) -> np.ndarray:
@@ -225,4 +228,5 @@ class Exact:
         axes.contour(*centers, self.density.T, levels=self.levels, **look)
         axes.set_xlim(self.edges[0][0], self.edges[0][-1])
         axes.set_ylim(self.edges[1][0], self.edges[1][-1])
+        axes.locator_params(nbins=5)
         axes.grid(False)
