@@ -412,17 +412,17 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
     """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
-    seen = {line.get_label() for ax in drawn.axes for line in ax.lines}
+    axes = [ax for cell, ax in drawn if cell.runs]
+    seen = {line.get_label() for ax in axes for line in ax.lines}
     levels = list(list_references(params, panels, seen))
     if params.legend == "ends":
-        for panel, ax in zip(panels, drawn.axes, strict=True):
+        for panel, ax in zip(panels, axes, strict=True):
             ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
         style.legend_of(drawn.figure, levels)
         return
     if len({panel.params.lines for panel in panels}) > 1:
         width = drawn.figure.get_figwidth() / drawn.columns - 0.3
-        axes = [ax for cell, ax in drawn if cell.runs]
         texts = [[str(handle.get_label()) for handle in panel.handles] for panel in panels]
         below = [
             panel.handles if len(own) > 1 and own not in texts[:place] else []

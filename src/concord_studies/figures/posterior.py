@@ -104,7 +104,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             x, y = (results.series(run, f"draw_{d}", agent).value for d in range(2))
             axes.plot(x, y, zorder=1.5, **_DOT)
             out = ~exact.contains(x, y)
-            if out.mean() >= 0.005:
+            if out.mean() >= 0.01:
                 axes.set_title(
                     f"{axes.get_title(loc='left')}\n{100 * out.mean():.0f} % of the draws outside"
                 )
