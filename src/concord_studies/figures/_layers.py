@@ -279,7 +279,7 @@ def list_references(
         yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
     if "_point" in seen:
         yield style.entry("a point at the posterior's mean", **style.POINT)
-    if any(panel.params.printed for panel in panels):
+    if "_printed" in seen:
         tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
         yield style.entry("print", color=style.BLACK, linestyle="", **tick)
     if any(line.diverged for line in lines):

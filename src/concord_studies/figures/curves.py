@@ -350,7 +350,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     """Return the y limits that hold the curves; of diverging curves only the start counts.
 
     Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
-    and neither do floors and points half a decade away.
+    and neither do floors, points and printed numbers half a decade away.
     """
     log = panels[0].log
     values, ends = [np.zeros(0)], [np.zeros(0)]
@@ -363,7 +363,11 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     known = known[np.isfinite(known) & (known > 0 if log else True)]
     if not known.size:
         return (0.1, 1.0) if log else (0.0, 1.0)
-    levels = [v for p in panels for v in [*(floor for floor, _ in p.floors), *p.points]]
+    levels = [
+        value
+        for panel in panels
+        for value in (*(floor for floor, _ in panel.floors), *panel.points, *panel.params.printed)
+    ]
     near = (known.min() / HALF_DECADE, known.max() * HALF_DECADE)
     known = np.append(known, [v for v in levels if near[0] <= v <= near[1]])
     tops = np.concatenate([known, *ends])
