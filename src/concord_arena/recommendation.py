@@ -145,7 +145,8 @@ class Answer(Summarized):
         options = {
             "metric": "b2", "lines": "entry", "agents": ["worst"], "layers": [],
             "x": {"metric": "spent", "scale": "log", "label": PRICES[price].axis},
-            "y": {"scale": "log", "label": "predicted $b^2$"}, "names": {name: name for name in runs},
+            "y": {"scale": "log", "label": "predicted $b^2$"},
+            "names": {name: name for name in runs},
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]
