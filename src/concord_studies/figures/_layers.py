@@ -84,12 +84,6 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
         if params.has("deviation"):
             _draw_deviation(line, axes)
             continue
-        step = max(1, len(line.main.iteration) // 8)
-        begin = step * order // len(panel.lines)
-        if not params.x.over and params.x.scale == "log":  # as far apart on the page
-            marks: Any = (0.03 + 0.15 * order / len(panel.lines), 0.15)
-        else:
-            marks = (begin, step)
         if line.exact is not None and not gray:
             width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
             look: dict[str, Any] = {
@@ -105,13 +99,13 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
             linestyle=line.pattern,
             linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
             markersize=2.8 if many else style.RC["lines.markersize"],
-            markevery=None if params.x.over else marks,
+            markevery=_choose_places(panel, order, line.main.iteration).tolist(),
             label=line.name,
             zorder=1.85 if gray else depth,
         )
-        _draw_intervals(panel, line, axes, 0 if params.x.over else begin, depth)
+        _draw_intervals(panel, line, order, axes, depth)
         if line.recorded is not None:
-            at = slice(begin, None, max(1, len(line.recorded.iteration) // 14))
+            at = _choose_places(panel, order, line.recorded.iteration, 14)
             x, y = line.recorded.iteration[at], line.recorded.value[at]
             look = {**_RECORDED, "markeredgecolor": color}
             axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
@@ -123,7 +117,24 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
         _write_exponents(panel, axes, metric)
 
 
-def _draw_intervals(panel: LinePanel, line: Line, axes: Axes, begin: int, depth: float) -> None:
+def _choose_places(panel: LinePanel, order: int, x: np.ndarray, count: int = 8) -> np.ndarray:
+    """Return the indices at which the line of an order has marks, about ``count`` of them.
+
+    They are as far apart on a log axis as on a linear one, and others for each line, or lines that
+    coincide would hide each other's; over a label each point has one.
+    """
+    if panel.params.x.over or not len(x):
+        return np.arange(len(x))
+    apart = order / len(panel.lines)
+    if panel.params.x.scale == "log":
+        along = np.log(x)
+        wanted = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
+        return np.unique(np.searchsorted(along, wanted).clip(0, len(x) - 1))
+    step = max(1, len(x) // count)
+    return np.arange(int(step * apart), len(x), step)
+
+
+def _draw_intervals(panel: LinePanel, line: Line, order: int, axes: Axes, depth: float) -> None:
     """Draw the intervals of a line's estimate: a band, or bars at some of its points.
 
     On a log axis a bar that reaches 0 ends in a small arrow.
@@ -137,7 +148,7 @@ def _draw_intervals(panel: LinePanel, line: Line, axes: Axes, begin: int, depth:
     if not panel.bars:
         axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
         return
-    at = slice(begin, None, 1 if panel.params.x.over else max(1, len(shown.iteration) // 8))
+    at = _choose_places(panel, order, shown.iteration)
     x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
     color = style.lighten(line.look.color)
     endless = panel.log & (lo < value / 10)

@@ -78,7 +78,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for cell, ax in shown:
         run = selection.only(cell.runs, f"panel {cell.title!r}")
         outside |= _boxes(ax, run, params)
-        lowest = min(lowest, run.values("misclassified_median", params.agent)[-1])
+        median = results.series(run, "misclassified_median", params.agent)
+        end = max(params.iterations or (np.inf,))
+        lowest = min(lowest, median.value[median.iteration <= end][-1])
     low, high = limits(params.ylim, "ylim")
     for _, ax in shown:
         ax.set_yscale(params.yscale)
