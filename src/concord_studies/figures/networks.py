@@ -35,8 +35,8 @@ from concord.options import Options
 from concord.options import build as options_of
 from concord_studies import selection
 from concord_studies.figures import style
+from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed
-from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points
@@ -46,12 +46,9 @@ NUMBERED = 8.5  # smallest diameter in points that a number fits into
 class Params(Options):
     """Options of a figure of networks."""
 
-    select: Annotated[
-        dict | None,
-        NamesRuns("runs whose graphs are drawn: {label: value or [values]}; a list sets the order"),
-    ] = None
+    select: Select = None
     width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
-    names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None
+    names: Names = None
     weights: Annotated[
         bool, "draw what edges weigh in the runs' mixing, and which share of vectors is lost"
     ] = False
