@@ -140,7 +140,7 @@ STAGES: dict[str, list[Command]] = {
 
 def page(folder: Path) -> tuple[Any, ...]:
     (folder / "ledger.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    return "--page", folder / "ledger.md"
+    return "--pages", folder
 
 
 CELLS = st.one_of(
