@@ -1,0 +1,36 @@
+"""Exact mean and covariance of an affine sampler over iterations, compared with the posterior's."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord_studies.contracts import Label
+from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics.stationary import NAMES, compare
+
+SHOWN = ("trace", "bias")
+METRICS = tuple(f"exact_{name}" for name in SHOWN)
+EXACT = METRICS
+LABELS = {
+    "exact_trace": Label("trace of the exact covariance over the posterior's"),
+    "exact_bias": Label("bias of the exact law, in posterior standard deviations"),
+}
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield an exact law's trace over the posterior's and its bias, per agent and average.
+
+    exact_trace: trace of the covariance over the posterior's. exact_bias: distance of the means in
+    posterior standard deviations, the largest over directions. On a network where vectors may not
+    arrive, of the moments over all losses.
+    """
+    law, target = m.law, m.problem.posterior
+    if law is None or target is None:
+        raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
+    for agent in (*m.trace.agent.tolist(), "average"):
+        for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
+            finite = np.isfinite(center).all() and np.isfinite(spread).all()
+            found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
+            values = dict(zip(NAMES, found, strict=True))
+            shown = {f"exact_{name}": values[name] for name in SHOWN}
+            yield from series([k], str(agent), shown, chance=False)
