@@ -587,7 +587,7 @@ WRONG = {
     ),
     "no posterior": (
         lambda: concord.w2(call(), None),
-        "posterior: None is no concord.Gaussian; give one",
+        "posterior: it is None, as of a problem whose posterior is not Gaussian; give the problem",
     ),
     "no result": (
         lambda: concord.w2(3, quadratic().posterior),
@@ -599,7 +599,7 @@ WRONG = {
     ),
     "another dimension": (
         lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),
-        "posterior: it has dimension 3, and the result 2; give that of the problem",
+        "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
     ),
     "negative covariance": (
         lambda: concord.Gaussian(np.zeros(2), -np.eye(2)),
