@@ -66,7 +66,7 @@ crate: $(READY) ## results/crate.zip: what was made, in one file
 	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
 	$(SNAKEMAKE) crate $(ARGUMENTS)
 
-metadata: $(READY) ## .zenodo.json and codecheck.yml from CITATION.cff; the lock's SBOM, results/sbom.json
+metadata: $(READY) ## CITATION.cff, .zenodo.json and codecheck.yml of this version; the lock's SBOM, results/sbom.json
 	$(BIN)/python .ci/metadata.py
 	@$(PYTHON) -m venv .venv-sbom && .venv-sbom/bin/python -m pip install -q cyclonedx-bom==7.5.0
 	@mkdir -p results

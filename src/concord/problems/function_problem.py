@@ -73,7 +73,7 @@ class Problem(OneDataSet):
         reference: Any = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
-        functions = {
+        functions: dict[str, Any] = {
             "gradient": gradient,
             "potential": potential,
             "hessian_product": hessian_product,

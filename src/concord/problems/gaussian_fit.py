@@ -22,7 +22,6 @@ from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
 from concord.problem import Problem, Quadratic, WithMiniBatches
-from concord.reference import Reference
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -241,11 +240,11 @@ def estimate_posterior(problem: Problem) -> Draws:
             f"posterior: it has a second mode, at {_format_point(second)}, and one Gaussian does "
             f"not fit both; {remedy}"
         )
-    law: Reference = near.law
-    wider = math.sqrt(1 + problem.dim**-0.5)
+    center, wider = near.law, math.sqrt(1 + problem.dim**-0.5)
     for _ in range(2):
-        rays, weights = weigh(problem, Gaussian(*law.moments()), DRAWN, wider)
-        law = Draws(law.moments()[0] + rays, weights)
+        rays, weights = weigh(problem, center, DRAWN, wider)
+        law = Draws(center.mean + rays, weights)
+        center = Gaussian(*law.moments())
     if not law.draws >= LEAST_DRAWS:
         raise ConcordError(
             f"posterior: it is too far from a Gaussian, so that {len(weights)} weighted points are "
