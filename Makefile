@@ -58,7 +58,7 @@ report: reproduce ## results/report.html: figures and tables that have been made
 	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html
 	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
-site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
+site: $(READY) ## site/: findings, figures, tables and documents as pages, of whatever has been made
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
 
@@ -76,8 +76,9 @@ multiverse: $(READY) ## all verdicts with other defensible values and other seed
 	$(SNAKEMAKE) multiverse $(ARGUMENTS)
 	$(SNAKEMAKE) ledger $(ARGUMENTS)
 
-schema: $(READY) ## config/study.schema.json, by which editors complete and explain a study's keys
+schema: $(READY) ## config/*.schema.json, by which editors complete and explain the keys of YAML files
 	$(BIN)/concord schema study > config/study.schema.json
+	$(BIN)/concord schema config > config/config.schema.json
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
