@@ -32,7 +32,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import LIES, ROBUST, Compress, Noise
+from concord.networks.byzantine import LIES, ROBUST
+from concord.networks.effects import Compress, Noise
 from concord.networks.network import Network
 from concord.networks.privacy import Privacy
 from concord.sampler import Sampler, langevin_noise
