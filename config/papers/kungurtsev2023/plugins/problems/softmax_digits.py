@@ -1,4 +1,4 @@
-r"""Softmax regression on scikit-learn's digits, with two classes for each of five agents.
+r"""Softmax regression on scikit-learn's digits, of which agents see some classes, or a part.
 
 .. math::
     f_i(w) = - \sum_{j=1}^{n_i} \log \mathrm{softmax}(V^\top X_j)_{y_j}
@@ -6,7 +6,7 @@ r"""Softmax regression on scikit-learn's digits, with two classes for each of fi
 
 w is V, (65, 10), in one vector, with the intercepts in its last row; the X_j are images of 8 x 8
 pixels in [0, 1], and a one. 360 of the 1797 images, chosen at random, are for testing. With
-``views: labels`` agent i of N has the images of classes 10 i / N to 10 (i + 1) / N - 1, with
+``views: labels`` agent i of N has the images of classes c with i = floor(c N / 10), with
 ``quarters`` each of four agents has all images, and of them one quarter. The posterior is not
 known: it is for predictions. ``partition`` divides nothing.
 """
@@ -24,7 +24,7 @@ from concord.errors import ConcordError
 from concord.options import Options, Positive
 from concord.problems.data import OneDataSet
 from concord.problems.points import split_test_rows
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
 
 NAME = "softmax regression on digits"
@@ -41,11 +41,11 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Raise a ConcordError for numbers of agents among which classes or quarters do not divide."""
+    """Raise a ConcordError for more agents than classes, or other than four with quarters."""
     if params.views == "quarters" and agents != 4:
         raise ConcordError(f"views: quarters is for 4 agents, not {agents}; set agents")
-    if params.views == "labels" and CLASSES % agents:
-        raise ConcordError(f"ten classes do not divide among {agents} agents; use 1, 2, 5 or 10")
+    if params.views == "labels":
+        check_rows(CLASSES, agents)
 
 
 def build(
