@@ -103,13 +103,15 @@ class DMALAReleased(Sampler):
             if self.correct:
                 aleph = network.mix(self.weights, aleph + curvature - bent)
         move = epsilon * z + epsilon**2 * tracked
-        if self.correct and k >= self.burn_in:
-            odds = -(epsilon**2) / 2 * (aleph[..., 0] + (tracked**2).sum(axis=-1))
-            accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(odds, 0.0))
+        if self.correct:
+            accepted = np.ones(x.shape[:2], dtype=bool)
+            if k < self.burn_in:
+                aleph = np.zeros_like(aleph)
+            else:
+                odds = -(epsilon**2) / 2 * (aleph[..., 0] + (tracked**2).sum(axis=-1))
+                accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(odds, 0.0))
             network.active = accepted
             move = np.where(accepted[..., None], move, 0.0)
-        else:
-            aleph = np.zeros_like(aleph)
         x = x + move
         for _ in range(rounds):
             x = network.mix(self.weights, x)
