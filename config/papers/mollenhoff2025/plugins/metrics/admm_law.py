@@ -51,8 +51,10 @@ def rows(m: Measurement) -> Iterator[Row]:
             if m.sampler.family == "point":
                 cov = np.zeros_like(cov)
             loss = float(problem.potential(np.broadcast_to(mean, shape)).sum())  # type: ignore[attr-defined]
-            found = dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
-            found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
+            found = dict.fromkeys(METRICS[:-1], np.inf)  # of means that have left the numbers
+            if np.isfinite(loss):
+                found = dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
+                found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
             yield from series([k + 1], str(agent), found, chance=False)
 
 

@@ -17,7 +17,8 @@ line minimizes :math:`E_q[\ell_i(x) + v_i^\top x - \tfrac12 x^\top V_i x] + \rho
 \bar q)` over a family of normal laws (``family``): all, with P(H) = H; with diagonal precisions,
 P(H) = diag(H); with multiples of I, P(H) = tr(H) I / d. ``point`` has P(H) = 0 and no noise: S is
 the prior's for ever, and this is the usual federated ADMM. ``dual``: t is the identity, or maps to
-the expectation parameters (m, S^{-1} + m m^T), which is Bregman ADMM.
+the expectation parameters :math:`(m, -\tfrac12 (S^{-1} + m m^\top))`, which is Bregman ADMM; the
+released code leaves the factor -1/2 out (``second_moments``).
 
 For the full family and gamma = 1, :math:`\eta_i = (b_i, H_i)` after one round. From the prior and
 with rho = 1/N the server then has the posterior; else its distance from it shrinks by 1 - alpha in
@@ -72,7 +73,8 @@ class BayesADMM(Sampler):
     server_weight: Annotated[Share | None, "alpha; none: 1/(1 + N rho)"] = None
     start: Annotated[Positive | None, "precision at which all start; none: the prior's"] = None
     dual: Annotated[
-        Literal["natural", "expectation"], "coordinates of the dual step; natural, or Bregman ADMM"
+        Literal["natural", "expectation", "second_moments"],
+        "coordinates t of the dual step: natural, or those of Bregman ADMM, also as released",
     ] = "natural"
     solver_steps: Annotated[
         Count | None, "steps of the code's iterative solver, of size 1/(1 + t/10); none: exact"
@@ -120,14 +122,16 @@ class BayesADMM(Sampler):
         own = np.concatenate([pull, precision.reshape(agents, -1)], axis=1)
         there = np.concatenate([tightness @ center, tightness.ravel()])
         moved, from_where = own, there
-        if self.dual == "expectation":
-            moved, from_where = _expectations(mean, precision), _expectations(center, tightness)
+        if self.dual != "natural":
+            factor = -0.5 if self.dual == "expectation" else 1.0
+            moved = _moments(mean, precision, factor)
+            from_where = _moments(center, tightness, factor)
         change = self.damping * rho * (moved - from_where)
         if self.family == "point":
             change[:, dim:] = 0.0
         duals = np.concatenate([v, V.reshape(agents, -1)], axis=1) + change
         average = network.average(own[None], size=self.vector_size(dim, 8))[0, 0]
-        if self.dual == "expectation":  # as many numbers again, for the sum of the dual steps
+        if self.dual != "natural":  # as many numbers again, for the sum of the dual steps
             network.average(moved[None], size=self.vector_size(dim, 8))
         first = np.concatenate([np.zeros(dim), prior.ravel()])
         server = (1 - alpha) * average + alpha * (first + duals.sum(axis=0))
@@ -190,7 +194,7 @@ def _product(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.einsum("ade,ae->ad", matrices, vectors)
 
 
-def _expectations(mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Return (m, S^{-1} + m m^T) in one vector, (..., dim + dim^2)."""
+def _moments(mean: np.ndarray, precision: np.ndarray, factor: float) -> np.ndarray:
+    """Return m and a factor times S^{-1} + m m^T in one vector, (..., dim + dim^2)."""
     second = np.linalg.inv(precision) + mean[..., :, None] * mean[..., None, :]
-    return np.concatenate([mean, second.reshape(*mean.shape[:-1], -1)], axis=-1)
+    return np.concatenate([mean, factor * second.reshape(*mean.shape[:-1], -1)], axis=-1)
