@@ -127,8 +127,8 @@ def test_bregman_admm_has_the_same_fixed_point():
     away = {}
     for dual in ("expectation", "second_moments"):
         last = states(1000, dual=dual, penalty=5.0)[0][-1]
-        away[dual] = np.abs(last.mean - TARGET.posterior.mean).max()
-        away[dual, "precision"] = np.abs(last.precision - PRECISION).max()
+        away[dual] = np.abs(last.center - TARGET.posterior.mean).max()
+        away[dual, "precision"] = np.abs(last.tightness - PRECISION).max()
     assert away["expectation"] < 1e-3 and away["expectation", "precision"] < 0.02
     assert away["second_moments"] > 0.5 and away["second_moments", "precision"] > 5
 
