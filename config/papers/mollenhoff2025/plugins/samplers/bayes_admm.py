@@ -63,6 +63,7 @@ class BayesADMM(Sampler):
 
     name: ClassVar[str] = "BayesADMM"
     takes_batches: ClassVar[bool] = False
+    biased: ClassVar[str] = "laws of smaller families, and of all in the first rounds"
 
     family: Annotated[
         Literal["full", "diagonal", "isotropic", "point"],
