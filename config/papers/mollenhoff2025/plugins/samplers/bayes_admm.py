@@ -177,11 +177,13 @@ class BayesADMM(Sampler):
         """Return draws of N(m_i, S_i^{-1}), of the shape of x, (chains, agents, dim)."""
         if self.family == "point":
             return np.broadcast_to(mean, x.shape).copy()
-        values, vectors = np.linalg.eigh(precision)
-        with np.errstate(invalid="ignore"):  # a law that is none draws what is no number
-            roots = vectors / np.sqrt(values)[:, None]
+        try:
+            roots = np.linalg.cholesky(precision).swapaxes(1, 2)
+        except np.linalg.LinAlgError:  # a law that is none, as of Bregman ADMM with long steps
+            return np.full_like(x, np.nan)
         w = rng.standard_normal(x.shape)
-        draws: np.ndarray = mean + np.einsum("ade,cae->cad", roots, w, optimize=True)
+        noise = np.linalg.solve(roots, w.transpose(1, 2, 0))
+        draws: np.ndarray = mean + noise.transpose(2, 0, 1)
         return draws
 
     def vector_size(self, dim: int, itemsize: int) -> float:
