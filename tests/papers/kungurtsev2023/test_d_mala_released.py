@@ -80,3 +80,20 @@ def test_rounds_make_the_law_narrower(rounds):
     a = epsilon**2 * rounds * h / agents
     expected = 1 / (rounds * (2 - a)) / h
     assert abs(x.mean(axis=1).var() / expected - 1) < 4 * sqrt(2 / 20_000)
+
+
+def test_more_rounds_later_leave_the_mean_where_they_began():
+    """With rounds 1, 5 and 10 the mean settles at m + 0.5 (x'' - m) + 0.4 (x' - m).
+
+    x' and x'' are the averages when the rounds change: only the changes of the gradient after them
+    count five and ten times. Within four standard errors of the mean over chains.
+    """
+    chains, agents, milestones = 4000, 4, [3, 8]
+    problem = Quadratic(np.full((agents, 1, 1), 0.5), np.full((agents, 1), 0.5))  # m = 1
+    own = sampler(step_size=0.3, correct=False, rounds=[1, 5, 10], milestones=milestones)
+    x0 = np.full((chains, agents, 1), -3.0)
+    x = chain(own, problem, network("complete", agents), 200, x0=x0).mean(axis=2)[..., 0]
+    first, second = (x[k] - 1 for k in milestones)
+    away = x[-1] - 1 - (0.5 * second + 0.4 * first)
+    assert abs(away.mean()) < 4 * away.std() / sqrt(chains)
+    assert x[-1].mean() < 0
