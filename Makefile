@@ -73,8 +73,9 @@ multiverse: $(READY) ## all verdicts with other defensible values and other seed
 	$(SNAKEMAKE) multiverse $(ARGUMENTS)
 	$(SNAKEMAKE) ledger $(ARGUMENTS)
 
-schema: $(READY) ## config/study.schema.json, by which editors complete and explain a study's keys
+schema: $(READY) ## config/*.schema.json, by which editors complete and explain the keys of YAML files
 	$(BIN)/concord schema study > config/study.schema.json
+	$(BIN)/concord schema config > config/config.schema.json
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)

@@ -175,8 +175,8 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub = command("test", "test that plug-ins keep the contract of their kind", plugins)
     sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
     sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
-    text = "print the JSON Schema of a study's file, for editors"
-    command("schema", text, takes("file", choices=("study",)), plugins_of("none"))
+    text = "print the JSON Schema of a study's files, or of config/config.yaml, for editors"
+    command("schema", text, takes("file", choices=("study", "config")), plugins_of("none"))
     text = "make one run by itself: runs.yaml, draws.nc and metrics.csv, in a folder"
     sub = command("run", text, study, resources)
     sub.add_argument("experiment")

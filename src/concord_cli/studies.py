@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord_cli.runs import changes, study_of
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import results_folder
-from concord_studies.configuration.editor import study_schema
+from concord_studies.configuration.editor import config_schema, study_schema
 from concord_studies.configuration.init import init as begin
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.project import orphans as left_over
@@ -55,6 +55,6 @@ def check(options: Namespace) -> None:
 
 
 def schema(options: Namespace) -> None:
-    """Print the JSON Schema of a study's file."""
+    """Print the JSON Schema of a study's files, or of ``config/config.yaml``."""
     at_work(options)
-    print(json.dumps(study_schema()))
+    print(json.dumps(config_schema() if options.file == "config" else study_schema()))

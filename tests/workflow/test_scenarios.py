@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -179,6 +180,15 @@ def test_the_commands_of_the_page_work(copy):
             done = copy.snakemake(*command.split())
             assert done.returncode == 0, (command, done.stdout)
     assert (copy.folder / RESULTS / EXPERIMENT / "draws.nc").exists()
+
+
+def test_the_rules_are_a_module_of_another_workflow(copy):
+    snakefile = copy.folder / "Snakefile"
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", PAGE.read_text(), re.M)
+    module = next(textwrap.dedent(block) for block in blocks if "module concord" in block)
+    snakefile.write_text(module.replace("../concord/", "") + OWN)
+    copy.make("results/rows.txt")
+    assert copy.jobs("results/rows.txt") == {}
 
 
 def damaged(content: bytes) -> bytes:

@@ -108,15 +108,19 @@ class StepReader:
         """
         if self._steady and self._readings:
             return self._readings[0][1]
+        # Steps mostly take as many random numbers as the one before, which needs no probe then.
+        before = self._readings[0][0] if self._readings else self._first
         with np.errstate(all="ignore"):
             try:
-                probe = self._first if self._steady else self._probe(k)
-                for before, reading in self._readings:
-                    if probe.matches(before):
-                        return reading
-                reading = self._read(k, probe)
+                try:
+                    probe, reading = self._read(k, before)
+                except UnreadableStep:
+                    probe, reading = self._read(k, self._probe(k))
             except UnreadableStep as why:
                 raise self._refuse(str(why)) from None
+        for earlier, same in self._readings:
+            if probe.matches(earlier):
+                return same
         self._readings[:] = [(probe, reading), *self._readings[: READINGS - 1]]
         return reading
 
@@ -300,7 +304,7 @@ class StepReader:
         script.results = begin(script)
         if script.chances or "errors" in script.inputs:
             raise UnreadableStep("it starts by chance")
-        _, (matrix,), (offset,) = _solve(begin, script, self._shift)
+        _, _, (matrix,), (offset,) = _solve(begin, script, self._shift)
         whole, size = len(self._blocks) * self._size, self._size
         noise = matrix[size:, :whole].T @ matrix[size:, :whole]
         if self.network.is_lossless:
@@ -310,14 +314,13 @@ class StepReader:
         lanes = matrix[:size, whole:].T, offset[whole:]
         return Start(matrix[:size, :whole].T, offset[:whole], noise, lanes)
 
-    def _read(self, k: int, probe: Script) -> StepMaps:
-        """Read the step of iteration k as matrices.
+    def _read(self, k: int, before: Script) -> tuple[Script, StepMaps]:
+        """Read the step of iteration k as matrices; return them with a script of random chains.
 
-        probe: the script of random chains in that iteration, which says what random numbers it
-        draws.
+        before: the script of random chains of a step that takes as many random numbers.
         """
-        probability, matrices, offsets = _solve(
-            lambda script: self._step(k, script), probe, self._shift
+        probe, probability, matrices, offsets = _solve(
+            lambda script: self._step(k, script), before, self._shift
         )
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size = int(ends[0])
@@ -329,58 +332,65 @@ class StepReader:
             own = np.ascontiguousarray(state[:, :size].T)
             updates.append(Affine(own, offset[:size], kicks.T @ kicks, gain))
         if self.network.is_lossless:
-            return StepMaps(probability, updates, None)
+            return probe, StepMaps(probability, updates, None)
         if len(updates) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
         if heard[:, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
-        return StepMaps(probability, updates, arrivals)
+        return probe, StepMaps(probability, updates, arrivals)
 
 
 def _solve(
-    call: Callable[[Script], np.ndarray], probe: Script, shift: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    call: Callable[[Script], np.ndarray], before: Script, shift: float
+) -> tuple[Script, np.ndarray, np.ndarray, np.ndarray]:
     """Find the affine map of a function, for each outcome of its random choices.
 
     call: the function, which returns results (chains, O) for a script of T numbers per chain.
-    probe: the script of random chains for which it was called, with results.
+    before: the script of random chains that took as many numbers, with results of that size.
     shift: the largest number that may have been added and subtracted.
-    Returns probabilities of outcomes, matrices (outcomes, T, O) and offsets (outcomes, O). Raises
-    ``UnreadableStep`` if the random chains' results contradict them.
+    Returns the script of the same random chains with the function's results, probabilities of
+    outcomes, matrices (outcomes, T, O) and offsets (outcomes, O). Raises ``UnreadableStep`` if the
+    random chains' results contradict them, or the function takes other numbers.
     """
-    counts = [probe.count(kind) for kind in KINDS]
+    counts = [before.count(kind) for kind in KINDS]
     total, ends = sum(counts), np.cumsum([0, *counts])
-    inputs = np.concatenate([part for kind in KINDS for part in probe.inputs.get(kind, [])], axis=1)
-    results = probe.results
+    inputs = np.concatenate(
+        [part for kind in KINDS for part in before.inputs.get(kind, [])], axis=1
+    )
     # Units as large as what is added, from which rounding would otherwise come.
-    added = max(1.0, shift, np.abs(results[0]).max(initial=0.0))
+    added = max(1.0, shift, np.abs(before.results[0]).max(initial=0.0))
     unit = 2.0 ** np.ceil(np.log2(added))
     chains = np.concatenate([np.zeros((1, total)), unit * np.eye(total)])
-    outcomes = np.array(list(product(*[range(len(p)) for p in probe.chances])), dtype=int)
-    chance = np.array([np.prod(p) for p in product(*probe.chances)])
-    matrices = np.empty((len(chance), total, results.shape[1]))
-    offsets = np.empty((len(chance), results.shape[1]))
-    several = max(1, MOST_NUMBERS // max(1, len(chains) * results.shape[1]))
-    for first in range(0, len(chance), several):
+    outcomes = np.array(list(product(*[range(len(p)) for p in before.chances])), dtype=int)
+    chosen = np.array(before.outcomes, dtype=int).reshape(-1, len(inputs)).T
+    matrices = np.empty((len(outcomes), total, before.results.shape[1]))
+    offsets = np.empty((len(outcomes), before.results.shape[1]))
+    several = max(1, MOST_NUMBERS // max(1, len(chains) * before.results.shape[1]))
+    probe = before
+    for first in range(0, len(outcomes), several):
         some = outcomes[first : first + several]
-        rows = np.tile(chains, (len(some), 1))
+        rows = np.concatenate([inputs, np.tile(chains, (len(some), 1))])
         given = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
-        outputs = call(Script(len(rows), given, np.repeat(some, len(chains), axis=0)))
-        outputs = outputs.reshape(len(some), len(chains), -1)
+        choices = np.concatenate([chosen, np.repeat(some, len(chains), axis=0)])
+        script = Script(len(rows), given, choices)
+        outputs = call(script)
+        probe = before.repeat(outputs[: len(inputs)], script)
+        outputs = outputs[len(inputs) :].reshape(len(some), len(chains), -1)
         offsets[first : first + several] = outputs[:, 0]
         matrices[first : first + several] = (outputs[:, 1:] - outputs[:, :1]) / unit
     which = np.zeros(len(inputs), dtype=int)
     for number, p in zip(probe.outcomes, probe.chances, strict=True):
         which = which * len(p) + number
-    for chosen in np.unique(which):
-        rows, matrix, offset = which == chosen, matrices[chosen], offsets[chosen]
-        own = inputs[rows]
+    for case in np.unique(which):
+        of_case, matrix, offset = which == case, matrices[case], offsets[case]
+        own = inputs[of_case]
         size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
-        error = np.abs(own @ matrix + offset - results[rows])
+        error = np.abs(own @ matrix + offset - probe.results[of_case])
         if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
             raise UnreadableStep("its step is not affine")
-    return chance, matrices, offsets
+    chance = np.array([np.prod(p) for p in product(*probe.chances)])
+    return probe, chance, matrices, offsets
 
 
 def _close(before: np.ndarray, after: np.ndarray) -> bool:

@@ -5,6 +5,7 @@ They are random numbers, errors of gradients, and received vectors.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self, cast
 
 import numpy as np
@@ -62,6 +63,19 @@ class Script:
     def count(self, kind: str) -> int:
         """Return how many random numbers of a kind each chain has taken so far."""
         return sum(part.shape[1] for part in self.inputs.get(kind, []))
+
+    def repeat(self, results: np.ndarray, script: Script) -> Script:
+        """Return this script of random chains with other results, (chains, entries).
+
+        script: what prescribed these chains' numbers, among others, to the step that gave them.
+        Raises ``UnreadableStep`` if that step made other choices, or took fewer numbers.
+        """
+        taken = {kind: self.count(kind) for kind in self.inputs}
+        if script.begun != taken or [*map(len, script.chances)] != [*map(len, self.chances)]:
+            raise UnreadableStep("how much it draws depends on the iteration")
+        again = copy(self)
+        again.results, again.chances = results, script.chances
+        return again
 
     def matches(self, other: Script) -> bool:
         """Return whether another script had the same results and probabilities of choices."""

@@ -62,18 +62,19 @@ Matrix = tuple[tuple[float, ...], ...]
 class State(NamedTuple):
     """Every agent's last value x of theta, and its own copy z, both (chains, agents, dim).
 
-    root: the matrices A_i, (agents, dim, dim). metric: G_i. tie: G_i^{-1} / rho_i, both of that
-    shape.
-    covariance: Q^{-1}, (dim, dim). noise: its square root. All these are the same in all steps.
+    tolerance: rho_i, (agents, 1). covariance: Q^{-1}, (dim, dim). noise: its square root.
+    spread, metric, precision: A_i^{-1}, G_i and G_i^{-1}, all (agents, dim, dim). All but x and z
+    are the same in all steps.
     """
 
     x: np.ndarray
     z: np.ndarray
-    root: np.ndarray
-    metric: np.ndarray
-    tie: np.ndarray
+    tolerance: np.ndarray
     covariance: np.ndarray
     noise: np.ndarray
+    spread: np.ndarray
+    metric: np.ndarray
+    precision: np.ndarray
 
 
 class DGLMC(Sampler):
@@ -146,19 +147,16 @@ class DGLMC(Sampler):
     ) -> State:
         """Return the state at x0, (chains, agents, dim), with copies z = x0."""
         root = self._roots(network.agents, problem.dim)
+        tolerance = np.broadcast_to(np.asarray(self.tolerance, dtype=float), network.agents)
         precision = root.swapaxes(1, 2) @ root
-        tie = precision / self._tolerances(network.agents)[:, None, None]
-        total = tie.sum(axis=0)
+        total = (precision / tolerance[:, None, None]).sum(axis=0)
         covariance = np.linalg.inv(total)
         # The noise of theta is Q^{-1} R w with R the Cholesky root of Q: w alone is drawn.
         noise = covariance @ np.linalg.cholesky(total)
         if self.particles:
             x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay
-        return State(x0, x0, root, np.linalg.inv(precision), tie, covariance, noise)
-
-    def _tolerances(self, agents: int) -> np.ndarray:
-        """Return the tolerances rho_i, (agents,)."""
-        return np.broadcast_to(np.asarray(self.tolerance, dtype=float), agents)
+        spread, metric = np.linalg.inv(root), np.linalg.inv(precision)
+        return State(x0, x0, tolerance[:, None], covariance, noise, spread, metric, precision)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
@@ -171,7 +169,9 @@ class DGLMC(Sampler):
         """
         gamma, (x, z) = self.step_size(k), state[:2]
         for _ in range(self.local_steps):
-            z = self._move(z, x, gamma, state, problem, rng)
+            w = rng.standard_normal(z.shape, dtype=z.dtype.type)
+            z = self._descend(z, x, gamma, state, problem)
+            z = z + np.sqrt(2 * gamma) * self._times(state.spread, w)
         theta = np.repeat(self._draw_theta(z, state, network, rng), network.agents, axis=1)
         if self.particles:
             network.average(z)  # as many messages again for the odds
@@ -183,34 +183,27 @@ class DGLMC(Sampler):
             network.active = np.repeat(accepted[:, None], network.agents, axis=1)
         return state._replace(x=theta, z=z)
 
-    def _move(
-        self,
-        z: np.ndarray,
-        x: np.ndarray,
-        gamma: float,
-        state: State,
-        problem: Any,
-        rng: np.random.Generator,
+    def _times(self, matrices: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the products M_i v_i, (..., agents, dim); v where there is no coupling: M is I."""
+        return v if self.coupling is None else np.einsum("ade,...ae->...ad", matrices, v)
+
+    def _descend(
+        self, z: np.ndarray, x: np.ndarray, gamma: float, state: State, problem: Any
     ) -> np.ndarray:
-        """Return the copies after one Langevin step from z, tied to theta = x.
+        """Return the copies after a Langevin step from z without its noise, tied to theta = x.
 
         z, x: (chains, agents, dim). gamma: the step size.
         """
-        drift = np.einsum("cad,ade->cae", problem.gradient(z), state.metric)
-        drift = drift + (z - x) / self._tolerances(z.shape[1])[:, None]
-        w = rng.standard_normal(z.shape, dtype=z.dtype.type)
-        noise = np.einsum("cad,aed->cae", w, np.linalg.inv(state.root))
-        moved: np.ndarray = z - gamma * drift + np.sqrt(2 * gamma) * noise
-        return moved
+        drift = self._times(state.metric, problem.gradient(z)) + (z - x) / state.tolerance
+        return z - gamma * drift
 
     def _draw_theta(
         self, z: np.ndarray, state: State, network: Network, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw theta given the copies z, as the server does, (chains, 1, dim)."""
         w = rng.standard_normal(z[:, :1].shape, dtype=z.dtype.type)
-        tied = np.einsum("cad,ade->cae", z, state.tie)
-        mean = network.agents * network.average(tied) @ state.covariance
-        return mean + w @ state.noise.T
+        average = network.average(self._times(state.precision, z) / state.tolerance)
+        return network.agents * average @ state.covariance + w @ state.noise.T
 
     def _log_q(
         self,
@@ -225,11 +218,14 @@ class DGLMC(Sampler):
         """Estimate log(K q(s, t)) of each chain by K particles, (chains,).
 
         s, t: values of theta, (chains, agents, dim). z: the copies, each moved by one Langevin step
-        tied to s.
+        tied to s. Each particle is charged a gradient, as in the released code, though all are the
+        same.
         """
-        total = np.full(len(z), -np.inf)
-        for _ in range(self.particles or 0):
-            difference = t - self._move(z, s, gamma, state, problem, rng)
-            square = np.einsum("cad,ade,cae->c", difference, state.tie / 2, difference)
-            total = np.logaddexp(total, -square)
-        return total
+        particles = self.particles or 0
+        center = self._descend(z, s, gamma, state, problem)
+        problem.pay(particles - 1)
+        w = rng.standard_normal((particles, *z.shape), dtype=z.dtype.type)
+        apart = t - center - np.sqrt(2 * gamma) * self._times(state.spread, w)
+        squares = apart * self._times(state.precision, apart) / (2 * state.tolerance)
+        log_q: np.ndarray = np.logaddexp.reduce(-squares.sum(axis=(2, 3)))
+        return log_q

@@ -1,4 +1,4 @@
-"""The schema that editors read: keys and options of a study, generated from the types.
+"""The schemas that editors read: keys and options of studies, generated from the types.
 
 Runs are merged from defaults, sweeps and overrides, so no part of one must be whole: there nothing
 is required. Whatever is written is held to its type, its bounds and the options of its kind.
@@ -17,10 +17,12 @@ from concord.rooms import options_of
 from concord_studies.claims.checks import Check
 from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.rules import rules
+from concord_studies.configuration.config import Config
 from concord_studies.configuration.shown import AllSections
 from concord_studies.runs.keys import Keys
 
 REF = "#/$defs/"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS = ("figures", "tables")
 PARTS = {  # what a run holds one kind of, with its options
     "samplers": "sampler",
@@ -115,6 +117,14 @@ def _part(own: type) -> str:
     return PARTS[own.room] if issubclass(own, Chosen) else "schedule"
 
 
+def config_schema() -> dict[str, Any]:
+    """Return the schema of ``config/config.yaml``."""
+    (_,), definitions = msgspec.json.schema_components([Config], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(Config)})
+    schema = {"$schema": DIALECT, "title": "config/config.yaml", "$ref": f"{REF}Config"}
+    return {**schema, "$defs": definitions}
+
+
 def study_schema(execute: bool = True) -> dict[str, Any]:
     """Return the schema of a study's files, with everything that options may be."""
     (_,), definitions = msgspec.json.schema_components([AllSections], ref_template=f"{REF}{{name}}")
@@ -127,7 +137,7 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
     of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
     by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
     own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
-    definitions["Override"]["properties"]["set"] |= run
+    definitions["Override"]["properties"]["set"] |= {"anyOf": [run, {"type": "null"}]}
     own["smoke"] |= run
     own["full"] |= {"properties": {**options["run"]["properties"], "sweep": own["sweep"]}}
     experiment["properties"] = own | options["run"]["properties"]
@@ -138,7 +148,7 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
         entries = sections["properties"][section]
         found = entries["additionalProperties"]
         entries["additionalProperties"] = {"allOf": [found, {"$ref": f"{REF}{section}"}]}
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **sections}
+    schema = {"$schema": DIALECT, **sections}
     return {**schema, "title": "config/papers/<key>/*.yaml", "$defs": definitions | options}
 
 

@@ -109,8 +109,11 @@ def expand(
             labels[axis] = label
             mapping = merge(mapping, change)
             origins.update(places)
+        matching = [matches({"labels": labels}, override["when"]) for override in overrides]
+        if any(override["set"] is None for override in itertools.compress(overrides, matching)):
+            continue
         for number, override in enumerate(overrides):
-            if matches({"labels": labels}, override["when"]):
+            if matching[number]:
                 mapping = merge(mapping, override["set"])
                 place = f"{where}.overrides[{number}].set"
                 origins.update({key: f"{place}.{key}" for key in leaves(override["set"])})

@@ -100,7 +100,7 @@ class Override(Options):
     """A change of keys for the cells of a sweep that match its labels."""
 
     when: Annotated[SomeKeys, "axis: label, or list of labels, that the cell must have"]
-    set: Annotated[Keys, "keys of the run to set"]
+    set: Annotated[Keys | None, "keys of the run to set; null: the cell is no run"]
 
 
 class Experiment(Options, forbid_unknown_fields=False):

@@ -13,7 +13,7 @@ from concord.rooms import options_of
 from concord_cli.__main__ import main
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
-from concord_studies.configuration.editor import study_schema
+from concord_studies.configuration.editor import config_schema, study_schema
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
 
@@ -157,13 +157,29 @@ def test_it_describes_every_option_of_every_kind():
             assert all(p.get("description") for p in options.values()), (package, kind)
 
 
-def test_the_command_prints_it(capsys):
-    assert main(["schema", "study"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(study_schema()))
+@pytest.mark.parametrize(("file", "schema"), [("study", study_schema), ("config", config_schema)])
+def test_the_command_prints_it(capsys, file, schema):
+    assert main(["schema", file]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(schema()))
+
+
+def test_the_schema_of_the_configuration_refuses_what_concord_refuses(tmp_path):
+    validator = jsonschema.Draft202012Validator(config_schema())
+    config = load_yaml(ROOT / "config" / "config.yaml")
+    assert validator.is_valid(config)
+    for key, value in {"scale": "large", "seed": -1, "results": "../up", "sead": 2}.items():
+        assert not validator.is_valid({**config, key: value})
+        (tmp_path / "config.yaml").write_text(json.dumps({**config, key: value}))
+        with pytest.raises(ConcordError, match=key):
+            load_config(tmp_path / "config.yaml")
 
 
 def test_the_papers_name_the_schema_that_make_writes():
-    assert "concord schema study > config/study.schema.json\n" in (ROOT / "Makefile").read_text()
+    for file in ("study", "config"):
+        command = f"concord schema {file} > config/{file}.schema.json\n"
+        assert command in (ROOT / "Makefile").read_text()
+    first = (ROOT / "config" / "config.yaml").read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=config.schema.json"
     for path in (ROOT / "config" / "papers").glob("*/*.yaml"):
         line = path.read_text().splitlines()[0]
         assert line == "# yaml-language-server: $schema=../../study.schema.json", path

@@ -140,6 +140,16 @@ def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
     }
 
 
+def test_an_override_leaves_out_cells_which_are_no_runs(tmp_path):
+    change = {
+        "sweep": {"topology": ["ring", "star"], "agents": [4, 5]},
+        "overrides": [{"when": {"topology": "star", "agents": 5}, "set": None}],
+    }
+    names = {run.name for run in load(tmp_path, one=change).runs.values()}
+    cells = "ring+agents=4", "ring+agents=5", "star+agents=4"
+    assert names == {f"topology={cell}" for cell in cells}
+
+
 def test_runs_do_not_share_their_mappings(tmp_path):
     """Changing one resolved run must not change another, or the file's contents."""
     paper = load(tmp_path, one={"sweep": {"topology": ["ring", "star"]}})

@@ -10,6 +10,7 @@ problem}``).
 from typing import Annotated
 
 import numpy as np
+from scipy.sparse import block_diag, csr_array
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
@@ -39,6 +40,15 @@ class Params(Options):
 
 class Product(QuadraticProblem):
     """A problem with normal laws as potentials, whose agents may start at the product's mean."""
+
+    def __init__(self, gram: np.ndarray, shift: np.ndarray) -> None:
+        super().__init__(gram, shift)
+        self._sparse = block_diag([csr_array(part) for part in gram], format="csr")
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return gram_i x_i - shift_i, (chains, agents, dim)."""
+        product: np.ndarray = self._sparse @ x.reshape(len(x), -1).T
+        return product.T.reshape(x.shape) - self.shift
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return the mean of the product as initial positions, (chains, agents, dim)."""
