@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.problem import CountedProblem
 from concord_studies import metrics
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
@@ -37,12 +38,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     problem, target = m.problem, m.problem.posterior
     shape = 1, problem.agents, problem.dim
     rng, x0 = np.random.default_rng(0), np.zeros(shape)  # of draws, which are not used
-    network, paid = m.network.start(x0), _Free(problem)
+    network, counted = m.network.start(x0), CountedProblem(problem, 1)
     least = float(problem.potential(np.broadcast_to(target.mean, shape)).sum())  # type: ignore[attr-defined]
     yield from metrics.known(m, {"least_loss": least})
     state = m.sampler.init(x0, problem, network, rng)
     for k in range(m.iterations):
-        state = m.sampler.step(state, k, paid, network, rng)
+        state = m.sampler.step(state, k, counted, network, rng)
         if k + 1 not in m.trace.draw:
             continue
         for agent in m.trace.agent.tolist():
@@ -56,16 +57,3 @@ def rows(m: Measurement) -> Iterator[Row]:
                 found = dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
                 found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
             yield from series([k + 1], str(agent), found, chance=False)
-
-
-class _Free:
-    """A problem of which nothing is counted."""
-
-    def __init__(self, problem: object) -> None:
-        self._problem = problem
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._problem, name)
-
-    def pay(self, gradients: object) -> None:
-        """Count nothing."""
