@@ -55,7 +55,7 @@ report: reproduce ## results/report.html: figures and tables that have been made
 	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html
 	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
-site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
+site: $(READY) ## site/: findings, figures, tables and documents as pages, of whatever has been made
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
 

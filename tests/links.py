@@ -7,11 +7,13 @@ from urllib.parse import unquote, urlsplit
 
 
 class Links(HTMLParser):
-    """What a page leads to and loads, and its anchors."""
+    """What a page leads to and loads, its anchors, and the texts in the place of its pictures."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.anchors, self.links, self.loaded = set(), set(), set()
+        self.ids: list[str] = []
+        self.pictures: list[str] = []  # the text of each
         self.articles = 0  # that are open
         self.open_entries = 0  # of the navigation
         self._folded: list[bool] = []  # entries around, whether each hides those below it
@@ -27,13 +29,15 @@ class Links(HTMLParser):
         elif "toctree-checkbox" in classes:
             self._folded[-1] = "checked" not in found
         self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
+        self.ids += [found["id"]] if "id" in found else []
+        self.pictures += [found.get("alt") or ""] if tag == "img" else []
         if tag == "a" and "href" in found:
             # Around the article the theme leads to the page's top; within it an anchor is missing.
             top = found["href"] == "#" and not self.articles
             self.links |= set() if top else {found["href"] or ""}
         elif tag == "link" and found.get("rel") not in ("index", "search", "next", "prev"):
             self.loaded.add(found["href"])
-        self.loaded |= {found[key] for key in ("src", "data-curves") if found.get(key)}
+        self.loaded |= {found["src"]} if found.get("src") else set()
 
     def handle_endtag(self, tag: str) -> None:
         self.articles -= tag == "article"
@@ -57,10 +61,20 @@ def dead(folder: Path) -> list[tuple[str, str]]:
             parts = urlsplit(link)
             if parts.scheme in ("https", "http", "mailto", "data"):
                 continue
-            base = folder if link.startswith("curves/") else path.parent  # told by data-root
-            target = (base / unquote(parts.path)).resolve() if parts.path else path.resolve()
+            place = path.parent / unquote(parts.path) if parts.path else path
+            target = place.resolve()
             anchors = site[target].anchors if target in site else {parts.fragment}
             there = target.is_file() and link not in ("", "#")
             if not there or (parts.fragment and unquote(parts.fragment) not in anchors):
                 found.append((name, link))
+    return found
+
+
+def faults(folder: Path) -> list[tuple[str, str]]:
+    """Return page and fault of ids that stand twice, and of pictures without a text."""
+    found = []
+    for path, page in pages(folder).items():
+        twice = [f"the id {name} twice" for name in set(page.ids) if page.ids.count(name) > 1]
+        silent = [f"{page.pictures.count('')} pictures without a text"] * ("" in page.pictures)
+        found += [(str(path.relative_to(folder)), fault) for fault in twice + silent]
     return found

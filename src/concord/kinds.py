@@ -12,7 +12,9 @@ import pkgutil
 import re
 import sys
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -118,8 +120,23 @@ def is_loaded(room: str, name: str) -> bool:
 
 
 def location(room: str, name: str) -> Path:
-    """Return the source file of a kind, which is not executed."""
-    return Path(str(getattr(find_spec(_source(room, name)[0]), "origin", None)))
+    """Return the source file of a kind; neither it nor a package around it is executed.
+
+    A ModuleNotFoundError if there is no such module.
+    """
+    spec: Any = None
+    for module in accumulate(_source(room, name)[0].split("."), "{}.{}".format):
+        package = sys.modules.get(module)
+        if package is not None:
+            spec = package.__spec__ or package  # packages of studies' plug-ins have none
+        elif spec is None:
+            spec = find_spec(module)
+        else:  # where find_spec would import what is around it
+            folders = getattr(spec, "submodule_search_locations", None)
+            spec = PathFinder.find_spec(module, folders or getattr(spec, "__path__", []))
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {module!r}")
+    return Path(str(getattr(spec, "origin", None)))
 
 
 def origin(room: str, name: str) -> str:

@@ -143,9 +143,10 @@ class Answer(Summarized):
         if not runs:
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
-            "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
-            "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
-            "xlabel": PRICES[price].axis, "names": {name: name for name in runs},
+            "metric": "b2", "lines": "entry", "agents": ["worst"], "layers": [],
+            "x": {"metric": "spent", "scale": "log", "label": PRICES[price].axis},
+            "y": {"scale": "log", "label": "predicted $b^2$"},
+            "names": {name: name for name in runs},
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]

@@ -251,9 +251,9 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
-    text = "commit a ledger's verdicts, and update the page's scoreboard"
+    text = "commit a ledger's verdicts, and update the documents that show them"
     sub = command("expect", text, ledger, expected)
-    sub.add_argument("--page", type=Path, default=Path("docs/ledger.md"))
+    sub.add_argument("--pages", type=Path, default=Path("docs"), help="folder of the documents")
     sub = command("fetch", "download a data file, or make it, and check its SHA-256")
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
@@ -369,7 +369,7 @@ COMMANDS: dict[str, Command] = {
     "judge": _calls("studies.stages.judge:judge", "study tables output multiverse"),
     "survey": _calls("studies.stages.survey:survey", "study tables output figures"),
     "ledger": _calls("studies.stages.judge:ledger", "tables output expected"),
-    "expect": _calls("studies.claims.ledger:expect", "ledger expected page"),
+    "expect": _calls("studies.stages.expect:expect", "ledger expected pages"),
     "changes": _calls("cli.results:differing"),
     "compare": _calls("cli.results:compare"),
     "recommend": _calls("cli.recommend:recommend"),

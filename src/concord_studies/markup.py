@@ -2,13 +2,13 @@
 
 What a study states ends up in captions, pages, tables and ledgers. There it must neither act (a
 directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
-HTML is escaped by the site's templates (``concord_studies.pages.site``).
 """
 
 import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any
 
 
@@ -21,6 +21,11 @@ def line(text: str) -> str:
 def sentence(text: str) -> str:
     """Return a title with a full stop, unless it ends with a mark of its own."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text on one line; "Fig. 3" ends none."""
+    return re.split(r"(?<=[.?!]) (?=[A-Z(])", text) if text else []
 
 
 def rst(text: str) -> str:
@@ -52,6 +57,22 @@ def markdown_table(
     rule = ["---"] * texts + ["---:"] * (len(columns) - texts)
     lines = [columns, rule, *rows]
     return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]
+
+
+def fold(summary: str, lines: Sequence[str]) -> list[str]:
+    """Return lines of Markdown folded under a summary; nothing of none."""
+    head = f"<details><summary>{escape(line(summary), quote=False)}</summary>"
+    return [head, "", *lines, "", "</details>", ""] if lines else []
+
+
+def fenced(kind: str, text: str) -> list[str]:
+    """Return lines that fence a text, whatever marks it has: a directive of MyST, or code.
+
+    kind: what stands beside the fence, "text" or "{table} Title".
+    """
+    longest = max(map(len, re.findall("~+", text)), default=0)
+    marks = "~" * max(3, longest + 1)
+    return [f"{marks}{kind}", *text.splitlines(), marks, ""]
 
 
 _LATEX = {

@@ -212,34 +212,37 @@ def number(value: float) -> str:
 def rounded(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
     """Return a number as a table has it, with its interval if it has one: "33.4 [31.4, 35.2]".
 
-    Digits end at the second one of the interval's half width; without an interval there are four. A
-    count is a whole number, and what is zero up to rounding is 0.
+    Digits end at the second one of the interval's half width, but show at most four of the number
+    behind its point; without an interval there are four. An interval that the digits do not tell
+    from the number is left out. A count is a whole number, and what is zero up to rounding is 0.
     """
     if value is None or math.isnan(value):
         return "\N{EN DASH}"
-    known = [end for end in (lo, hi) if end is not None and math.isfinite(end)]
-    half = (known[1] - known[0]) / 2 if len(known) == 2 else 0.0
+    ends = [end for end in (lo, hi) if end is not None and math.isfinite(end)]
+    half = (ends[1] - ends[0]) / 2 if len(ends) == 2 else 0.0
     if abs(value) < 1e-12 and 0 < half < 1e-12:
         return "0"
-    if math.isinf(value) or half <= 0 or not math.isfinite(half):
-        text = _exact(value)
-        return f"{text} [{_exact(known[0])}, {_exact(known[1])}]" if len(known) == 2 else text
-    digits = max(1 - math.floor(math.log10(half)), 0)
+    if math.isinf(value) and half > 0:
+        return f"{_exact(value)} [{_exact(ends[0])}, {_exact(ends[1])}]"
+    if math.isinf(value) or half <= 0:
+        return _exact(value)
+    largest = max(abs(value), *map(abs, ends))
+    digits = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(largest)))
     if digits > 6 or abs(value) >= 1e9:
-        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (known[0], value, known[1]))
+        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (ends[0], value, ends[1]))
     else:
-        # adding 0 turns -0 into 0
+        places = max(digits, 0)  # and adding 0 turns -0 into 0
         low, middle, high = (
-            f"{round(n, digits) + 0:.{digits}f}" for n in (known[0], value, known[1])
+            f"{round(n, places) + 0:.{places}f}" for n in (ends[0], value, ends[1])
         )
-    return f"{middle} [{low}, {high}]"
+    return middle if low == high else f"{middle} [{low}, {high}]"
 
 
 def _exact(value: float) -> str:
     """Return a number as text with four significant digits; whole and large ones in full."""
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
-    if abs(value) < 1e-12:
+    if abs(value) < 1e-10:
         return "0"
     if abs(value) < 1e9 and (value == round(value) or abs(value) >= 1e4):
         return f"{value:.0f}"

@@ -50,7 +50,7 @@ PAPER = {
     "figures": {
         name: {"kind": kind, "title": "t", "runs": ["one"], "options": options}
         for name, kind, options in (
-            ("curves", "curves", {"metric": "w2", "agents": [0, "average"], "yscale": "log"}),
+            ("curves", "curves", {"metric": "w2", "agents": [0, "average"], "y": {"scale": "log"}}),
             ("metric", "curves", {"metric": "consensus_error", "agents": ["network"]}),
             ("networks", "networks", {}),
         )
@@ -140,7 +140,7 @@ STAGES: dict[str, list[Command]] = {
 
 def page(folder: Path) -> tuple[Any, ...]:
     (folder / "ledger.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    return "--page", folder / "ledger.md"
+    return "--pages", folder
 
 
 CELLS = st.one_of(

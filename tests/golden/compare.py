@@ -212,7 +212,7 @@ def main() -> int:
     report, wrong = compare(wanted, found, exceptions_of(part), whole)
     if asked.k:
         worst = {
-            n: max(difference(v, found.get(n, {}).get(c, v[:0])) for c, v in w.items())
+            n: max(difference(v, found.get(n, {}).get(c, np.empty(0))) for c, v in w.items())
             for n, w in wanted.items()
         }
         report = [*(f"{value:.1e} {name}" for name, value in worst.items()), *report]

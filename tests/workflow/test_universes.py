@@ -80,7 +80,7 @@ def test_the_multiverse_of_a_study(project):
     assert "of 6 universes" in ledger
     page = project.folder / "ledger.md"
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    concord(project, "expect", "results/claims.csv", "--page", "ledger.md")
+    concord(project, "expect", "results/claims.csv", "--pages", ".")
     expected = project.folder / "config/expected_multiverse.yaml"
     assert yaml.safe_load(expected.read_text())[PAPER] == {"nearer": {"published": ledger}}
     concord(project, "changes", "results/claims.csv", "--strict")

@@ -1,0 +1,133 @@
+"""Claims and their verdicts; ``judge`` decides about anybody's numbers by the ledger's rules.
+
+A number is a mapping with ``value``, its 95 % interval ``lo`` and ``hi``, and ``trials``, how many
+independent trials are behind it (0: the number is exact and needs no interval). Its other keys say
+what it is of, such as the method or the data set; ``agent`` and ``iteration`` are two of them.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord_studies.claims import checks, rules, verdicts
+from concord_studies.io import write_whole
+from concord_studies.markup import table_of
+from concord_studies.results import Measured
+
+Rows = Sequence[Mapping[str, Any]]
+NUMBERS = ("value", "lo", "hi", "trials")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule decides about a claim.
+
+    says: the claim, in words.
+    rule, asks: the rule's name, and when it is met.
+    verdict, reason: "holds", "does not hold", "inconclusive: ..." or "not run", and why.
+    number: the number on which it turns, with its interval and what the rule asks of it.
+    """
+
+    says: str
+    rule: str
+    asks: str
+    verdict: str
+    reason: str
+    number: str
+
+
+def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> Verdict:
+    """Return what a rule of the ledger, or a kind of check, decides about numbers.
+
+    rule: "nearer", "comparable", ... (docs/ledger.md), or a kind of check: "order", "value", ...
+    says: the claim, in words. what: what the numbers are, such as "accuracy".
+    terms: the check's options by name (config/README.md): a quantity is a list of numbers, and all
+    others are plain values, such as ``tolerance=0.5``.
+
+    Intervals are widened so that they hold jointly at 95 %. Numbers of two quantities are paired by
+    the keys that vary on both sides. A ConcordError names a rule or an option that does not exist,
+    or a number that is none.
+    """
+    names = [*rules.rules(), *checks.KINDS]
+    if rule not in names:
+        raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
+    given = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
+    stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in given}}
+    if rule in rules.rules():
+        stated = rules.ruled(stated, rule, "judge")
+    else:
+        stated["kind"] = rule
+    for name in given:
+        stated[name] = {"metric": what, "at": "all", **stated[name]}
+    check = build(checks.Check, stated, "judge")
+    runs = {name: _runs(rows, stated[name]["metric"]) for name, rows in given.items()}
+    found = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
+    asks = (
+        rules.rules()[rule].rule
+        if rule in rules.rules()
+        else str(type(check).__doc__).splitlines()[0]
+    )
+    number = found.margin.text if found.margin else ""
+    return Verdict(says, rule, asks, found.verdict, found.ours, number)
+
+
+def write(found: Sequence[Verdict], path: Path | str) -> None:
+    """Write verdicts as a table (.csv) or as a list of mappings (.json)."""
+    path = Path(path)
+    rows = [asdict(verdict) for verdict in found]
+    texts = {
+        ".csv": lambda: table_of([field.name for field in fields(Verdict)], rows),
+        ".json": lambda: json.dumps(rows, indent=2, ensure_ascii=False) + "\n",
+    }
+    if path.suffix not in texts:
+        raise ConcordError(f"{path}: verdicts are written as .csv or .json")
+    write_whole(path, texts[path.suffix]())
+
+
+def _is_quantity(value: Any) -> bool:
+    """Return whether an option of a check is a list of numbers."""
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _runs(rows: Rows, metric: str) -> list[Measured]:
+    """Return numbers as runs with a metric, one for each set of labels."""
+    import pandas  # a quarter of a second
+
+    found: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        value, lo, hi = (_number(row, name, math.nan) for name in ("value", "lo", "hi"))
+        trials = _number(row, "trials", math.inf)
+        place = {
+            "agent": str(row.get("agent", "")),
+            "iteration": int(row.get("iteration", 0)),
+        }
+        labels = tuple((k, str(v)) for k, v in row.items() if k not in (*NUMBERS, *place))
+        numbers = {"value": value, "lo": lo, "hi": hi, "trials": trials}
+        found.setdefault(labels, []).append({"metric": metric, **place, **numbers})
+    return [
+        Measured(
+            {
+                "experiment": "table",
+                "run": ", ".join(value for _, value in labels) or "row",
+                "labels": dict(labels),
+            },
+            pandas.DataFrame(table),
+        )
+        for labels, table in found.items()
+    ]
+
+
+def _number(row: Mapping[str, Any], name: str, absent: float) -> float:
+    """Return a number of a row; ``absent`` where it has none, or an empty text."""
+    stated = row.get(name)
+    if stated in (None, ""):
+        return absent
+    try:
+        return float(stated)
+    except (TypeError, ValueError):
+        raise ConcordError(f"judge: {name} is {short(stated)}, and no number") from None

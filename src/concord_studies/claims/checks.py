@@ -223,11 +223,11 @@ class Order(_Rule):
         text = f"{lower.told(i[worst])} {joint[verdict]} {times}{higher.told(j[worst])}"
         if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
             less = (_minus(*pair).max() for pair in ends)
-            least = Margin.of(less, high=0, what="the lower less the higher")
+            least = Margin.of(less, high=0, what="difference")
             return Judgement(verdict, text, least)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
-        return Judgement(verdict, text, Margin.of(ratios, high=1, what="the lower over the higher"))
+        return Judgement(verdict, text, Margin.of(ratios, high=1, what="ratio"))
 
     def _of_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
@@ -390,15 +390,14 @@ class Bound(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether every number is at most its bound."""
         ours, bound = gather(source, self.quantity, self.bound)
-        at = _joined(ours, bound)
-        claimed = ~np.isposinf(bound.value[at])
+        partner = _joined(ours, bound)
+        claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
             raise Missing("the bound is infinite throughout: its conditions are not met")
-        lo, hi, at = ours.lo[claimed], ours.hi[claimed], at[claimed]
+        lo, hi, at = ours.lo[claimed], ours.hi[claimed], partner[claimed]
         sure = (hi <= bound.lo[at]).all()
         refuted = (lo > bound.hi[at]).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            partner = _joined(ours, bound)
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
             ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
         near = int(np.nanargmax(part))

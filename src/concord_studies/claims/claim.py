@@ -32,6 +32,7 @@ class Claim(Options):
         Some[str] | None, "readings it is judged in; none: those that its runs follow"
     ] = None
     figure: Annotated[str | None, "figure or table of ours that shows it"] = None
+    because: Annotated[str, "why the verdict at paper scale is what it is, in a sentence"] = ""
 
 
 class Case(Options):

@@ -9,13 +9,13 @@ from typing import Any
 from concord.errors import ConcordError, short
 from concord_studies import words
 from concord_studies.claims import verdicts
-from concord_studies.io import dump_yaml, load_yaml, read_table, read_text, write_whole
+from concord_studies.io import load_yaml, read_table
 from concord_studies.markup import markdown_table, uncell
 from concord_studies.provenance import read_provenance
 
 COLUMNS = (
     *("paper", "claim", "case", "reading", "verdict", "where", "source", "says", "printed", "ours"),
-    *("kind", "rule", "reason", "figure", "assumptions"),
+    *("number", "because", "kind", "rule", "reason", "figure", "assumptions"),
     "multiverse",
     *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
 )
@@ -56,13 +56,21 @@ class Entry:
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
-    def reading(self) -> str:
+    def is_committed(self) -> bool:
+        """Whether the verdict is a committed one, and was not judged here."""
+        return self.rows[0].get("ours") == COMMITTED
+
+    @property
+    def named_reading(self) -> str:
         """The reading as readers see it, "published (57)"; "" for findings of our own."""
         row = self.rows[0]
-        reading = shown_reading(row["reading"], row.get("source") == OURS)
-        if row.get("ours") != COMMITTED:
-            return reading
-        return f"{reading} (committed)" if reading else "committed"
+        return shown_reading(row["reading"], row.get("source") == OURS)
+
+    @property
+    def reading(self) -> str:
+        """The reading as readers see it, with a mark if its verdict is a committed one."""
+        mark = "committed" if self.is_committed else ""
+        return ", ".join(filter(None, [self.named_reading, mark]))
 
     def counted(self, names: Mapping[str, str] | None = None) -> str:
         """Return the number and names of the cases with the claim's verdict, unless all are.
@@ -142,7 +150,7 @@ def expected_rows(path: Path) -> list[Row]:
     They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
     """
     rows: list[Row] = []
-    for (paper, claim, reading), said in _committed(path):
+    for (paper, claim, reading), said in committed_values(path):
         cases = said if isinstance(said, dict) else {"": said}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
@@ -152,24 +160,13 @@ def expected_rows(path: Path) -> list[Row]:
     return rows
 
 
-def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
+def committed_values(path: Path) -> Iterator[tuple[Place, Any]]:
     """Yield each claim's place and committed value, from the file's nested mappings."""
     document = load_yaml(path)
     for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
         for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
             for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
                 yield (paper, claim, reading), said
-
-
-def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
-    """Return nested mappings from values by keys of several parts."""
-    found: dict[str, Any] = {}
-    for (*outer, last), text in said:
-        place = found
-        for key in outer:
-            place = place.setdefault(key, {})
-        place[last] = text
-    return found
 
 
 def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
@@ -229,9 +226,10 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     if is_smoke(rows) or not expected_path.exists():
         return Comparison()
     judged = {row["paper"] for row in rows}
-    before = {_key(row): row["verdict"] for row in expected_rows(expected_path)}
+    before = {verdict_key(row): row["verdict"] for row in expected_rows(expected_path)}
     before = {key: verdict for key, verdict in before.items() if key[0] in judged}
-    after = {_key(row): row for row in rows if row["paper"] in {paper for paper, *_ in before}}
+    known = {paper for paper, *_ in before}
+    after = {verdict_key(row): row for row in rows if row["paper"] in known}
     if not after:
         return Comparison()
     changed, seeds, new, left, compared = [], [], [], [], 0
@@ -290,7 +288,7 @@ def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
 def expected_universes(path: Path) -> dict[Place, str]:
     """Return, by claim, the committed assumptions on which its verdict depends."""
     path = path.with_name("expected_multiverse.yaml")
-    found = dict(_committed(path)) if path.exists() else {}
+    found = dict(committed_values(path)) if path.exists() else {}
     for (paper, claim, reading), text in found.items():
         if not isinstance(text, str):
             where = f"{path}: {paper}.{claim}.{reading}"
@@ -303,7 +301,7 @@ def _place(row: Row) -> Place:
     return row["paper"], row["claim"], row["reading"]
 
 
-def _key(row: Row) -> tuple[str, ...]:
+def verdict_key(row: Row) -> tuple[str, ...]:
     """Return the columns that identify a verdict: paper, claim, case and reading."""
     return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
 
@@ -321,43 +319,3 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
             "find out why, or commit the new verdicts with: concord expect"
         )
     return found
-
-
-def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
-    """Write a ledger's verdicts as the expected ones, and update the scoreboard of the page.
-
-    What is committed of studies that the ledger does not hold stays.
-    """
-    rows = read_rows(ledger_path)
-    if is_smoke(rows):
-        raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    exists, judged = expected_path.exists(), {row["paper"] for row in rows}
-    committed = expected_rows(expected_path) if exists else []
-    by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
-    found = _committed(expected_path) if exists else ()
-    said: dict[tuple[str, ...], Any] = {at: text for at, text in found if at[0] not in judged}
-    for row in rows:
-        only_universes_tell = not row["multiverse"] and _key(row) in by_seed
-        case = (row["case"],) if row["case"] else ()
-        place = (row["paper"], row["claim"], row["reading"], *case)
-        said[place] = verdicts.SEED if only_universes_tell else row["verdict"]
-    head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    write_whole(expected_path, head + dump_yaml(_nested(said.items())))
-    universes = _nested(expected_universes(expected_path).items())
-    universes |= _nested(over_universes(rows).items())
-    if universes:
-        head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
-        path = expected_path.with_name("expected_multiverse.yaml")
-        write_whole(path, head + dump_yaml(universes))
-    text = with_scoreboard(read_text(page), expected_rows(expected_path))
-    write_whole(page, text)
-
-
-def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
-    """Return a page's text with a new scoreboard of verdicts between its two marks."""
-    start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
-    if start not in text or end not in text:
-        raise ConcordError(f"the page has no place for the scoreboard; add {start} and {end}")
-    before, rest = text.split(start, 1)
-    after = rest.split(end, 1)[1]
-    return "\n".join([before + start, "", *scoreboard(rows), "", end + after])

@@ -103,8 +103,8 @@ class Numbers:
         parts += [agent] if agent.startswith(MEAN) else []
         if len(set(self.iteration)) > 1:
             parts.append(f"iteration {self.iteration[index]:g}")
-        none = {"worst": "the worst agent", "pooled": "all agents' draws"}.get(agent, "the network")
-        return ", ".join(parts) or none
+        none = {"worst": "the worst agent", "pooled": "all agents' draws", "": "the only number"}
+        return ", ".join(parts) or none.get(agent, "the network")
 
     def told(self, index: int) -> str:
         """Return a number as text with its metric and its owner."""

@@ -7,7 +7,7 @@ makes it otherwise. One that holds with a master seed and does not hold with ano
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,4 +156,5 @@ def over_seeds(found: Judgement, others: str | None) -> Judgement:
     """Return a judgement, made inconclusive where another master seed contradicts it."""
     if not others or found.verdict == NOT_RUN:
         return found
-    return Judgement(verdicts.SEED, f"{found.ours} (alone: {found.verdict}; {others})")
+    told = f"{found.ours} (alone: {found.verdict}; {others})"
+    return replace(found, verdict=verdicts.SEED, ours=told)

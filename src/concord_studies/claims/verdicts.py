@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord_studies.claims.quantities import Diverged, Missing, Quantity, Source
+from concord_studies.claims.quantities import Diverged, Missing, Quantity, Source, show
 from concord_studies.results import Measured
 
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
@@ -60,6 +60,17 @@ class Margin:
         """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
         value, lo, hi = map(float, ends)
         return cls(value, lo, hi, **rule)
+
+    @property
+    def text(self) -> str:
+        """The number with its interval in words, and for which numbers the rule is met."""
+        number = show(self.value, self.lo, self.hi)
+        text = f"{self.what}: {number}" if self.what else number
+        low, high = (f"{end + 0:g}" if math.isfinite(end) else "" for end in (self.low, self.high))
+        if low and high:
+            return f"{text} (rule: {low if low == high else f'{low} to {high}'})"
+        asked = f"at least {low}" if low else f"at most {high}" if high else ""
+        return f"{text} (rule: {asked})" if asked else text
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Member:
     cases: dict[str, dict[str, Any]]
 
 
-SHARED = ("where", "source", "says", "rule", "readings", "figure")
+SHARED = ("where", "source", "says", "rule", "readings", "figure", "because")
 
 
 def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:

@@ -151,12 +151,16 @@ class Stated:
         return {**READINGS, **self.sections.readings}
 
     def _for_all(self, meaning: str | dict[str, str]) -> str:
-        """Return a reading's meaning as one text; several meanings with the problems of each."""
+        """Return a reading's meaning as one text; several meanings with the problems of each.
+
+        A problem is called by the study's name for it, or by its kind.
+        """
         if isinstance(meaning, str):
             return meaning
-        problems: dict[str, list[str]] = {}
+        problems: dict[str, dict[str, None]] = {}
         for problem, text in meaning.items():
-            problems.setdefault(text, []).append(self.sections.names.get(problem, problem))
+            kind = self.problems.get(problem, {}).get("kind", problem).replace("_", " ")
+            problems.setdefault(text, {})[self.sections.names.get(problem, kind)] = None
         return "; ".join(f"{text} ({', '.join(of)})" for text, of in problems.items())
 
     def meanings(self, runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:

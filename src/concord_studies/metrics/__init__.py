@@ -331,7 +331,8 @@ def prices() -> dict[str, Label]:
 def is_condition(metric: str) -> bool:
     """Return whether a metric tells if a condition is met, 1 or 0."""
     names = _conditions(_families())
-    return not metric.endswith(".value") and any(fnmatchcase(metric, name) for name in names)
+    side = metric.endswith((".value", ".limit"))
+    return not side and any(fnmatchcase(metric, name) for name in names)
 
 
 def _families() -> tuple[Any, ...]:

@@ -10,23 +10,31 @@ from concord_studies.metrics import Measurement, Row, known
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of a theorem: its name, the number that decides it, the verdict."""
+    """One condition of a theorem.
+
+    name: what the paper calls it.
+    value, limit: its left side and, where the name does not state it, its right side.
+    holds: whether it is met.
+    """
 
     name: str
     value: float
     holds: bool
+    limit: float | None = None
 
 
 def with_values(*names: str) -> tuple[str, ...]:
-    """Return the names of metrics that ``conditions`` yields for named conditions."""
+    """Return the names of metrics that ``conditions`` yields for conditions without a limit."""
     return tuple(metric for name in names for metric in (name, f"{name}.value"))
 
 
 def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
-    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
+    """Yield for every condition of a theorem its sides and whether it holds (1) or not (0)."""
     for condition in found:
         name = f"{theorem}.{condition.name}"
         yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
+        if condition.limit is not None:
+            yield from known(m, {f"{name}.limit": condition.limit})
 
 
 def geometric_sum(a: float, b: float, k: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from html import escape
 from typing import Any, TypedDict
 
 import msgspec
@@ -20,6 +19,7 @@ from concord_studies.configuration.shown import Output
 from concord_studies.configuration.study import Study
 from concord_studies.metrics import absent, computed
 
+SENTENCES = 5  # of a caption, above its fold
 Pairs = list[tuple[str, str]]
 Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
 
@@ -127,7 +127,7 @@ def _find_line_metrics(
     params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
-    lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
+    lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
     for metric in reads:
         laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
         for name in (*(f"{metric}_{line}" for line in lines), *laws):
@@ -268,53 +268,77 @@ def _usual(params: Any) -> dict[str, str]:
     return {f.name: words.value(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
 
 
-def rst(caption: Caption) -> str:
-    """Return a caption in reStructuredText, for Snakemake's report."""
-    parts: Caption = _each(markup.rst, caption)
-    lines = _said(parts)
-    for part in parts["experiments"]:
-        lines += [f"How it was run ({part['title']}):", ""]
-        lines += [f"- {key} {text}" for key, text in part["setting"]]
-        lines += [*(f"- *{name}*: {text}" for name, text in part["samplers"]), ""]
-    if parts["assumptions"]:
-        lines += ["Assumptions (the paper does not state these):", ""]
-        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
-    return "\n".join(lines)
+def above(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
+    """Return the lines of a caption that stand above its fold: at most ``SENTENCES`` sentences.
+
+    escape: what writes a text in the format of the lines.
+    """
+    lines = ["Smoke scale: few chains and iterations, not a result.", ""]
+    lines = lines if caption["scale"] == "smoke" else []
+    return [*_texts(_split(caption)[0], escape), *lines]
+
+
+def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
+    """Return the lines of a caption below its fold: definitions, readings, runs, assumptions."""
+    lines = _texts(_split(caption)[1], escape)
+    readings = [(f"reading {name}", text) for name, text in caption["readings"]]
+    lines += _items([*caption["terms"], *readings], escape)
+    for part in caption["experiments"]:
+        setting = "; ".join(f"{key} {text}" for key, text in part["setting"])
+        lines += [f"How it was run ({escape(part['title'])}): {escape(setting)}.", ""]
+        lines += _items(part["samplers"], escape)
+    if caption["assumptions"]:
+        lines += ["Assumptions, which the paper does not state:", ""]
+        lines += [f"- {escape(value)} ({escape(why)})" for value, why in caption["assumptions"]]
+        lines += [""]
+    return lines
 
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
-    parts: Caption = _each(markup.markdown, caption)
-    lines = _said(parts)
-    for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
-        title = escape(
-            stated["title"], quote=False
-        )  # Markdown's own marks stand for themselves in HTML
-        lines += [f"<details><summary>How it was run: {title}</summary>", ""]
-        lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
-        rows = [[name, text] for name, text in part["samplers"]]
-        lines += [*markup.markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]
-    if parts["assumptions"]:
-        lines += ["<details><summary>Assumptions: what the paper does not state</summary>", ""]
-        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
-        lines += ["", "</details>", ""]
-    return "\n".join(lines)
+    folded = markup.fold("How it was made", below(caption))
+    return "\n".join([*_titled(caption, markup.markdown), *folded])
 
 
-def _each(function: Callable[[str], str], part: Any) -> Any:
-    if isinstance(part, str):
-        return function(part)
-    if isinstance(part, Mapping):
-        return {key: _each(function, item) for key, item in part.items()}
-    return [_each(function, item) for item in part]
+def rst(caption: Caption) -> str:
+    """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
+    return "\n".join([*_titled(caption, markup.rst), *below(caption, markup.rst)])
 
 
-def _said(parts: Caption) -> list[str]:
-    """Return the lines that are alike in Markdown and in reStructuredText."""
-    lines = [f"**{markup.sentence(parts['title'])}** {parts['caption']}", ""]
-    if parts["scale"] == "smoke":
-        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    for head, text in ((parts["source"], parts["printed"]), ("Here", parts["ours"])):
-        lines += [f"*{head}:* {text}", ""] if text else []
-    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
-    return [*lines, *(f"- Reading *{name}*: {text}" for name, text in parts["readings"]), ""]
+def _titled(caption: Caption, escape: Callable[[str], str]) -> list[str]:
+    """Return the lines above the fold with the title before the first of them."""
+    title, lines = f"**{escape(markup.sentence(caption['title']))}**", above(caption, escape)
+    return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
+
+
+def first_sentence(caption: Caption) -> str:
+    """Return the first sentence of a caption, which says what is seen; "" of a title alone."""
+    return (markup.sentences(caption["caption"]) or [""])[0]
+
+
+def _split(caption: Caption) -> tuple[Pairs, Pairs]:
+    """Return heads and texts above the fold, and those of the sentences that are too many."""
+    shown: tuple[Pairs, Pairs] = [], []
+    left = SENTENCES
+    for head, text in (
+        ("", caption["caption"]),
+        (caption["source"], caption["printed"]),
+        ("Here", caption["ours"]),
+    ):
+        sentences = markup.sentences(text)
+        for place, some in zip(shown, (sentences[:left], sentences[left:]), strict=True):
+            place.extend([(head, " ".join(some))] if some else [])
+        left -= min(left, len(sentences))
+    return shown
+
+
+def _texts(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+    """Return a paragraph for each head and text."""
+    heads = ((f"*{escape(head)}:* " if head else "", text) for head, text in pairs)
+    return [line for head, text in heads for line in (head + escape(text), "")]
+
+
+def _items(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+    """Return a list with an item for each word and what is said of it."""
+    items = [f"- *{escape(word)}*: {escape(text)}" for word, text in pairs]
+    return [*items, ""] if items else []

@@ -1,6 +1,6 @@
 """The pages of claims as Markdown: of a paper, and of all papers (the ledger).
 
-A claim in a reading is a line of a table; what is behind its verdict is folded.
+Findings are half a page (``findings``). Below, a sentence is a row of a table, a reading a column.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,39 +15,59 @@ from concord_studies.claims.ledger import (
     WORDS,
     Entry,
     Row,
-    entries,
     is_smoke,
     scores,
 )
 from concord_studies.configuration.study import Study
 from concord_studies.markup import line, markdown
+from concord_studies.pages.findings import Sentence, half_page, sentences
 from concord_studies.pages.markdown import Folded, Section, page
 
-COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
-
-def of_paper(paper: Study, found: Sequence[Entry], seeds: str = "") -> str:
-    """Return a paper's page: claims, readings, assumptions, errata and discrepancies.
+def of_paper(
+    paper: Study,
+    rows: Sequence[Row],
+    seeds: str = "",
+    shown: Sequence[Section] = (),
+    link: Callable[[str], str] | None = None,
+) -> str:
+    """Return a paper's page: findings, claims, readings, assumptions, errata and discrepancies.
 
     seeds: what is said where they were not varied.
+    shown: parts with figures and tables, which follow the findings.
+    link: what writes the name of a claim's figure; none: as a link to its file.
     """
     about = paper.about
-    text = f"{about.authors} ({about.year}). "
-    text += f"{about.reference}." if about.reference else ""
+    text = ", ".join(filter(None, [f"{about.authors} ({about.year})", about.reference])) + "."
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
-    link = _link(paper)
-    parts = [_of_claims(paper, found, seeds), _of_readings(paper), *_of_notes(paper, found)]
+    findings, *sentences = _of_claims(paper, rows, seeds)
+    parts = [findings, *shown, *sentences, _of_readings(paper), *_of_notes(paper, rows)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
-    return page(about.title, text, parts, link)
+    return page(about.title, text, parts, link or _link(paper))
 
 
-def ledger(rows: Sequence[Row], seeds: str = "") -> str:
-    """Return the page of all papers: how many verdicts of each kind, and all claims."""
-    text = f"{SMOKE if is_smoke(rows) else ''} {notes(rows, seeds)}"
-    board = Section("", text, *scores(rows))
-    return page("Ledger of claims", "", [board, _table("", "", entries(rows), ("paper",))])
+def ledger(
+    rows: Sequence[Row],
+    seeds: str = "",
+    called: Mapping[str, str] | None = None,
+    pages: str = "{}/claims.md",
+) -> str:
+    """Return the page of all papers: how many verdicts of each kind, and each paper's findings.
+
+    called: names of papers, none: their keys.
+    pages: where the page of a paper is.
+    """
+    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", notes(rows, seeds)]))
+    called = called or {}
+    columns, cells = scores(rows)
+    parts = [Section("", text, columns, [[called.get(c[0], c[0]), *c[1:]] for c in cells])]
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        found = half_page([row for row in rows if row["paper"] == paper])
+        everything = f"[All sentences, and how they are judged]({pages.format(paper)})"
+        parts.append(Section(called.get(paper, paper), "", lines=[*found, everything, ""]))
+    return page("Ledger of claims", "", parts)
 
 
 def stated(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
@@ -67,6 +87,7 @@ def stated(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
         "rule": claim.rule or "",
         "reason": line(case.reason),
         "figure": claim.figure or "",
+        "because": line(claim.because),
         "assumptions": ", ".join(rests),
         "seed": str(study.config["seed"]),
         "scale": study.config["scale"],
@@ -77,7 +98,14 @@ def committed(study: Study, rows: Sequence[Row]) -> list[Row]:
     """Return the committed verdicts on a study's claims as those that are judged are shown."""
     places = ((row["claim"], row["case"], row["reading"]) for row in rows)
     return [
-        {**row, **stated(study, *place), "ours": COMMITTED, "multiverse": "", "alone": ""}
+        {
+            **row,
+            **stated(study, *place),
+            "ours": COMMITTED,
+            "number": "",
+            "multiverse": "",
+            "alone": "",
+        }
         for row, place in zip(rows, places, strict=True)
         if row["paper"] == study.key and place in study.cases
     ]
@@ -96,13 +124,19 @@ def where(row: Row) -> str:
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
-def _of_claims(paper: Study, found: Sequence[Entry], seeds: str) -> Section:
-    if not found:
-        return Section("Claims", "None is stated yet.")
-    smoke = SMOKE if paper.config["scale"] == "smoke" else ""
-    text = f"{smoke} {notes([row for entry in found for row in entry.rows], seeds)}"
-    without = () if paper.printed else ("reading",)
-    return _table("Claims", text, found, without=without, names=paper.sections.names)
+def _of_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
+    """Return the findings, then all sentences."""
+    if not rows:
+        many = len(paper.claims)
+        text = f"{many} are stated; none has been judged." if many else "None is stated yet."
+        return [Section("Claims", text)]
+    smoke = SMOKE if is_smoke(rows) else ""
+    text = " ".join(filter(None, [smoke, notes(rows, seeds)]))
+    found = half_page(rows, paper.sections.names)
+    return [
+        Section("Findings", text, lines=found),
+        _sentences(rows, paper.sections.names),
+    ]
 
 
 def _of_readings(paper: Study) -> Section:
@@ -113,12 +147,11 @@ def _of_readings(paper: Study) -> Section:
     return Section("Readings", "", ("reading", "meaning"), meanings)
 
 
-def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
+def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     """Return what is noted of a paper, where there is anything."""
-    verdicts: dict[str, list[str]] = {}
-    for entry in found:
-        row = entry.rows[0]
-        verdicts.setdefault(row["claim"], []).append(f"{entry.verdict} ({row['reading']})")
+    verdicts: dict[str, str] = {}
+    for sentence in sentences(rows):
+        verdicts[sentence.row["claim"]] = sentence.verdict
 
     def section(
         heading: str, text: str, columns: Sequence[str], stated: Mapping[str, Any]
@@ -126,7 +159,7 @@ def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
         cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
-                cell[-1] = f"{cell[-1]}: {', '.join(verdicts.get(cell[-1], ['not judged']))}"
+                cell[-1] = f"{cell[-1]}: {verdicts.get(cell[-1], 'not judged')}"
         heads = ["id", *(column.replace("_", " ") for column in columns)]
         return [Section(heading, text, heads, cells)] if cells else []
 
@@ -139,52 +172,63 @@ def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
     ]
 
 
-def _table(
-    heading: str,
-    text: str,
-    found: Sequence[Entry],
-    first: Sequence[str] = (),
-    without: Sequence[str] = (),
-    names: Mapping[str, str] | None = None,
-) -> Section:
-    """Return a line for every claim and reading; the multiverse only where it has been run."""
-    surveyed = any(row["multiverse"] for entry in found for row in entry.rows)
-    columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
-    cells: dict[str, Callable[[Entry], str | Folded]] = {
-        "where": lambda entry: where(entry.rows[0]),
-        "reading": lambda entry: entry.reading,
-        "says": _says,
-        "ours": lambda entry: _ours(entry, names),
-        "verdict": lambda entry: entry.verdict,
-    }
-    lines = [
-        [cells[c](entry) if c in cells else _every(entry, c) for c in columns] for entry in found
-    ]
-    return Section(heading, text, columns, lines)
+def _sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Section:
+    """Return a row for every sentence, with a column for every reading.
+
+    What was compared, the cases and the numbers are folded.
+    """
+    found = sentences(rows)
+    readings = list(dict.fromkeys(entry.reading for one in found for entry in one.entries))
+    heads = [reading or "verdict" for reading in readings]
+    printed = any(row["printed"] for row in rows)
+    shown = any(row["figure"] for row in rows)
+    columns = ["where", "says", *["printed"] * printed, *heads, *["figure"] * shown]
+    cells: list[list[str | Folded]] = []
+    for sentence in found:
+        entries = {entry.reading: entry for entry in sentence.entries}
+        cells.append(
+            [
+                where(sentence.row),
+                _says(sentence),
+                *[_every(sentence, "printed")] * printed,
+                *(_verdict(entries.get(reading), names) for reading in readings),
+                *[_every(sentence, "figure")] * shown,
+            ]
+        )
+    return Section("All sentences", "", columns, cells)
 
 
-def _every(entry: Entry, column: str) -> str:
-    """Return what the cases of a claim have in a column."""
-    return "; ".join(dict.fromkeys(filter(None, (row[column] for row in entry.rows))))
+def _every(sentence: Sentence, column: str) -> str:
+    """Return what the cases of a sentence have in a column."""
+    rows = [row for entry in sentence.entries for row in entry.rows]
+    return "; ".join(dict.fromkeys(filter(None, (row[column] for row in rows))))
 
 
-def _says(entry: Entry) -> Folded:
-    rests = dict.fromkeys(a for row in entry.rows for a in row["assumptions"].split(", ") if a)
-    lines = [f"claim {entry.rows[0]['claim']}, a check of kind {_every(entry, 'kind')}"]
-    lines += dict.fromkeys(row["reason"] for row in entry.rows)
-    lines += [f"assumptions: {', '.join(rests)}"] if rests else []
-    return Folded(entry.rows[0]["says"], "how it is judged", tuple(lines))
-
-
-def _ours(entry: Entry, names: Mapping[str, str] | None) -> str | Folded:
-    """Return the sentence of the case that decides, the others folded."""
-    if len(entry.rows) == 1:
-        return entry.rows[0]["ours"]
-    lines = tuple(
-        f"{words.case(row['case'], names)}: {row['verdict']}. {row['ours']}" for row in entry.rows
+def _says(sentence: Sentence) -> Folded:
+    """Return a sentence, with the way it is judged in a fold."""
+    rests = dict.fromkeys(
+        filter(None, _every(sentence, "assumptions").replace(";", ",").split(", "))
     )
-    text = ". ".join(filter(None, [entry.counted(names), entry.decided(names)]))
-    return Folded(text, f"{len(lines)} cases", lines)
+    lines = [f"claim {sentence.row['claim']}, a check of kind {_every(sentence, 'kind')}"]
+    lines += [_every(sentence, "reason")]
+    lines += [f"assumptions: {', '.join(rests)}"] if rests else []
+    return Folded(sentence.row["says"], "how it is judged", tuple(lines))
+
+
+def _verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Folded:
+    """Return a verdict in one reading, with its numbers in a fold; "" where it is not judged."""
+    if entry is None:
+        return ""
+    several = len(entry.rows) > 1
+    lines = [
+        f"{words.case(row['case'], names)}: {row['verdict']}. {row['ours']}"
+        if several
+        else row["ours"]
+        for row in entry.rows
+    ]
+    lines += filter(None, dict.fromkeys(row["multiverse"] for row in entry.rows))
+    text = "; ".join(filter(None, [entry.verdict, entry.counted(names)]))
+    return Folded(text, f"{len(entry.rows)} cases" if several else "numbers", tuple(lines))
 
 
 def _link(paper: Study) -> Callable[[str], str]:

@@ -23,6 +23,7 @@ class Section:
     heading, text: what is above it.
     columns, rows: names of the columns; cells as text, some with folded lines.
     equation: formulas in LaTeX, above the table.
+    lines: Markdown, above the table.
     """
 
     heading: str
@@ -30,6 +31,7 @@ class Section:
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str | Folded]] = ()
     equation: str = ""
+    lines: Sequence[str] = ()
 
 
 def page(
@@ -45,6 +47,7 @@ def page(
         lines += [markdown(section.text), ""] if section.text else []
         for formula in filter(None, re.split(r"\n\s*\n", section.equation)):
             lines += ["$$", formula, "$$", ""]
+        lines += section.lines
         writers = [figure if column == "figure" else markdown for column in section.columns]
         rows = [
             [_written(cell, write) for write, cell in zip(writers, row, strict=True)]

@@ -9,8 +9,9 @@ from typing import Any
 
 from concord_studies import provenance
 from concord_studies.claims import ledger as ledgers
-from concord_studies.claims import robustness, rules
+from concord_studies.claims import robustness
 from concord_studies.claims.ledger import Row
+from concord_studies.claims.rules import PATH as RULES
 from concord_studies.configuration.study import Study
 from concord_studies.digests import made_from
 from concord_studies.markup import table_of
@@ -34,7 +35,7 @@ def stated(study: Study, varied: bool = False) -> dict[str, Any]:
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
         "shown": [*study.sections.figures, *study.sections.tables],
         **{key: study.config[key] for key in ("scale", "seed")},
-        "rules": sha256(rules.PATH),
+        "rules": sha256(RULES),
         "seeds": digest({"of": seeds}),
         **made_from(__name__),
     }
@@ -54,8 +55,7 @@ def judge(
     multiverse: the table of verdicts over the universes.
     """
     rows = verdicts(study, tables, multiverse)
-    entries = ledgers.entries(rows)
-    page = pages.of_paper(study, entries, ledgers.unvaried(rows, _expected(study)))
+    page = pages.of_paper(study, rows, ledgers.unvaried(rows, _expected(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
@@ -89,6 +89,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
                 **pages.stated(study, name, label, reading),
                 "verdict": found.verdict,
                 "ours": found.ours,
+                "number": found.margin.text if found.margin else "",
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
             }

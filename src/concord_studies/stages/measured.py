@@ -53,5 +53,5 @@ def why_not(run: Run) -> str:
     lacking = run.unavailable
     if lacking is None and run.downloads:
         names = ", ".join(run.downloads)
-        lacking = f"it reads {names}, which `snakemake everything` downloads"
+        lacking = f"it reads {names}, which snakemake everything downloads"
     return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")

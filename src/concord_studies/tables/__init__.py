@@ -15,11 +15,15 @@ from concord_studies import markup, results, words
 
 @dataclass(frozen=True)
 class Layout:
-    """A table for readers: texts in rows, of which the first ``labels`` columns name the row."""
+    """A table for readers: texts in rows, of which the first ``labels`` columns name the row.
+
+    shown: how many rows are read at once; the rest is folded.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     labels: int
+    shown: int = 40
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,26 @@ class Table:
             "columns": list(layout.columns),
             "rows": [list(row) for row in layout.rows],
             "labels": layout.labels,
+            "shown": min(layout.shown, len(layout.rows)),
             "note": self.note,
         }
 
     def markdown(self) -> str:
-        """Return the layout as Markdown."""
-        layout = self.layout
-        lines = ([markup.markdown(cell) for cell in row] for row in _grouped(layout))
-        columns = [markup.markdown(column) for column in layout.columns]
-        table = markup.markdown_table(columns, lines, layout.labels)
-        return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
+        """Return the layout as Markdown, with long tables' further rows in a fold."""
+        layout, shown = self.layout, self.layout.shown
+        lines = self._markdown_rows(layout.rows[:shown])
+        if rest := layout.rows[shown:]:
+            summary = f"{len(rest)} more of {len(layout.rows)} rows"
+            lines += ["", f"<details><summary>{summary}</summary>", "", *self._markdown_rows(rest)]
+            lines += ["", "</details>"]
+        return "\n".join([*lines, *(["", markup.markdown(self.note)] if self.note else []), ""])
+
+    def _markdown_rows(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """Return rows of the layout below its columns' heads as Markdown."""
+        labels = self.layout.labels
+        cells = ([markup.markdown(cell) for cell in row] for row in _grouped(rows, labels))
+        heads = [markup.markdown(column) for column in self.layout.columns]
+        return markup.markdown_table(heads, cells, labels)
 
     def latex(self, title: str) -> str:
         """Return the layout as LaTeX, for the packages booktabs and longtable.
@@ -91,7 +105,7 @@ class Table:
         heads = [wrap(column, 14) or [""] for column in self.layout.columns]
         rows = [
             [*(wrap(cell, 30) or [""] for cell in row[:labels]), *map(_parted, row[labels:])]
-            for row in _grouped(self.layout)
+            for row in _grouped(self.layout.rows, labels)
         ]
         widths = [
             6 + max(_width(line) for cell in column for line in cell)
@@ -135,17 +149,17 @@ def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[li
     return [[place] for place in range(labels, len(widths))] or [[]]
 
 
-def _grouped(layout: Layout) -> list[list[str]]:
-    """Return a layout's rows, without names that repeat those of the row above."""
-    rows, above = [], [""] * layout.labels
-    for row in layout.rows:
-        names = list(row[: layout.labels])
+def _grouped(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
+    """Return rows without names, in their first columns, that repeat those of the row above."""
+    found, above = [], [""] * labels
+    for row in rows:
+        names = list(row[:labels])
         same = 0
-        while same < layout.labels - 1 and names[: same + 1] == above[: same + 1]:
+        while same < labels - 1 and names[: same + 1] == above[: same + 1]:
             same += 1
-        rows.append([*([""] * same), *row[same:]])
+        found.append([*([""] * same), *row[same:]])
         above = names
-    return rows
+    return found
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:

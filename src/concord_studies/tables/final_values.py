@@ -2,21 +2,25 @@
 
 The long form has one row per value, with its interval. Laid out, the values of ``across`` are
 columns and everything else that differs names the rows, so that what all rows share is not told. A
-metric's ``_exact`` and ``_floor`` stand in its cell, a condition's left side ("..., met") too, and
-what is of the network alone in the first row of its run.
+condition's sides stand in its cell ("0.6 against 0.5, not met"), and what is of the network alone
+in the first row of its run. Where metrics are no columns a metric's ``_exact`` and ``_floor`` stand
+in its cell, too.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 from concord.errors import ConcordError, nearest
 from concord.options import Index, Options, Some
 from concord_studies import metrics, words
-from concord_studies.option_notes import NamesLabel
+from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
+from concord_studies.selection import matches
 from concord_studies.tables import Layout, Table, marks_divergence
+
+SIDES = ("value", "limit")  # the left and the right side of a condition
 
 
 class Params(Options):
@@ -38,6 +42,13 @@ class Params(Options):
         Some[str],
         NamesLabel("what the columns are of: metric, agent, iteration, or a label of the runs"),
     ] = ("metric",)
+    first: Annotated[
+        dict[str, Any] | None,
+        NamesRuns("labels of the runs whose rows come first; the others are folded"),
+    ] = None
+    agent_ranges: Annotated[
+        bool, "agents by index are one row, with their least and their largest number"
+    ] = False
     names: Annotated[dict[str, str] | None, "other texts for values and metrics"] = None
 
 
@@ -82,11 +93,21 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
         for key, metric, row in entries
     ]
-    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", _laid_out(params, keys, rows))
+    first = {_of(run, labels) for run in runs if matches(run.run, params.first or {})}
+    layout = _laid_out(params, keys, rows, first)
+    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", layout)
 
 
-def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
-    """Return the layout of rows in the long form, with metrics in columns."""
+def _laid_out(
+    params: Params,
+    keys: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    first: Collection[tuple[Any, ...]],
+) -> Layout:
+    """Return the layout of rows in the long form.
+
+    first: experiment and labels of the runs whose rows come first.
+    """
     agent, iteration = keys.index("agent"), keys.index("iteration")
     groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
     for *key, metric, value, lo, hi in rows:
@@ -97,15 +118,19 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
         agents = [k for k in groups if k != own and (*k[:agent], "network", k[-1]) == own]
         bases = {metric for other in agents for metric in groups[other]}
         floors = {f"{base}_floor" for base in bases} & set(groups[own])
+        if {"agent", "metric"} <= set(params.across):
+            continue  # where a floor has a column of its own
         shared = {metric: groups[own].pop(metric) for metric in floors}
         for other in agents:
             groups[other] |= shared
         if agents and "agent" not in params.across:
             groups[agents[0]] = {**groups.pop(own), **groups[agents[0]]}
+    if params.agent_ranges:
+        groups = _ranges(groups, agent)
     dims = [*keys, "metric"]
     cells: dict[tuple[Any, ...], str] = {}
     for of, found in groups.items():
-        for metric, text in _texts(found).items():
+        for metric, text in _texts(found, apart="metric" in params.across).items():
             cells[(*of, metric)] = text
     varies = [len({cell[place] for cell in cells}) > 1 for place in range(len(dims))]
     down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
@@ -124,8 +149,9 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
 
     seen = [list(dict.fromkeys(cell[place] for cell in cells)) for place in range(len(dims))]
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
-    for cell, text in cells.items():
+    for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
         table.setdefault(named(cell, down), {})[named(cell, over)] = text
+    shown = {named(cell, down) for cell in cells if cell[:agent] in first}
     columns = list(dict.fromkeys(named(cell, over) for cell in sorted(cells, key=order)))
     if not over:  # one column, which is about the metric
         columns = [()]
@@ -136,23 +162,51 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
         [*(_said("", dims[place], params.names) for place in down), *heads],
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
         len(down),
+        len(shown) if params.first else Layout.shown,
     )
 
 
-def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
-    """Return the texts of a row's cells by column, with a value's interval in its cell."""
+def _ranges(
+    groups: Mapping[tuple[Any, ...], dict[str, list[Any]]], agent: int
+) -> dict[tuple[Any, ...], dict[str, list[Any]]]:
+    """Return groups of rows with those of several agents by index joined.
+
+    Their value is the least, and the largest follows; ``agent`` is its place in a key.
+    """
+    joined: dict[tuple[Any, ...], list[dict[str, list[Any]]]] = {}
+    for of, found in groups.items():
+        name = "agents" if of[agent].isdigit() else of[agent]
+        joined.setdefault((*of[:agent], name, *of[agent + 1 :]), []).append(found)
+    ranges = {}
+    for of, several in joined.items():
+        ranges[of] = dict(several[0])
+        for metric in {metric for found in several for metric in found}:
+            values = [found[metric] for found in several if metric in found]
+            least, most = min(v[0] for v in values), max(v[0] for v in values)
+            ranges[of][metric] = values[0] if least == most else [least, None, None, most]
+    return ranges
+
+
+def _texts(found: dict[str, list[Any]], apart: bool) -> dict[str, str]:
+    """Return the texts of a row's cells by column, with a value's interval in its cell.
+
+    apart: whether exact numbers and floors have cells of their own.
+    """
     texts = {}
     for metric, values in found.items():
-        base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
+        base = metric.removesuffix(".value").removesuffix(".limit")
+        base = base if apart else base.removesuffix("_exact").removesuffix("_floor")
         if base != metric and base in found:
             continue
         if metrics.is_condition(metric):
             met = "met" if values[0] == 1 else "not met" if values[0] == 0 else ""
-            left = found.get(f"{metric}.value")
-            texts[metric] = f"{words.rounded(*left)}, {met}" if left else met
+            sides = [found[f"{metric}.{side}"] for side in SIDES if f"{metric}.{side}" in found]
+            both = " against ".join(words.rounded(*side[:3]) for side in sides)
+            texts[metric] = ", ".join(filter(None, [both, met]))
             continue
-        texts[metric] = words.rounded(*values)
-        for other in ("exact", "floor"):
+        ends = [words.rounded(*values[:3]), *map(words.rounded, values[3:])]
+        texts[metric] = " to ".join(dict.fromkeys(ends))
+        for other in () if apart else ("exact", "floor"):
             if f"{metric}_{other}" in found:
                 texts[metric] += f"; {other} {words.rounded(found[f'{metric}_{other}'][0])}"
     return texts
@@ -181,8 +235,12 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
 
 def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
     """Return experiment, labels, agent and iteration of a run's row."""
-    values = [run.run["labels"].get(label) for label in labels]
-    return run.run["experiment"], *values, row["agent"], int(row["iteration"])
+    return *_of(run, labels), row["agent"], int(row["iteration"])
+
+
+def _of(run: Measured, labels: Sequence[str]) -> tuple[Any, ...]:
+    """Return a run's experiment and its values of labels."""
+    return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
 
 
 def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:

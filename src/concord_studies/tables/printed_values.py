@@ -57,6 +57,9 @@ class Row(Options):
     scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
     missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
     agent: Annotated[int | str | None, "agent of the row, in place of the columns'"] = None
+    select: Annotated[
+        dict[str, Any] | None, NamesRuns("labels of its runs, besides the columns'")
+    ] = None
 
     def of(self, column: Column) -> int | str:
         """Return the agent whose number stands in a column of the row."""
@@ -82,7 +85,7 @@ def reads(params: Params) -> list[Read]:
     """
     _check(params)
     return [
-        Read(row.metric, column.select, (row.of(column),))
+        Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.of(column),))
         for row in params.rows
         if row.missing is None
         for column in params.columns
@@ -117,7 +120,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
     for r, row in enumerate(params.rows):
         for number, column in enumerate(params.columns):
-            for value, run in _runs(column, params.by, values, runs):
+            for value, run in _runs(column, row, params.by, values, runs):
                 told = row.printed[number] if row.printed else None
                 printed = None if told is None else float(told)
                 ours = _ours(row, row.of(column), run, printed)
@@ -149,14 +152,14 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _runs(
-    column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
+    column: Column, row: Row, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
-    """Yield each value of ``by`` with the column's run that has it."""
-    mine = selection.select(runs, column.select)
+    """Yield each value of ``by`` with the row's run in the column that has it."""
+    mine = selection.select(runs, {**(column.select or {}), **(row.select or {})})
     for value in values:
         chosen = mine if by is None else selection.having(mine, by, value)
         if chosen:
-            yield value, selection.only(chosen, f"column {column.name!r}")
+            yield value, selection.only(chosen, f"column {column.name!r}, row {row.name!r}")
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:

@@ -414,7 +414,7 @@ def test_the_papers_files_are_short():
     assert len(files) >= 16
     for file in files:
         lines = file.read_text().splitlines()
-        assert len(lines) < 400 and max(map(len, lines)) <= 110, file
+        assert len(lines) < 500 and max(map(len, lines)) <= 110, file
 
 
 def test_runs_that_name_the_same_problem_share_its_data():
@@ -495,7 +495,8 @@ def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):
     paper = load(tmp_path, readings={"draft": draft}, one={"reading": "draft"})
     documents = [run.document for run in paper.runs.values()]
     assert paper.meanings(documents) == {"draft": "the prior split"}
-    assert paper.readings["draft"] == "the prior split (linear); labels drawn (spam, mail)"
+    said = "the prior split (linear regression); labels drawn (spam, mail)"
+    assert paper.readings["draft"] == said
 
 
 def test_a_reading_has_a_meaning_for_every_problem_that_follows_it(tmp_path):

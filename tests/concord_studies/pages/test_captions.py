@@ -11,7 +11,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.shown import Output
 from concord_studies.configuration.study import Study
-from concord_studies.markup import sentence
+from concord_studies.markup import sentence, sentences
 from concord_studies.pages import captions
 from processes import python
 
@@ -154,7 +154,7 @@ def test_an_assumption_stands_below_what_it_concerns(limits, told):
 def test_readings_and_scale_are_told():
     both = described([run(), run(reading="published")])
     assert both["readings"] == [("corrected", "as meant"), ("published", "as printed")]
-    assert "Reading *published*: as printed" in captions.markdown(both)
+    assert "*reading published*: as printed" in captions.markdown(both)
     assert "Smoke scale" not in captions.markdown(both)
     smoke = described([run(), run(scale="smoke")])
     assert "Smoke scale: few chains and iterations, not a result." in captions.markdown(smoke)
@@ -194,18 +194,42 @@ def test_the_plateau_of_the_consensus_error_is_no_floor():
 
 def test_a_title_that_asks_has_no_full_stop():
     title = "Does averaging help?"
-    assert captions.markdown(described([run()], title)).startswith(f"**{title}** ")
+    assert captions.markdown(described([run()], title)).startswith(f"**{title}**\n")
     assert r"\?\." not in captions.rst(described([run()], title))
 
 
 def test_a_title_is_written_in_markdown_as_it_is():
     text = captions.markdown(described([run()], titles={"linear": "the theorems' conditions"}))
-    assert "How it was run: the theorems' conditions<" in text
+    assert "How it was run (the theorems' conditions): " in text
 
 
 def test_what_print_shows_stands_beside_what_we_show():
     text = captions.markdown(described([run()], printed="One run.", ours="A thousand."))
     assert "*In print:* One run.\n\n*Here:* A thousand." in text
+
+
+def test_what_is_beyond_five_sentences_is_folded():
+    texts = {
+        "caption": "One. Two.",
+        "printed": "Three (Fig. 3)?",
+        "ours": "Four. Five. Six. Seven.",
+    }
+    text = captions.markdown(described([run()], **texts))
+    shown, _, folded = text.partition("<details>")
+    assert "One. Two.\n\n*In print:* Three (Fig. 3)?\n\n*Here:* Four. Five.\n" in shown
+    assert "*Here:* Six. Seven." in folded
+    assert captions.first_sentence(described([run()], **texts)) == "One."
+    assert captions.first_sentence(described([run()], "Networks")) == ""
+
+
+@pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
+def test_no_caption_of_papers_and_arena_is_longer_than_five_sentences(path):
+    paper = Study(path, load_config(CONFIG / "config.yaml"))
+    for section in ("figures", "tables"):
+        for name in paper.outputs(section):
+            text = "\n".join(captions.above(captions.of(paper, section, name), lambda text: text))
+            texts = [part.partition(":* ")[2] or part for part in text.split("\n\n")]
+            assert sum(len(sentences(part)) for part in texts if part.strip()) <= 5, name
 
 
 def test_long_lists_are_counted():
@@ -236,9 +260,10 @@ def everything(part):
 def test_the_template_of_the_report_shows_every_part():
     parts = described([run(scale="smoke")], caption="|w_i - average|", printed="p", ours="o")
     text = shown(parts)
-    assert text.startswith("Title. |w_i - average|\n\nSmoke scale")
+    assert text.startswith("Title. |w_i - average|\n\nIn print: p\n\nHere: o\n\nSmoke scale")
     for said in everything({**parts, "scale": ""}):
         assert said in text
+    assert "How it was run (linear): problem linear regression" in text
 
 
 @pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
@@ -250,7 +275,7 @@ def test_the_report_shows_every_caption_of_papers_and_arena(path):
             text = shown(parts)
             assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
             for item in everything({**parts, "scale": ""}):
-                assert item in text
+                assert all(part in text for part in sentences(item))
 
 
 def test_markdown_says_what_was_typed():

@@ -26,6 +26,7 @@ from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import ChosenProblem, Run
 from concord_studies.stages import judge
+from concord_studies.stages.expect import expect, renewed
 from concord_studies.stages.measured import why_not
 
 ROOT = Path(__file__).parents[3]
@@ -219,7 +220,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
     [
         (
             {"kind": "sparse_logistic", "dataset": "a9a", "train_rows": 9},
-            "it reads a9a, which `snakemake everything` downloads",
+            "it reads a9a, which snakemake everything downloads",
         ),
         ({"kind": "lenet"}, "PyTorch"),
     ],
@@ -319,7 +320,7 @@ def committed(tmp_path) -> tuple[Path, Path]:
     page = tmp_path / "ledger.md"
     page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
     expected = tmp_path / "expected.yaml"
-    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, page)
+    expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, tmp_path)
     return expected, page
 
 
@@ -337,10 +338,22 @@ def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
     expected, page = committed
     other = {"q": {"a": {"published": {"n=5": "holds", "n=20": "does not hold"}}}}
     expected.write_text(yaml.safe_dump({**yaml.safe_load(expected.read_text()), **other}))
-    ledger.expect(ledger_of(tmp_path, a="does not hold"), expected, page)
+    expect(ledger_of(tmp_path, a="does not hold"), expected, tmp_path)
     after = {"p": {"a": {"published": "does not hold"}}, **other}
     assert yaml.safe_load(expected.read_text()) == after
     assert "| `q` | published | 1 | 1 |" in page.read_text()
+
+
+def test_expect_keeps_what_was_not_run_and_renews_findings(committed, tmp_path):
+    expected, page = committed
+    page.write_text(page.read_text() + "<!-- findings of p -->\n<!-- end of findings of p -->\n")
+    expect(ledger_of(tmp_path, a="not run", b="holds"), expected, tmp_path)
+    after = {"p": {"a": {"published": "holds"}, "b": {"published": "holds"}}}
+    assert yaml.safe_load(expected.read_text()) == after
+    assert "**What holds** (2 of 2 sentences)" in page.read_text()
+    page.write_text("<!-- scoreboard -->")
+    with pytest.raises(ConcordError, match="no end of the scoreboard"):
+        expect(ledger_of(tmp_path, a="holds"), expected, tmp_path)
 
 
 def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
@@ -348,13 +361,13 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
     cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
     path, expected = ledger_of(tmp_path, cases), tmp_path / "expected.yaml"
-    ledger.expect(path, expected, page)
+    expect(path, expected, tmp_path)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
     assert "| `p` | published | 1 | 1 |" in page.read_text()
     assert ledger.changes(path, expected, strict=True).lines == ()
     judge.ledger([path], [tmp_path / "l.md"], tmp_path / "none.yaml")
     page = (tmp_path / "l.md").read_text()
-    assert "fails in 1 of 3 cases: n 20 " in page and "<summary>3 cases</summary>" in page
+    assert "Fails in 1 of 3 cases: n 20." in page
 
 
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
@@ -396,21 +409,21 @@ def test_what_was_not_judged_or_not_committed_is_no_change(committed, tmp_path, 
 
 
 def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
-    expected, page = committed
+    expected, _ = committed
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     write_provenance([path])
     found = ledger.changes(path, expected, strict=True)
     assert found.lines == () and found.text.startswith("Verdicts are not compared")
     with pytest.raises(ConcordError, match="smoke scale"):
-        ledger.expect(path, expected, page)
+        expect(path, expected, tmp_path)
 
 
 def test_the_page_of_the_ledger_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
     page = (ROOT / "docs" / "ledger.md").read_text()
     rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert ledger.with_scoreboard(page, rows) == page
+    assert renewed(page, {"scoreboard": ledger.scoreboard(rows)}) == page
 
 
 def test_every_committed_verdict_is_of_a_claim():

@@ -26,6 +26,7 @@ from concord_studies.provenance import write_provenance
 from concord_studies.results import Measured
 from concord_studies.stages import judge
 from concord_studies.stages import survey as stage
+from concord_studies.stages.expect import expect
 
 RESOURCES = Path("resources")
 LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
@@ -382,7 +383,7 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
 def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     expected, page = tmp_path / "expected_verdicts.yaml", tmp_path / "ledger.md"
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    ledger.expect(ledger_of(tmp_path, judgements.SEED, "depends on the seed"), expected, page)
+    expect(ledger_of(tmp_path, judgements.SEED, "depends on the seed"), expected, tmp_path)
     both = {"p": {"a": {"published": "depends on the seed"}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
     same = ledger_of(tmp_path, judgements.SEED, "depends on the seed")
@@ -397,7 +398,7 @@ def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     alone = ledger_of(tmp_path, "holds", "")
     only = f"p a published: {judgements.SEED} -> holds, with one seed"
     assert ledger.changes(alone, expected, True).lines == (only,)
-    ledger.expect(alone, expected, page)
+    expect(alone, expected, tmp_path)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": judgements.SEED}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas
 import pytest
 
+import everything
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies import markup, words
@@ -29,7 +30,9 @@ CONFIG = Path(__file__).parents[3] / "config"
         ((199481.0,), "199481"),
         ((33735.4,), "33735"),
         ((84.5637,), "84.56"),
-        ((4.0, 4.0, 4.0), "4 [4, 4]"),
+        ((4.0, 4.0, 4.0), "4"),  # an interval that says nothing more
+        ((1.1, 1.0999999, 1.1000001), "1.100"),
+        ((0.379713, 0.379634, 0.379796), "0.3797 [0.3796, 0.3798]"),
         ((3.6e-15,), "0"),
         ((1e-17, -2e-16, 2e-16), "0"),
         ((1.5e12,), "1.5e+12"),
@@ -129,6 +132,9 @@ def ends() -> list[Measured]:
             ("w2_floor", "network"): (0.05, 0.04, 0.06),
             ("lemma12.beta", "network"): 1.0,
             ("lemma12.beta.value", "network"): -0.2,
+            ("lemma12.(4.9)", "network"): 0.0,
+            ("lemma12.(4.9).value", "network"): 0.5,
+            ("lemma12.(4.9).limit", "network"): 0.25,
         }
         return run(sampler, metrics, points=points)
 
@@ -153,10 +159,38 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
 
 
 def test_agents_may_be_columns_and_conditions_say_whether_they_are_met(ends):
+    everything.kind("metrics", "lemma12")  # a study's own: its labels and conditions
     made = final(ends[:1], metrics=["w2", "lemma12.*"], across=["metric", "agent"])
-    assert made.layout.columns == ["W2 [95 % interval], agent 1", "W2 [95 % interval], average",
-                                   "beta"]  # fmt: skip
-    assert made.layout.rows == [["0.100 [0.090, 0.110]", "0.200 [0.190, 0.210]", "-0.2, met"]]
+    heads = ["beta = 1 - gamma eta in [0, 1)", "(4.9), eta^2 at most"]
+    agents = ["W2 [95 % interval], agent 1", "W2 [95 % interval], average"]
+    assert made.layout.columns == [*agents, *heads]
+    sides = ["-0.2, met", "0.5 against 0.25, not met"]
+    assert made.layout.rows == [["0.100 [0.090, 0.110]", "0.200 [0.190, 0.210]", *sides]]
+
+
+def test_exact_numbers_and_floors_have_columns_where_metrics_have(ends):
+    made = final(ends[:1], metrics=["w2", "w2_exact", "w2_floor"], agents=[0, "network"])
+    assert made.layout.rows == [["0.100 [0.090, 0.110]", "0.1", "0.050 [0.040, 0.060]"]]
+
+
+def test_agents_may_be_a_range(ends):
+    two = [run("d_ula", {("w2", 0): (0.1, 0.0, 0.2), ("w2", 1): 0.3, ("w2", "average"): 0.2,
+                         ("w2_exact", 0): 0.5, ("w2_exact", 1): 0.5})]  # fmt: skip
+    made = final(two, metrics=["w2", "w2_exact"], agent_ranges=True)
+    assert made.layout.rows == [["agents", "0.1 to 0.3", "0.5"], ["average", "0.2", ""]]
+    assert len(made.rows) == 5  # the long form has every agent
+
+
+def test_rows_beyond_those_that_come_first_are_folded(ends):
+    made = final(ends, metrics=["w2"], across=["agent"], first={"points": "200"})
+    assert made.layout.rows[0][:2] == ["D-ULA", "200"]
+    assert made.layout.shown == made.data()["shown"] == 1
+    text = made.markdown()
+    assert "<summary>2 more of 3 rows</summary>" in text
+    assert text.count("| sampler | points |") == 2  # the fold is a table of its own
+    long = Table(["n", "x"], [[f"{n}", 0.5] for n in range(50)])
+    assert "<summary>10 more of 50 rows</summary>" in long.markdown()
+    assert len(long.csv().splitlines()) == 51
 
 
 def test_iterations_of_the_network_keep_their_rows():

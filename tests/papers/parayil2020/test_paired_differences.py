@@ -34,7 +34,7 @@ def test_pairs_are_matched_by_replicate_and_tested():
     assert row["difference"] == pytest.approx(-1)
     half = 3.182446 * (14 / 3) ** 0.5 / 2  # t quantile 0.975 at 3 degrees of freedom
     assert (row["lo"], row["hi"]) == pytest.approx((-1 - half, -1 + half), rel=1e-6)
-    assert (row["negative"], row["replicates"]) == (3, 4)
+    assert (row["sets in which it is negative"], row["data sets"]) == (3, 4)
     assert row["p (t test)"] == pytest.approx(0.4228, abs=1e-4)
     assert row["p (sign test)"] == pytest.approx(2 * 5 / 16)
 

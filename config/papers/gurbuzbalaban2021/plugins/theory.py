@@ -220,10 +220,15 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
     inside = c1 * mu**3 * (1 + lambda_n) / 64
     second = eta**3 * np.sqrt(inside) if inside >= 0 else float("nan")
     return [
-        Condition("(4.9)", square, 0 < square <= largest),
+        Condition("(4.9)", square, 0 < square <= largest, largest),
         Condition("beta", beta, 0 <= beta < 1),
-        Condition("(4.10), first bound", beta, beta <= first),
-        Condition("(4.10), second bound", beta, bool(beta <= second)),
+        Condition("(4.10), first bound", beta, beta <= first, first),
+        Condition(
+            "(4.10), second bound",
+            beta,
+            bool(beta <= second),
+            float(second) if inside >= 0 else None,
+        ),
     ]
 
 

@@ -1,47 +1,36 @@
 """The site: papers, findings and documents as pages that open from a disk and need no network.
 
-Pages are put together as sources of Sphinx, of the results at hand; Sphinx makes them HTML.
+Every page is Markdown: made of the results at hand, or a document as it is. Sphinx makes them HTML.
 """
 
+import gzip
+import io
 import posixpath
 import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import __version__
 from concord.errors import ConcordError
 from concord.progress import each
-from concord.rooms import ROOMS
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
-from concord_studies.configuration.config import load_config, results_folder
+from concord_studies.claims.verdicts import NOT_RUN
+from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import table_of
+from concord_studies.markup import fenced
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.site import papers as pages
-from concord_studies.pages.site import reference
-from concord_studies.pages.site.papers import Files
-from concord_studies.pages.site.parts import raw, title
-from concord_studies.provenance import describe
+from concord_studies.pages.site import front, papers, reference
 
-STATIC = Path(__file__).parent / "static"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
-INDEX = HOME / "docs" / "index.md"
-# What the first page leads to.
-START = (
-    ("docs/your-data", "Sample your own data in a notebook"),
-    ("docs/your-sampler", "Compare your own sampler with DE-SGLD, in ten minutes"),
-    ("docs/recommend", "Find the sampler for your problem, network and budget"),
-    ("docs/reproduce", "Reproduce a paper"),
-)
-
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
 SETTINGS: dict[str, Any] = {
@@ -66,18 +55,17 @@ SETTINGS: dict[str, Any] = {
             "color-foreground-muted": "#a4acb8",
         },
     },
-    "html_static_path": [str(STATIC)],
+    "html_static_path": [str(Path(__file__).parent / "concord.css")],
     "html_css_files": ["concord.css"],
-    "html_js_files": [(name, {"defer": "defer"}) for name in ("explorer.js", "scores.js")],
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_permalinks_icon": "¶",
-    "exclude_patterns": ["src", "profiles", "workflow", "envs", "results"],
+    "exclude_patterns": [*(name for name in BESIDE if name != "LICENSE"), "results"],
     "autodoc_typehints": "none",
     "pygments_style": "a11y-high-contrast-light",
-    "nitpicky": False,
     "show_warning_types": True,
+    "smartquotes": False,  # texts of studies are shown as they are typed
 }
 
 
@@ -87,8 +75,8 @@ def site(
     """Make the site of the results at hand, in a folder that it replaces.
 
     config: folder of the configuration.
-    results: folder of the results, None for that of the configuration; figures, tables and verdicts
-    that are not there are left out.
+    results: folder of the results, None for that of the configuration; figures and tables that are
+    not there are left out, and the committed verdicts stand for those that are not.
     output: folder of the site. One that holds anything else is refused.
     changes: what is set in place of ``config.yaml``'s keys.
     A ConcordError if Sphinx is not installed, warns, or the folder is not the site's.
@@ -102,208 +90,151 @@ def site(
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
-        source, extra = Path(name, "source"), Path(name, "extra")
-        source.mkdir()
-        extra.mkdir()
-        _write(config, settings, studies, results, source, extra)
-        made = Path(name, "site")
-        _sphinx(source, made, Path(name, "doctrees"))
-        (made / "objects.inv").unlink(missing_ok=True)
-        shutil.rmtree(made / "_sources", ignore_errors=True)
-        shutil.copytree(extra, made, dirs_exist_ok=True)
+        sources, made = Sources(Path(name, "source"), results), Path(name, "site")
+        _write_pages(config, settings, studies, results, sources)
+        _run_sphinx(sources.folder, made, Path(name, "doctrees"))
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(made, output)
 
 
-def _write(
+class Sources:
+    """The folder of the pages' sources, in which ``results`` is a link to the results."""
+
+    def __init__(self, folder: Path, results: Path) -> None:
+        """Begin with the documents; ``documents`` has their names by part."""
+        self.folder = folder
+        folder.mkdir()
+        (folder / "results").symlink_to(results.resolve())
+        self.documents = _copy_documents(folder)
+
+    def write(self, name: str, text: str) -> str:
+        """Write a page and return its name."""
+        path = self.folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return name
+
+    def has(self, name: str) -> bool:
+        """Whether there is a page of this name."""
+        return (self.folder / f"{name}.md").exists()
+
+    def group(self, heading: str, pages: Sequence[str], titles: Mapping[str, str]) -> list[str]:
+        """Write a page that lists others, which the navigation folds; nothing of none."""
+        name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
+        text = f"# {heading}\n\n{_list_pages(pages, titles)}"
+        return [self.write(name, text)] if pages else []
+
+
+def _write_pages(
     config: Path,
     settings: Mapping[str, Any],
     studies: Mapping[str, Study],
     results: Path,
-    source: Path,
-    extra: Path,
+    sources: Sources,
 ) -> None:
-    """Write the sources of all pages; ``extra`` gets what they show, which Sphinx leaves alone."""
-
-    def write(page: str, *parts: str) -> None:
-        path = source / f"{page}.rst"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n\n".join(parts) + "\n", "utf-8")
-
-    files = Files(results, extra)
-    rows: list[Row] = []
-    claims: list[dict[str, Any]] = []
-    shown, lacking = [], {}
+    """Write the sources of all pages."""
     expected = config / "expected_verdicts.yaml"
     compared = expected.exists() and settings["scale"] != "smoke"
-    known = ledger.expected_rows(expected) if compared else []
+    committed = ledger.expected_rows(expected) if compared else []
     judged: list[Row] = []
-    typed = _typed(config, settings)
-    for key, paper in each(list(studies.items()), "studies"):
+    rows: list[Row] = []
+    for key, study in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
-        mine = list(ledger.read_rows(table)) if table.exists() else []
-        lacking[key] = pages.missing(paper, mine, results)
-        if not pages.made(paper, mine, results):
-            continue
-        shown.append(key)
-        judged += mine
-        seeds = ledger.unvaried(mine, expected)
-        mine = mine or of_claims.committed(paper, known)
-        rows += mine
-        claims += pages.summarized(mine, paper.sections.names)
-        own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
-        write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed), seeds))
-    ours = [key for key in shown if not studies[key].printed]
-    board, seeds = pages.board(rows), ledger.unvaried(judged, expected)
-    called = {key: study.name for key, study in studies.items()}
-    smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
+        own = ledger.read_rows(table) if table.exists() else []
+        judged += own
+        shown = _fill(own, of_claims.committed(study, committed))
+        rows += shown
+        _write_study(study, shown, results, ledger.unvaried(own, expected), sources)
+    titles = {key: study.name for key, study in studies.items()}
     if rows:
-        listed = raw(
-            "ledger",
-            root="",
-            claims=claims,
-            papers=list(dict.fromkeys(row["paper"] for row in rows)),
-            called=called,
-            verdicts=board["verdicts"],
-            smoke=smoke,
-            notes=of_claims.notes(rows, seeds),
-            intervals=ledger.INTERVALS,
-        )
-        (extra / "claims.csv").write_text(table_of(ledger.COLUMNS, rows), "utf-8")
-        write("claims", title("Claims", "#"), listed)
-    universes = []
-    for key in shown:
-        for card in pages.cards(results / key):  # its arena's page leads to it
-            _markdown(source, f"cards/{key}/{card.stem}", "---\norphan: true\n---\n", card)
-        if made := pages.multiverse(results / key):
-            universes.append(_markdown(source, f"multiverse/{key}", "", made))
-    documents = _documents(source)
-    kinds: list[str] = []
-    functions = ["config/README"] if (source / "config/README.md").exists() else []
-    for name, text in reference.pages(_pictures(studies, extra)):
-        (kinds if name in ROOMS else functions).append(f"reference/{name}")
-        write(f"reference/{name}", text)
-    front = raw(
-        "front",
-        root="",
-        findings=pages.findings(studies, claims, settings["findings"], extra),
-        called=called,
-        printed=[key for key in shown if key not in ours],
-        tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
-        board=board,
-        todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
-        commands=[
-            (typed("reproduce"), "every figure and table that needs no download"),
-            (typed("ledger"), "the verdicts, and the runs that only they read"),
-            (typed("site"), "these pages, of whatever has been made"),
+        seeds = ledger.unvaried(judged, expected)
+        sources.write("claims", of_claims.ledger(rows, seeds, titles, "papers/{}.md"))
+    pictures = _find_pictures(studies, results)
+    kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
+    lines = front.page(settings, studies, rows, sources.has)
+    lines += front.origin(settings, ledger.compare(judged, expected))
+    sources.write("index", "\n".join([*lines, *_navigation(studies, kinds, sources)]))
+
+
+def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
+    """Return a study's verdicts, in the place of those that were not judged the committed ones."""
+
+    def place(row: Row) -> tuple[str, ...]:
+        return row["claim"], row["case"], row["reading"]
+
+    stated = {place(row): row for row in committed}
+    filled = [stated.get(place(row), row) if row["verdict"] == NOT_RUN else row for row in rows]
+    return filled or list(committed)
+
+
+def _write_study(
+    study: Study, rows: Sequence[Row], results: Path, seeds: str, sources: Sources
+) -> None:
+    """Write a study's page, with its cards and its multiverse, and pack its numbers."""
+    folder = results / study.key
+    sources.write(f"papers/{study.key}", papers.page(study, rows, results, seeds))
+    for card in papers.cards(folder):
+        sources.write(f"cards/{study.key}/{card.stem}", read_text(card))
+    if made := papers.universes(folder):
+        text = papers.of_universes(study, results, read_text(made[0]), made[1])
+        sources.write(f"multiverse/{study.key}", text)
+    packed = sources.folder / "numbers" / study.key
+    packed.mkdir(parents=True)
+    for table in folder.glob("*/metrics.csv"):
+        path = packed / f"{table.parent.name}.csv.gz"
+        path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
+
+
+def _navigation(
+    studies: Mapping[str, Study], kinds: Sequence[str], sources: Sources
+) -> Iterator[str]:
+    """Yield the lists of pages of the navigation, part by part.
+
+    At most 30 entries are open at once, whatever page is shown (tested).
+    """
+    ours = [key for key, study in studies.items() if not study.printed]
+    arenas = [f"papers/{key}" for key in ours if studies[key].arenas]
+    others = [f"papers/{key}" for key in ours if not studies[key].arenas]
+    surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
+    folders = ("papers", "multiverse")
+    titles = {f"{place}/{key}": study.name for place in folders for key, study in studies.items()}
+    documents = [sources.group(part, pages, titles) for part, pages in sources.documents.items()]
+    parts = {
+        "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
+        "Findings": [
+            *["claims"] * sources.has("claims"),
+            *sources.group("What verdicts depend on", surveyed, titles),
         ],
-        compared=ledger.compare(judged, expected),
-        smoke=smoke,
-        notes=of_claims.notes(rows, seeds),
-        made=describe(),
-        seed=settings["seed"],
-    )
-    titles = {
-        f"{folder}/{key}": called[key] for key in shown for folder in ("papers", "multiverse")
+        "Comparisons": [*arenas, *sources.group("Other comparisons", others, titles)],
+        "Documents": [name for names in documents for name in names],
+        "Kinds": sources.group("Kinds, options and functions", kinds, titles),
     }
-
-    def group(heading: str, found: Iterable[str]) -> list[str]:
-        """Write a page that lists others, which the navigation folds; nothing of nothing."""
-        if not found:
-            return []
-        name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
-        text = "Every page of this kind, by name."
-        write(name, title(heading, "#"), text, _tree(found, titles))
-        return [name]
-
-    whole = [key for key in shown if key not in ours and not studies[key].about.read]
-    others = [f"papers/{key}" for key in shown if studies[key].about.read]
-    # At most 30 entries are open at once, whatever page is shown (tested).
-    trees = {
-        "Papers": [*(f"papers/{key}" for key in whole), *group("Judged by their code", others)],
-        "Findings": ["claims"] * bool(rows) + group("What verdicts depend on", universes),
-        "Compare": [f"papers/{key}" for key in ours],
-        "Learn": [
-            *(n for part in ("Tutorials", "How-to") for n in group(part, documents.pop(part, []))),
-            *group("Explanation", documents.pop("Explanation", [])),
-        ],
-        "Reference": [
-            *(name for found in documents.values() for name in found if name not in functions),
-            *group("Kinds and their options", kinds),
-            *group("Keys and functions", functions),
-        ],
-    }
-    hidden = "   :hidden:\n   :caption: "
-    index = [_tree(found, titles, hidden + part) for part, found in trees.items() if found]
-    write("index", title("Concord", "#"), front, *index)
+    for part, pages in parts.items():
+        if pages:
+            yield _list_pages(pages, titles, f":hidden:\n:caption: {part}\n")
 
 
-def _markdown(source: Path, name: str, head: str, page: Path) -> str:
-    """Take over a page of the results, below a head."""
-    path = source / f"{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(head + read_text(page), "utf-8")
-    return name
-
-
-def _tree(found: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
+def _list_pages(pages: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
     """Return links to pages, which are in the navigation too."""
-    lines = [f"   {titles[name]} <{name}>" if name in titles else f"   {name}" for name in found]
-    lines = [re.sub(r"(<|^   )(?=\w[^<]*$)", r"\1/", line) for line in lines]
-    return "\n".join([".. toctree::", *([options] if options else []), "", *lines])
+    lines = [f"{titles[name]} </{name}>" if name in titles else f"/{name}" for name in pages]
+    return "\n".join(fenced("{toctree}", "\n".join([options, *lines])))
 
 
-def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
-    """Return what somebody types for a target, with what was set for this site, too."""
-    stated = load_config(config / "config.yaml")
-    changed = [
-        f"{key}={settings[key]}" for key in ("scale", "seed") if settings[key] != stated[key]
-    ]
-    makefile = config.resolve() == HOME / "config" and (HOME / "Makefile").exists()
-
-    def typed(target: str) -> str:
-        if makefile and not changed and target in ("reproduce", "arena", "multiverse", "site"):
-            return f"make {target}"
-        settings = list(changed)
-        if target == "multiverse":  # verdicts are to wait for it
-            target, settings = "multiverse ledger", [*settings, "multiverse=true"]
-        return " ".join(["snakemake", target, *(["--config", *settings] if settings else [])])
-
-    return typed
-
-
-def _todo(
-    lacking: Mapping[str, Iterable[tuple[str, str]]], typed: Callable[[str], str]
-) -> list[tuple[str, list[str]]]:
-    """Return what has not been made, and of which studies, by the command that makes it."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for name, things in lacking.items():
-        for target, what in things:
-            found.setdefault(typed(target), {}).setdefault(what, []).append(name)
-    return [
-        (command, [f"{what}: {'; '.join(of)}" if any(of) else what for what, of in parts.items()])
-        for command, parts in found.items()
-    ]
-
-
-def _pictures(studies: Mapping[str, Study], extra: Path) -> dict[str, str]:
+def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str]:
     """Return a picture of each kind of figure: the first that has been made, or the docs'."""
-    found: dict[str, str] = {}
-    for paper in studies.values():
-        for name, entry in paper.sections.figures.items():
-            path = extra / "results" / paper.key / "figures" / f"{name}.svg"
-            if path.exists():
-                found.setdefault(entry.kind, str(path.relative_to(extra)))
-    for path in (HOME / "docs" / "figures").glob("*.png"):
-        if path.stem not in found:
-            found[path.stem] = f"reference/{path.name}"
-            (extra / "reference").mkdir(exist_ok=True)
-            shutil.copyfile(path, extra / "reference" / path.name)
-    return found
+    found = {
+        path.stem: f"/docs/figures/{path.name}" for path in (HOME / "docs/figures").glob("*.png")
+    }
+    made: dict[str, str] = {}
+    for study in studies.values():
+        for name, entry in study.sections.figures.items():
+            if path := papers.path_of(study, "figures", name, results):
+                made.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
+    return found | made
 
 
-def _documents(source: Path) -> dict[str, list[str]]:
-    """Copy the documents, and return them by the headings of docs/index.md.
+def _copy_documents(source: Path) -> dict[str, list[str]]:
+    """Copy the documents, and return their names by the headings of docs/index.md.
 
     A page that the index does not list is one on how to do something.
     """
@@ -317,29 +248,48 @@ def _documents(source: Path) -> dict[str, list[str]]:
         elif path.exists():
             (source / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, source / name)
-    if not INDEX.exists():
+    index = source / "docs" / "index.md"
+    if not index.exists():
         return {}
-    parts = re.split(r"^## (.*)$", read_text(INDEX), flags=re.M)[1:]
+    parts = re.split(r"^## (.*)$", read_text(index), flags=re.M)[1:]
     listed = {
         heading: [
             posixpath.normpath(f"docs/{link}") for link in re.findall(r"\]\(([^)#:]+)\.md\)", text)
         ]
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
+    index.unlink()
     known = {name for names in listed.values() for name in names}
-    others = sorted(
-        f"docs/{path.stem}"
-        for path in (source / "docs").glob("*.md")
-        if f"docs/{path.stem}" not in known and path.stem != "index"
-    )
-    listed.setdefault("How-to", []).extend(others)
-    (source / "docs" / "index.md").unlink()
+    names = sorted(f"docs/{path.stem}" for path in (source / "docs").glob("*.md"))
+    listed.setdefault("How-to", []).extend(name for name in names if name not in known)
     return listed
 
 
-def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
+def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:
+    """Make HTML of a folder of documents; Sphinx's warnings are errors."""
     try:
-        from concord_studies.pages.site import sphinx_html  # of an extra
+        from sphinx.application import Sphinx  # of an extra
+        from sphinx.errors import SphinxError
+        from sphinx.util import console
+        from sphinx.util.docutils import docutils_namespace
     except ModuleNotFoundError as error:
-        raise pages.needs(error) from error
-    sphinx_html.make(source, output, doctrees, SETTINGS)
+        raise ConcordError(
+            f"the site needs {error.name}; install the extra `docs` of concord-bayes "
+            "(`make site` does)"
+        ) from error
+    console.nocolor()
+    said, warned = io.StringIO(), io.StringIO()
+    try:
+        with docutils_namespace():  # so that a process can make another
+            app = Sphinx(
+                *(source, None, output, doctrees, "html"),
+                confoverrides=SETTINGS,
+                status=said,
+                warning=warned,
+            )
+            app.build()
+    except SphinxError as error:
+        raise ConcordError(f"the site could not be made: {error}") from error
+    if warnings := warned.getvalue().replace(str(source), "").strip():
+        print(warnings, file=sys.stderr)
+        raise ConcordError("the site could not be made: correct what Sphinx warns of above")

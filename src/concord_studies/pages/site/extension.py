@@ -1,4 +1,4 @@
-"""What Sphinx and the theme lack: equations as MathML, and what screen readers ask for.
+"""What Sphinx and the theme lack: equations as MathML, links to pictures, and roles.
 
 Browsers draw MathML by themselves, and screen readers read it.
 """
@@ -6,24 +6,34 @@ Browsers draw MathML by themselves, and screen readers read it.
 import re
 from typing import Any
 
-from docutils.nodes import SkipNode
+from docutils.nodes import SkipNode, image
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Register both."""
+    """Register what this module adds."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
-    app.connect("html-page-context", _level, priority=900)  # after the theme's
+    app.connect("doctree-read", _link_pictures)
+    app.connect("html-page-context", _add_roles, priority=900)  # after the theme's
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def _level(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    heading, wrapper = 'role="heading"', '<div class="table-wrapper'
-    focused = wrapper.replace(" ", ' tabindex="0" role="group" aria-label="table" ')
+def _link_pictures(app: Any, doctree: Any) -> None:
+    """Have a click on a picture open it: Sphinx links those that have a width."""
+    for picture in doctree.findall(image):
+        picture.setdefault("width", "100%")  # which the style takes as the most
+
+
+def _add_roles(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Give headings of the navigation a level, and tables that scroll a name and the focus."""
+    heading, focus = 'role="heading"', 'tabindex="0" role="group" aria-label="table"'
     for key in ("furo_navigation_tree", "body"):
         text = (context.get(key) or "").replace(heading, f'{heading} aria-level="2"')
-        context[key] = text.replace(wrapper, focused)
+        # The theme repeats the table's id.
+        context[key] = re.sub(
+            r'<div (class="table-wrapper[^"]*")[^>]*>', rf"<div \1 {focus}>", text
+        )
 
 
 def _inline(visitor: Any, node: Any) -> None:

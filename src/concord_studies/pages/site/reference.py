@@ -1,115 +1,123 @@
-"""The reference: what kinds there are, what a study's files may hold, the functions of Python."""
+"""The reference: every kind with its options, every key of a study, and Python's functions.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+Docstrings are reStructuredText, and stand in the pages as such. A plug-in's is shown as it is
+typed, and no plug-in that nothing has used is executed.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import concord
 from concord import kinds
 from concord.rooms import ROOMS
-from concord_studies import markup
 from concord_studies.catalog import described
 from concord_studies.configuration.editor import study_schema
-from concord_studies.pages.site.parts import title
+from concord_studies.markup import fenced, line, markdown, markdown_table
 
 
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield names and texts (reStructuredText) of the pages of the reference.
+    """Yield names and texts of the pages of the reference.
 
-    pictures: kind of figure: path of a picture of one, from the reference's folder.
+    pictures: kind of figure: path of a picture of one, from the site's sources.
     """
     for package, about in ROOMS.items():
-        found = [described(package, kind, execute=False) for kind in kinds.names(package)]
-        parts = [
-            title(package.replace("_", " ").capitalize(), "#"),
+        lines = [
+            f"# {package.replace('_', ' ').capitalize()}",
+            "",
             f"A {about.one} is chosen by its kind, which is what you type.",
+            "",
         ]
-        for kind in found:
-            if kinds.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
-                parts.append(f".. _{package}-{kind['kind']}:")
-            named = f"{kind['name']} ({kind['kind']})" if kind["name"] else kind["kind"]
-            parts.append(title(named, "*"))
-            if package == "figures" and kind["kind"] in pictures:
-                picture = escape(pictures[kind["kind"]])
-                parts.append(
-                    f'.. raw:: html\n\n   <div class="plate"><img src="../{picture}" '
-                    f'loading="lazy" alt="A figure of kind {escape(kind["kind"])}"></div>'
-                )
-            parts += _text(kind)
+        for name in kinds.names(package):
+            kind = described(package, name, execute=False)
+            named = f"{kind['name']} ({name})" if kind["name"] else name
+            lines += [f"## {markdown(named)}", "", *_text(kind)]
+            if package == "figures" and name in pictures:
+                alt = f':alt: "A figure of kind {name}"'
+                lines += fenced(f"{{image}} {pictures[name]}", alt)
             if kind.get("metrics"):
-                names = ", ".join(map(_code, kind["metrics"]))
-                parts.append(f"Metrics: {names}.")
+                lines += [f"Metrics: {', '.join(map(_code, kind['metrics']))}.", ""]
             if kind.get("options"):
-                parts.append(_table(("option", "type", "default", "meaning"), _options(kind)))
-        yield package, "\n\n".join(parts)
-    yield "study", _study()
-    yield "python", _python()
+                columns = ("option", "type", "default", "meaning")
+                lines += [*markdown_table(columns, map(_option, kind["options"])), ""]
+        yield package, "\n".join(lines)
+    yield "study", "\n".join(_study())
+    yield "python", "\n".join(_python())
 
 
-def _text(kind: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a kind's docstring says: of what is built in as markup, else as it is typed."""
+def _text(kind: Mapping[str, Any]) -> list[str]:
+    """Return what a kind's docstring says: of what is built in as markup, else as it is typed."""
     if not kind["from"]:
-        yield kind["text"].replace("|", "\\|") if not kind["equation"] else kind["text"]
-        return
-    yield f"A plug-in, {markup.rst(kind['from'])}."
+        text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
+        return fenced("{eval-rst}", text)
+    lines = [f"A plug-in, {markdown(kind['from'])}.", ""]
     if kind["text"].strip():
-        text = kind["text"].strip("\n").splitlines()
-        lines = ["".join(c if c.isprintable() else " " for c in line) for line in text]
-        yield "\n".join([".. code-block:: text", "", *(f"   {line}".rstrip() for line in lines)])
+        typed = kind["text"].strip("\n").splitlines()
+        shown = ("".join(c if c.isprintable() else " " for c in line) for line in typed)
+        lines += fenced("text", "\n".join(shown))
     if "options" not in kind and "metrics" not in kind:
-        yield "No study uses it: ``concord describe`` says which options it takes."
+        lines += ["No study uses it: `concord describe` says which options it takes.", ""]
+    return lines
 
 
 def _code(text: str) -> str:
     """Return a text as code, where it can be."""
-    text = markup.line(text)
-    return f"``{text}``" if text and "`" not in text and "\\" not in text else markup.rst(text)
+    text = line(text)
+    return f"`{text}`" if text and "`" not in text else markdown(text)
 
 
-def _options(kind: Mapping[str, Any]) -> Iterator[Sequence[str]]:
-    for option in kind["options"]:
-        default = option.get("default", "")
-        text = "none" if default is None else str(default)
-        given = _code(text) if "default" in option and text else ""
-        shape, means = markup.rst(option["type"]), markup.rst(option["means"])
-        yield _code(option["name"]), shape, given, means
+def _prose(text: str) -> str:
+    """Return a text of a docstring, in which two backticks mark code."""
+    parts = re.split(r"``(.+?)``", text)
+    return "".join(_code(part) if n % 2 else markdown(part) for n, part in enumerate(parts))
 
 
-def _study() -> str:
+def _option(option: Mapping[str, Any]) -> Sequence[str]:
+    """Return the row of an option."""
+    default = option.get("default", "")
+    text = "none" if default is None else str(default)
+    means = _prose(option["means"])
+    return _code(option["name"]), markdown(option["type"]), _code(text), means
+
+
+def _study() -> list[str]:
     """Return every key of a study's files, from their schema."""
     schema = study_schema(execute=False)
-    parts = [
-        title("Keys of a study", "#"),
-        "Every key of the files in ``config/papers/<key>`` and ``config/studies/<key>``, as the "
-        "schema for editors has it (``concord schema study``).",
-        title("Sections", "*"),
-        _keys(schema["properties"], schema.get("required", ())),
+    lines = [
+        "# Keys of a study",
+        "",
+        "Every key of the files in `config/papers/<key>` and `config/studies/<key>`, as the schema "
+        "for editors has it (`concord schema study`).",
+        "",
+        "## Sections",
+        "",
+        *_keys(schema),
     ]
     for name, part in schema["$defs"].items():
         if part.get("properties"):
-            parts += [f".. _study-{name}:", title(part.get("title", name), "*")]
-            parts += [markup.rst(part.get("description", ""))]
-            parts += [_keys(part["properties"], part.get("required", ()))]
-    return "\n\n".join(parts)
+            lines += [f"## {markdown(part.get('title', name))}", ""]
+            lines += [_prose(part.get("description", "")), "", *_keys(part)]
+    return lines
 
 
-def _keys(properties: Mapping[str, Any], required: Sequence[str]) -> str:
+def _keys(part: Mapping[str, Any]) -> list[str]:
+    """Return a table of the keys of a mapping, from its JSON Schema."""
+    required = part.get("required", ())
     rows = [
         (
             _code(key) + (" (required)" if key in required else ""),
             _shape(value),
-            markup.rst(value.get("description", "")),
+            _prose(value.get("description", "")),
         )
-        for key, value in properties.items()
+        for key, value in part["properties"].items()
     ]
-    return _table(("key", "what it holds", "meaning"), rows)
+    return [*markdown_table(("key", "what it holds", "meaning"), rows), ""]
 
 
 def _shape(value: Mapping[str, Any]) -> str:
     """Return what a key of a JSON Schema holds, in words."""
     if "$ref" in value:
-        name = value["$ref"].rpartition("/")[2]
-        return markup.rst(name)
+        return markdown(value["$ref"].rpartition("/")[2])
     if "enum" in value:
         return ", ".join(_code(str(choice)) for choice in value["enum"])
     if "const" in value:
@@ -129,23 +137,11 @@ def _shape(value: Mapping[str, Any]) -> str:
     return " or ".join(names.get(k, k) for k in ([kind] if isinstance(kind, str) else kind))
 
 
-def _python() -> str:
-    parts = [title("Python", "#"), "What ``import concord`` offers."]
-    for name in sorted(dir(concord), key=str.lower):
-        if name in ("__version__", "problems"):
-            continue
-        found = getattr(concord, name)
-        directive = "autoclass" if isinstance(found, type) else "autofunction"
-        parts.append(f".. {directive}:: concord.{name}")
-        if isinstance(found, type):
-            parts[-1] += "\n   :members:"
-    return "\n\n".join(parts)
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: keys", ""]
-    for row in ([*columns], *rows):
-        for number, cell in enumerate(row):
-            mark = "   * -" if number == 0 else "     -"
-            lines.append(f"{mark} {cell}".rstrip())
-    return "\n".join(lines)
+def _python() -> list[str]:
+    """Return what ``import concord`` offers, from its docstrings."""
+    lines = ["# Python", "", "What `import concord` offers.", ""]
+    for name in sorted(set(dir(concord)) - {"__version__", "problems"}, key=str.lower):
+        kind = "class" if isinstance(getattr(concord, name), type) else "function"
+        members = "\n   :members:" if kind == "class" else ""
+        lines += fenced("{eval-rst}", f".. auto{kind}:: concord.{name}{members}")
+    return lines

@@ -1,4 +1,4 @@
-"""The site at every stage of the results: no dead link, nothing false, and what to type."""
+"""The site at every stage of the results: no dead link, nothing false, findings first."""
 
 import html
 import re
@@ -18,9 +18,9 @@ from concord_studies.configuration.init import init
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.markup import table_of
-from concord_studies.pages.site import build, papers, parts, reference
+from concord_studies.pages.site import build, reference
 from concord_studies.stages import judge
-from links import dead, pages
+from links import dead, faults, pages
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 
@@ -33,35 +33,35 @@ pytestmark = [
 ROOT = Path(__file__).parents[4]
 KEY, OTHER = "gurbuzbalaban2021", "tzikas2024"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"></svg>'
+TABLE = "| a |\n| --- |\n| 1 |\n\nA note.\n"
 EXPECTED = "config/expected_verdicts.yaml"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Two papers and the arena, without their results."""
+    """A folder with what is configured beside two papers and the arena."""
     folder = tmp_path_factory.mktemp("site")
-    ignored = [path.name for path in (ROOT / "config" / "papers").glob("*")]
-    ignored += [path.name for path in (ROOT / "config" / "studies").glob("*")]
-    ignored = [name for name in ignored if name not in (KEY, OTHER, "arena")]
-    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns(*ignored))
+    (folder / "config" / "studies" / "arena").mkdir(parents=True)
+    for path in (ROOT / "config").glob("expected_*.yaml"):
+        shutil.copy(path, folder / "config")
     (folder / "config" / "config.yaml").write_text(f"findings: [{KEY}/sghmc_agents_converge]\n")
     return folder
 
 
 @pytest.fixture(scope="module")
 def studies(folder) -> dict[str, Study]:
-    return load_studies(folder / "config", checked=True)[1]
+    settings = load_config(folder / "config" / "config.yaml")
+    paths = [
+        ROOT / "config" / path for path in (f"papers/{KEY}", f"papers/{OTHER}", "studies/arena")
+    ]
+    return {path.name: Study(path, settings, checked=True) for path in paths}
 
 
 @pytest.fixture
 def built(monkeypatch, tmp_path, folder, studies) -> Callable[..., Path]:
     """Return what makes a site without documents and reference, the same at every stage."""
-    for module in (build, papers):
-        monkeypatch.setattr(module, "HOME", tmp_path)
-    monkeypatch.setattr(parts, "RULES", None)
-    monkeypatch.setattr(build, "INDEX", tmp_path / "index.md")
+    monkeypatch.setattr(build, "HOME", tmp_path)
     monkeypatch.setattr(reference, "pages", lambda pictures: [])
-    monkeypatch.setattr(papers, "_shortened", lambda svg: svg)
 
     def site(results: Path, **changes: Any) -> Path:
         settings = load_config(folder / "config" / "config.yaml", changes)
@@ -90,13 +90,17 @@ class Results:
     def draw(self, key: str, *names: str) -> None:
         """Have figures and tables; none named: all of them."""
         paper = self.studies[key]
+        caption = dict.fromkeys(("source", "printed", "ours"), "")
+        caption |= {key: [] for key in ("terms", "experiments", "readings", "assumptions")}
+        caption |= {"title": "Title", "caption": "What is seen. More.", "scale": self.scale}
         for section, suffix in (("figures", ".svg"), ("tables", ".csv")):
             for name in paper.outputs(section):
                 if not names or name in names:
                     base = self.folder / key / section / name
-                    table = {"columns": ["a"], "rows": [["1"]], "labels": 1}
-                    write(base.with_suffix(suffix), SVG)
-                    provenance.write_provenance([base.with_suffix(suffix)], seed=1, table=table)
+                    files = [base.with_suffix(suffix), base.with_suffix(".md")]
+                    for path, text in zip(files, (SVG, TABLE), strict=True):
+                        write(path, text)
+                    provenance.write_provenance(files, seed=1, caption=caption)
                     shown = {run.experiment for run in paper.output_runs(section, name)}
                     for experiment in shown:
                         own = by_hand.experiments(paper)[experiment]
@@ -107,10 +111,16 @@ class Results:
         before = {cell(row): row["verdict"] for row in ledger.expected_rows(ROOT / EXPECTED)}
         universes = ledger.expected_universes(ROOT / EXPECTED)
         study, rows = self.studies[key], []
-        for row in judge.verdicts(study, self.folder, judge.made(study, self.folder)):
+        for row in judge.verdicts(study, sorted((self.folder / key).glob("*/metrics.csv"))):
             verdict = verdicts.get(row["claim"], before.get(cell(row), "holds"))
             said = universes.get((key, row["claim"], row["reading"]), "") if over else ""
-            said = {"verdict": verdict, "alone": verdict, "multiverse": said, "scale": self.scale}
+            said = {
+                "number": "1.5",
+                "verdict": verdict,
+                "alone": verdict,
+                "multiverse": said,
+                "scale": self.scale,
+            }
             rows.append({**row, **said})
         path = self.folder / key / "claims.csv"
         write(path, table_of(ledger.COLUMNS, rows))
@@ -163,36 +173,26 @@ def half_deleted(made: Results) -> None:
         path.unlink()
 
 
-LEDGER = "snakemake ledger"
-OVER = "snakemake multiverse ledger --config multiverse=true"
-ARENA = "snakemake arena"
 SAME = r"None of \d{2,} committed verdicts differs\."
-ALL = "snakemake reproduce"
-STAGES: dict[str, tuple[Callable[[Results], None], tuple[str, ...], str | None]] = {
-    "nothing": (lambda made: None, (ALL, LEDGER, OVER, ARENA), None),
-    "figures": (lambda made: made.draw(KEY, "fig3"), (ALL, LEDGER, OVER, ARENA), None),
-    "a table": (lambda made: made.draw(KEY, "lemma12"), (ALL, LEDGER, OVER, ARENA), None),
-    "reproduce": (
-        lambda made: [made.draw(KEY), made.draw(OTHER)],
-        (LEDGER, OVER, ARENA),
-        None,
-    ),
-    "ledger": (ledgers, (OVER, ARENA), SAME),
+STAGES: dict[str, tuple[Callable[[Results], None], str | None]] = {
+    "nothing": (lambda made: None, None),
+    "figures": (lambda made: made.draw(KEY, "fig3"), None),
+    "a table": (lambda made: made.draw(KEY, "lemma12"), None),
+    "reproduce": (lambda made: [made.draw(KEY), made.draw(OTHER)], None),
+    "ledger": (ledgers, SAME),
     "the arena alone": (
         lambda made: [made.draw("arena"), made.score(), made.judge("arena")],
-        (ALL, LEDGER, OVER),
-        None,
+        None,  # none is committed
     ),
     "a paper": (
         lambda made: [
             made.draw(KEY),
             made.judge(KEY, theorem10_bounds="does not hold", theorem10_linear="not run"),
         ],
-        (ALL, LEDGER, OVER, ARENA),
         r"1 of \d+ committed verdicts differs; 1 not judged here\.",
     ),
-    "everything": (everything, (), SAME),
-    "half deleted": (half_deleted, (ALL, LEDGER, OVER, ARENA), SAME),
+    "everything": (everything, SAME),
+    "half deleted": (half_deleted, SAME),
 }
 
 
@@ -202,87 +202,54 @@ def text_of(page: Path, start: str = "", end: str = "") -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def commands(page: Path) -> tuple[str, ...]:
-    """Return what a page says that makes what is missing."""
-    lists = re.findall(r'<dl class="missing">(.*?)</dl>', page.read_text(), re.DOTALL)
-    return tuple(html.unescape(c) for part in lists for c in re.findall("<code>(.*?)</code>", part))
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_site_at_every_stage(studies, tmp_path, built, stage):
-    make, missing, compared = STAGES[stage]
+    make, compared = STAGES[stage]
     made = Results(tmp_path / "results", studies)
     made.folder.mkdir()
     make(made)
     site = built(made.folder)
     assert dead(site) == []
-    assert set(commands(site / "index.html")) == set(missing)
+    assert faults(site) == []
     text = text_of(site / "index.html")
-    assert ("What has not been made" in text) == bool(missing)
+    assert text.index("What was found") < text.index("How to start")
     judged = (made.folder / KEY / "claims.csv").exists()
-    known = (made.folder / KEY).exists() and not judged  # then the committed ones are shown
-    assert (ledger.OF_COMMITTED in text) == known
-    assert ("published (committed)" in text) == known
-    if compared is None:
-        assert "committed verdicts" not in text
-    else:
-        assert re.search(compared, text)
-    listed = [path.stem for path in (site / "papers").glob("*.html")]
-    assert [key for key in studies if (made.folder / key).exists()] == sorted(
-        listed, key=list(studies).index
-    )
+    finding = text.partition("What was found")[2].partition("Gürbüzbalaban and others (2021)")[0]
+    assert "DE-SGHMC" in finding and (", committed (" in finding) != judged
+    assert re.search(compared, text) if compared else "committed verdicts" not in text
+    assert {path.stem for path in (site / "papers").glob("*.html")} == {*studies}
 
 
-def test_smoke_scale_is_not_compared_and_said_in_commands(studies, tmp_path, built):
+def test_smoke_scale_is_not_compared(studies, tmp_path, built):
     made = Results(tmp_path / "results", studies, "smoke")
     made.draw(KEY)
     made.judge(KEY, theorem10_bounds="does not hold")
     site = built(made.folder, scale="smoke")
     assert dead(site) == []
-    assert "committed verdicts" not in text_of(site / "index.html")
+    assert "committed" not in text_of(site / "index.html")
     for page in ("index.html", "claims.html"):
         assert ledger.SMOKE in text_of(site / page)
-    typed = {f"snakemake {key} --config scale=smoke" for key in ("ledger", "arena", "reproduce")}
-    assert typed < set(commands(site / "index.html"))
 
 
-def test_what_of_a_study_is_missing_is_said_on_its_page(studies, tmp_path, built):
+def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, built):
     made = Results(tmp_path / "results", studies)
     made.draw(KEY, "fig3")
-    page = built(made.folder) / "papers" / f"{KEY}.html"
-    assert commands(page) == (f"snakemake {KEY}", LEDGER, OVER)
-    said = text_of(page, "Not made yet", "</dl>")
-    assert re.search(r"\d+ of \d+ figures and tables ", said) and "verdicts on 40 claims" in said
     made.judge(KEY)
-    page = built(made.folder) / "papers" / f"{KEY}.html"
-    assert commands(page) == (f"snakemake {KEY}", OVER)
-    assert "which has not been made" in text_of(page)  # figures of claims
+    site = built(made.folder)
+    page = site / "papers" / f"{KEY}.html"
+    text = text_of(page)
+    assert re.search(rf"1 of \d+ have been made; snakemake {KEY} makes all\.", text)
+    (seen,) = pages(site)[page].pictures
+    assert seen.startswith("Title. What is seen. What Fig 2 shows") and seen.endswith(": 1.5.")
 
 
-def test_figures_whose_data_are_downloaded_are_told_apart(tmp_path):
-    paper = Study(ROOT / "config" / "papers" / "parayil2020", load_config(), checked=True)
-    found = papers.missing(paper, [], tmp_path)
-    assert [target for target, _ in found] == ["reproduce", "parayil2020", "ledger", "multiverse"]
-    numbers = [int(text.split()[0]) for _, text in found[:2]]
-    assert sum(numbers) == sum(len(paper.outputs(s)) for s in ("figures", "tables"))
-    assert ", whose data are downloaded" in found[1][1]
-    # A figure and a table may share a name.
-    paper = Study(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)
-    assert papers.missing(paper, [], tmp_path)[0] == ("samplers", "5 of 5 figures and tables")
-
-
-def test_commands_are_those_of_the_makefile_where_there_is_one(tmp_path):
-    typed = build._typed(ROOT / "config", load_config(ROOT / "config" / "config.yaml"))
-    asked = ("reproduce", "ledger", "arena", "multiverse", "tzikas2024")
-    assert list(map(typed, asked)) == [
-        *("make reproduce", "snakemake ledger", "make arena", "make multiverse"),
-        "snakemake tzikas2024",
-    ]
-    smoke = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke", "seed": 3})
-    typed = build._typed(ROOT / "config", smoke)
-    assert typed("multiverse") == (
-        "snakemake multiverse ledger --config scale=smoke seed=3 multiverse=true"
-    )
+def test_a_table_has_its_caption(studies, tmp_path, built):
+    made = Results(tmp_path / "results", studies)
+    made.draw(KEY, "lemma12")
+    page = (built(made.folder) / "papers" / f"{KEY}.html").read_text()
+    text, _, rest = page.partition("<caption>")[2].partition("</caption>")
+    assert "What is seen. More." in text
+    assert rest.partition("</table>")[0].count("<td") == 1 and "A note." in rest
 
 
 @pytest.mark.parametrize("stage", ["nothing", "ledger"])
@@ -297,14 +264,12 @@ def test_a_study_of_ones_own(tmp_path, stage):
         made.judge("own")
     build.site(tmp_path / "own" / "config", made.folder, tmp_path / "site")
     assert dead(tmp_path / "site") == []
-    missing = {"nothing": (ALL, LEDGER, OVER), "ledger": (OVER,)}[stage]
-    assert commands(tmp_path / "site" / "index.html") == missing
+    assert faults(tmp_path / "site") == []
     assert "committed verdicts" not in text_of(tmp_path / "site" / "index.html")
 
 
-def test_at_most_thirty_entries_of_the_navigation_are_open(tmp_path, monkeypatch):
+def test_at_most_thirty_entries_of_the_navigation_are_open(tmp_path):
     """On every page of the whole site; documents and kinds are there, too."""
-    monkeypatch.setattr(papers, "_shortened", lambda svg: svg)
     studies = load_studies(ROOT / "config", checked=True)[1]
     made = Results(tmp_path / "results", studies)
     for key, study in studies.items():
@@ -315,7 +280,7 @@ def test_at_most_thirty_entries_of_the_navigation_are_open(tmp_path, monkeypatch
     made.score()
     build.site(ROOT / "config", made.folder, tmp_path / "site")
     opened = {path.name: page.open_entries for path, page in pages(tmp_path / "site").items()}
-    assert 18 < opened["index.html"] <= opened["samplers.html"] <= 30
+    assert 15 < opened["index.html"] <= opened["samplers.html"] <= 30
     assert {name: count for name, count in opened.items() if count > 30} == {}
 
 
@@ -324,5 +289,5 @@ def test_a_damaged_provenance_is_told(studies, tmp_path, built):
     made.draw(KEY, "fig3")
     for text in ('{"seed": ', "[1]"):
         (made.folder / KEY / "figures" / "fig3.json").write_text(text)
-        with pytest.raises(ConcordError, match=r"fig3\.json: it is not as it was .*delete"):
+        with pytest.raises(ConcordError, match=r"fig3\.json: it is missing or damaged; delete"):
             built(made.folder)

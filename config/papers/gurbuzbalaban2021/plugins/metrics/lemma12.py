@@ -6,19 +6,28 @@ import numpy as np
 
 from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking
 from concord_studies.metrics._theorems import conditions, with_values
 
 from .. import theory
 from ..bounds import weights_spectrum
 
-METRICS = with_values(
-    *("lemma12.beta", "lemma12.(4.9)"),
-    *("lemma12.(4.10), first bound", "lemma12.(4.10), second bound"),
+METRICS = (
+    *with_values("lemma12.beta", "lemma12.(4.9)"),
+    *with_values("lemma12.(4.10), first bound", "lemma12.(4.10), second bound"),
+    *("lemma12.(4.9).limit", "lemma12.(4.10), first bound.limit"),
+    "lemma12.(4.10), second bound.limit",
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("lemma12.*",)
+LABELS = {
+    "lemma12.beta": Label(head="beta = 1 - gamma eta in [0, 1)"),
+    "lemma12.(4.9)": Label(head="(4.9), eta^2 at most"),
+    "lemma12.(4.10), first bound": Label(head="(4.10), beta at most (first bound)"),
+    "lemma12.(4.10), second bound": Label(head="(4.10), beta at most (second bound)"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -63,7 +63,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             lines.append([*head, *_tests(differences)])
     by = [params.by] if params.by else []
     pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
-    tests = ["difference", "lo", "hi", "negative", "replicates", "p (t test)", "p (sign test)"]
+    tests = ["difference", "lo", "hi", "sets in which it is negative", "data sets"]
+    tests += ["p (t test)", "p (sign test)"]
     return Table(["metric", *by, *pair, *tests], lines)
 
 

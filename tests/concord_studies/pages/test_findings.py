@@ -1,0 +1,85 @@
+"""A paper's findings: what fails before what is open and what holds, each with its reason."""
+
+from pathlib import Path
+
+from concord_studies.claims import ledger
+from concord_studies.configuration.project import load_studies
+from concord_studies.pages import findings
+
+ROOT = Path(__file__).parents[3]
+PAPERS = sorted(path.name for path in (ROOT / "config" / "papers").iterdir())
+
+
+def row(claim, verdict, **more):
+    blank = dict.fromkeys(ledger.COLUMNS, "")
+    about = {"paper": "p", "claim": claim, "says": f"{claim} is so.", "source": "print"}
+    return blank | about | {"reading": "published", "verdict": verdict} | more
+
+
+def half_page(*rows):
+    return "\n".join(findings.half_page(rows))
+
+
+def test_what_fails_comes_before_what_is_open_and_what_holds():
+    rows = [row("a", "holds"), row("b", "inconclusive: a tie"), row("c", "does not hold")]
+    text = half_page(*rows, row("d", "measured"), row("e", "outside the conditions"))
+    order = ["What fails", "c is so.", "What is open", "b is so.", "What holds", "a is so."]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "(1 of 5 sentences)" in text
+    assert "1 outside the conditions of a theorem, 1 measured only" in text
+
+
+def test_a_sentence_is_one_line_whatever_its_readings():
+    both = [row("a", "holds"), row("a", "does not hold", reading="released", number="ratio: 2")]
+    (line,) = [line for line in half_page(*both).splitlines() if line.startswith("- ")]
+    assert "**holds (published); does not hold (released).** Ratio: 2." in line
+    assert half_page(*both).startswith("**What fails**")
+
+
+def test_a_line_has_the_number_of_cases_that_fail_one_number_and_the_reason():
+    cases = [row("a", "holds", case=f"agents={n}", because="It is so.") for n in (5, 20, 100)]
+    cases[1] |= {"verdict": "does not hold", "number": "exact W2: 3 (rule: at most 1)"}
+    text = half_page(*cases)
+    assert (
+        "Fails in 1 of 3 cases: 20 agents. Exact W2: 3 (rule: at most 1). *Why:* It is so." in text
+    )
+    smoke = [one | {"scale": "smoke"} for one in cases]
+    assert "It is so." not in half_page(*smoke)  # verdicts at smoke scale mean nothing
+    known = [one | {"ours": ledger.COMMITTED, "number": ""} for one in cases]
+    assert ledger.COMMITTED not in half_page(*known)
+
+
+def test_what_fails_most_comes_first_and_many_lines_are_folded():
+    some = [
+        row("a", verdict, case=f"n={n}") for n, verdict in enumerate(("holds", "does not hold"))
+    ]
+    many = [row(f"b{n}", "does not hold") for n in range(9)]
+    text = half_page(*some, *many)
+    assert text.index("b8 is so.") < text.index("a is so.")
+    assert "<summary>4 more</summary>" in text and text.count("\n- ") == 10
+
+
+def test_failing_and_open_claims_of_papers_say_why():
+    committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    _, studies = load_studies(ROOT / "config", checked=True)
+    silent = [
+        f"{one.row['paper']}.{one.row['claim']}"
+        for one in findings.sentences(committed)
+        if one.part in ("fails", "open") and studies[one.row["paper"]].printed
+        if not studies[one.row["paper"]].claims[one.row["claim"]].because
+    ]
+    assert silent == []
+
+
+def test_the_page_of_papers_shows_the_committed_verdicts():
+    """Written by ``concord expect results/claims.csv``, numbers included."""
+    text = (ROOT / "docs" / "nine-papers.md").read_text()
+    committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    _, studies = load_studies(ROOT / "config", checked=True)
+    for one in findings.sentences(committed):
+        paper = one.row["paper"]
+        if f"<!-- findings of {paper} -->" in text and one.part:
+            says = studies[paper].claims[one.row["claim"]].says
+            line = findings.markdown(f"{says}") + f" **{findings.markdown(one.verdict)}.**"
+            assert line in text, (paper, one.row["claim"])
