@@ -72,7 +72,7 @@ def quantity(key: str) -> str:
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
     own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
-    return metrics.head(base) or own or metric(base)
+    return metrics.head(base) or metrics.head(own) or own or metric(base)
 
 
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
