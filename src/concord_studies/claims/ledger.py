@@ -26,6 +26,7 @@ INTERVALS = (
 )
 
 WORDS = "What a paper says is in our words."
+RATIOS = "A ratio is of what a sentence calls smaller to what it calls larger."
 COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
 OF_COMMITTED = (
     "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
