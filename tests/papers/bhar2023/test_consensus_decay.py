@@ -55,9 +55,8 @@ def test_rates_of_known_errors_are_found() -> None:
 
 def test_a_row_is_a_step_size() -> None:
     runs = [run(a, t) for t in ("gossip", "triggered") for a in (0.001, 0.002)]
-    layout = consensus_decay.tabulate(
-        build(consensus_decay.Params, {"pair": "training"}, ""), runs
-    ).layout
+    params = build(consensus_decay.Params, {"pair": "training"}, "options")
+    layout = consensus_decay.tabulate(params, runs).layout
     assert [row[0] for row in layout.rows] == ["0.001", "0.002", "all"]
     assert [bool(text) for text in layout.rows[-1]] == [True, False, False, False, True]
 
