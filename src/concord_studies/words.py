@@ -102,9 +102,15 @@ def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
 
+_AXES = {
+    **{"entry": "sampler", "metric": "quantity", "topology": "network"},
+    **{"read": "output", "paid": "tuning"},  # of an arena
+}
+
+
 def axis(key: str) -> str:
     """Return the name of a label's key for readers, as it heads a column."""
-    said = {"entry": "sampler", "metric": "quantity", "topology": "network"}.get(key, key)
+    said = _AXES.get(key, key)
     return said.rpartition(".")[2].replace("_", " ")
 
 
