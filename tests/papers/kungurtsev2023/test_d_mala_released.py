@@ -7,8 +7,11 @@ import pytest
 
 import everything
 from concord.arguments import ChosenSampler
+from concord.laws import exact
+from concord.laws.read_off import StepReader
 from concord.networks.construction import network
 from concord.samplers.d_mala import DMALA
+from concord.sampling.partition import Partition
 from steps import EXACT, Quadratic, Regression, chain, start, steps_of
 
 RING = network("ring", 5)
@@ -97,3 +100,26 @@ def test_more_rounds_later_leave_the_mean_where_they_began():
     away = x[-1] - 1 - (0.5 * second + 0.4 * first)
     assert abs(away.mean()) < 4 * away.std() / sqrt(chains)
     assert x[-1].mean() < 0
+
+
+def test_the_limit_does_not_depend_on_the_units_of_tracked_gradients():
+    """They are 1e4 times as large as positions: no slow direction is taken for a conserved one.
+
+    The oracle is the same update with the rest of the state in other units.
+    """
+    views, agents = everything.kind("problems", "partial_views"), 4
+    parts = Partition.parse({"kind": "consecutive"}, "partition")
+    problem = views.build(
+        views.Params(), agents, parts, lambda label: np.random.default_rng(1), None
+    )
+    own = sampler(step_size=4e-4, correct=False, rounds=[5])
+    step = StepReader(own, problem, network("complete", agents)).update().at(5)
+    count, size = agents * problem.dim, len(step.offset)
+    units = np.where(np.arange(size) < count, 1.0, 2.0**13)
+    matrix, noise = step.matrix * units / units[:, None], step.noise / np.outer(units, units)
+    start = np.zeros(size), np.zeros((size, size))
+    _, found = exact.limit(step, *start)
+    _, expected = exact.limit(exact.Affine(matrix, step.offset / units, noise, None), *start)
+    found, expected = found[:count, :count], expected[:count, :count]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * expected.max())
+    assert expected.max() > 1e-5
