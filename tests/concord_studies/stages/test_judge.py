@@ -248,7 +248,7 @@ def test_table_and_page(made, tmp_path):
         "# A paper",
         r"nearer \| than alone",
         "[ends](tables/ends.md)",
-        "| corrected | what the text says is meant, where print is inconsistent |",
+        "- *corrected*: what the text says is meant, where print is inconsistent\n",
         r"| start | x^(0) = 0 | none \| at all |",
         "| alone | 7 | not stated |",
         "## Released code\n\nnone was found",
