@@ -113,8 +113,8 @@ class Answer(Summarized):
     def plot(self) -> Figure:
         """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
 
-        In gray the least of them all, dotted the budget, or the target; curves are dashed where
-        laws are approximate.
+        In gray the least of them all, dotted the budget, or the target. Curves are dashed where
+        the average is judged; the y axis says where laws are approximate.
         """
         from concord_studies.figures import curves, metric_pairs  # matplotlib
 
@@ -131,7 +131,7 @@ class Answer(Summarized):
             b2 = np.maximum(b2, ROUNDING)
             points += np.stack([spent, b2], axis=1).tolist()
             cells = [
-                *metrics.series(ks.tolist(), "worst", {"b2": b2}, chance=False),
+                *metrics.series(ks.tolist(), wish.level, {"b2": b2}, chance=False),
                 *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
             ]
             said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
@@ -139,7 +139,7 @@ class Answer(Summarized):
         if not runs:
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
-            "metric": "b2", "lines": "entry", "agents": ["worst"], "layers": [],
+            "metric": "b2", "lines": "entry", "agents": [wish.level], "layers": [],
             "x": {"metric": "spent", "scale": "log", "label": PRICES[price].axis},
             "y": {"scale": "log", "label": "predicted $b^2$"},
             "names": {name: name for name in runs},
@@ -148,8 +148,6 @@ class Answer(Summarized):
         axes = figure.axes[0]
         if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
-            for line in axes.lines:
-                line.set_linestyle("--")
         axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")

@@ -20,7 +20,7 @@ import numpy as np
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord_studies import metrics
+from concord_studies import metrics, words
 from concord_studies.io import read_text
 from concord_studies.provenance import AGAIN, read_provenance
 from concord_studies.selection import distinct, lookup, matches
@@ -196,16 +196,17 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
     """
     selects = _selections(params)
     chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
-    labels = (key for m in chosen for key in m.run.get("labels") or {})
-    axes = [k for k in dict.fromkeys(["experiment", *labels]) if len(distinct(chosen, k)) > 1]
+    keys = (key for m in chosen for key in m.run.get("labels") or {})
+    axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]
     found = []
     for measured in chosen:
         lost = divergence(measured)
         if lost is not None:
             chains = measured.run.get("chains", 1)
             part = f"{lost.fraction * chains:.0f} of {chains} chains"
-            told = (f"{key} {lookup(measured.run, key)}" for key in axes)
-            name = ", ".join(told) or measured.name
+            named = getattr(params, "names", None)
+            labels = (words.label(key, lookup(measured.run, key), named) for key in axes)
+            name = ", ".join(labels) or measured.name
             found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
     if not found:
         return None

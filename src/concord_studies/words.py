@@ -72,7 +72,7 @@ def quantity(key: str) -> str:
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
     own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
-    return metrics.head(base) or own or metric(base)
+    return metrics.head(base) or metrics.head(own) or own or metric(base)
 
 
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
@@ -102,9 +102,15 @@ def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
 
+_AXES = {
+    **{"entry": "sampler", "metric": "quantity", "topology": "network"},
+    **{"read": "output", "paid": "tuning"},  # of an arena
+}
+
+
 def axis(key: str) -> str:
     """Return the name of a label's key for readers, as it heads a column."""
-    said = {"entry": "sampler", "metric": "quantity", "topology": "network"}.get(key, key)
+    said = _AXES.get(key, key)
     return said.rpartition(".")[2].replace("_", " ")
 
 

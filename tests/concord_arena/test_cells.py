@@ -298,8 +298,10 @@ def test_counts_of_the_leaderboard_add_up(study):
     duel = head_to_head.tabulate(
         build(head_to_head.Params, {"metric": "b2_by_gradients"}, ""), measured
     )
-    cells_of = dict(zip(duel.columns[1:], duel.rows[0][1:], strict=True))
-    assert cells_of["paper"].startswith("3-0-0") and cells_of["de_sgld"] is None
+    pairs = {tuple(row[:2]): row[2:5] for row in duel.rows}
+    assert pairs["de_sgld", "paper"] == [3, 0, 0] and pairs["paper", "de_sgld"] == [0, 0, 3]
+    shown = {row[0].partition(" ")[2]: row[1:] for row in duel.layout.rows}
+    assert shown["DE-SGLD"][-1] == "100" and duel.layout.rows[-1][1:] == ["0"] * 3 + [""]
 
 
 @pytest.mark.parametrize(
@@ -360,21 +362,17 @@ def test_below_eight_tasks_no_rank_is_sure():
     assert [(row["place"], row["to"]) for row in mixed.values()] == [(1, 2), (1, 2)]
 
 
-def test_the_first_columns_say_who_is_best_and_whether_that_is_sure():
-    def said(ranks):
+def test_a_range_of_places_is_a_tie_and_few_tasks_have_no_places():
+    def first(ranks, columns):
         layout = leaderboard_of(ranks).layout
-        assert layout.columns[:4] == ["sampler", "place", "is it sure", "mean rank"]
-        assert layout.labels == 3
-        return [list(row[:3]) for row in layout.rows]
+        assert layout.labels == len(columns) and layout.columns[: len(columns)] == columns
+        return [tuple(row[: len(columns)]) for row in layout.rows]
 
-    few = "no, fewer than 8 tasks"
-    assert said([[1.0, 2.0]]) == [["E0", "1", few], ["E1", "2", few]]
-    assert said([[1.0, 2.0]] * 8) == [["E0", "1", "yes"], ["E1", "2", "yes"]]
+    assert first([[1.0, 2.0]], ["sampler"]) == [("E0",), ("E1",)]
+    places = ["sampler", "place"]
+    assert first([[1.0, 2.0]] * 8, places) == [("E0", "1"), ("E1", "2")]
     mixed = [[1.0, 2.0, 9.0]] * 6 + [[2.0, 1.0, 9.0]] * 4
-    tied = [["E0", "1–2", "tie with E1"], ["E1", "1–2", "tie with E0"]]
-    assert said(mixed) == [*tied, ["E2", "3", "yes"]]
-    four = [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0]] * 4
-    assert {row[2] for row in said(four)} == {"tie with 2 others"}
+    assert first(mixed, places) == [("E0", "1–2"), ("E1", "1–2"), ("E2", "3")]
 
 
 @pytest.mark.parametrize(("tasks", "share"), [(2, 0.79), (3, 0.92), (8, 0.92), (15, 0.92)])

@@ -307,8 +307,9 @@ def test_any_gradient_is_enough_and_chains_agree():
             & (answer.verified["predicted"] <= 2 * answer.verified["hi"])).all()  # fmt: skip
     assert "DE-SGLD with step size" in str(answer)
     assert answer.read(concord.sample(**answer.best, chains=4)).shape[0] == 4
-    figure = answer.plot()
-    assert figure.axes[0].get_xscale() == "log"
+    axes = answer.plot().axes[0]
+    assert axes.get_xscale() == "log" and "approximately" in axes.get_ylabel()
+    assert axes.lines[0].get_label() == "DE-SGLD, worst" and axes.lines[0].get_linestyle() == "-"
 
 
 def test_an_approximate_law_is_that_of_chains():

@@ -302,9 +302,8 @@ class Trend(_Rule):
 
     def _least(self, *steps: np.ndarray) -> Margin:
         """Return the margin of the least step along the axis, with its interval's ends."""
-        return Margin.of(
-            (step.min() for step in steps), low=-self.slack, what=f"least step, {self.direction}"
-        )
+        what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
+        return Margin.of((step.min() for step in steps), low=-self.slack, what=what)
 
     def _of_pairs(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
@@ -404,7 +403,7 @@ class Bound(_Rule):
         text = f"nearest to the bound is {ours.told(near)}, {part[near]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
-        margin = Margin.of((part[near], *ends), high=1, what="part of its bound")
+        margin = Margin.of((part[near], *ends), high=1, what="share of its bound")
         return Judgement(decide(sure, refuted), text, margin)
 
 
@@ -546,7 +545,9 @@ class Sooner(_Rule):
             for numbers, at in ((first, i), (later, j))
         ]
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
-        margin = Margin.of((end.max() for end in ends), high=0, what="iterations later")
+        margin = Margin.of(
+            (end.max() for end in ends), high=0, what="iterations later than the other"
+        )
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 

@@ -26,6 +26,7 @@ INTERVALS = (
 )
 
 WORDS = "What a paper says is in our words."
+RATIOS = "A ratio is of what a sentence calls smaller to what it calls larger."
 COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
 OF_COMMITTED = (
     "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
@@ -130,18 +131,21 @@ def scoreboard(rows: Sequence[Row]) -> list[str]:
 
 
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Return the scoreboard as column names and rows, a printed sentence counted once."""
+    """Return the scoreboard as column names and rows, a printed sentence counted once.
+
+    Open is what is inconclusive or not run; neither is what lies outside the conditions of a
+    theorem, or is measured only.
+    """
+    parts = ("fails", "open", "holds", "neither")
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries(rows):
-        row = entry.rows[0]
-        groups.setdefault((row["paper"], entry.reading), []).append(entry.verdict)
-    said = {verdict for found in groups.values() for verdict in found}
-    shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
+        key = entry.rows[0]["paper"], entry.named_reading
+        groups.setdefault(key, []).append(verdicts.part_of(entry.verdict))
     cells = [
-        [*key, str(len(found)), *(str(found.count(verdict)) for verdict in shown)]
+        [*key, str(len(found)), *(str(found.count(part)) for part in parts)]
         for key, found in sorted(groups.items())
     ]
-    return ["paper", "reading", "sentences", *shown], cells
+    return ["paper", "reading", "sentences", *parts], cells
 
 
 def expected_rows(path: Path) -> list[Row]:

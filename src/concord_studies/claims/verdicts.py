@@ -33,7 +33,14 @@ TOO_FEW, TIE, SEED, OTHER, LOST = (
 )
 # A claim's verdict is the first of these that one of its cases has.
 VERDICTS = (FAILS, NOT_RUN, LOST, SEED, OTHER, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
-SHOWN = (HOLDS, FAILS, TOO_FEW, TIE, SEED, OTHER, LOST, NOT_RUN, INSIDE, OUTSIDE, MEASURED)
+# The part of a page to which a verdict belongs; the other verdicts are open.
+_PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", MEASURED: "neither"}
+
+
+def part_of(verdict: str) -> str:
+    """Return what readers count a verdict as: fails, open, holds or neither."""
+    return _PARTS.get(verdict, "open")
+
 
 # Times as many chains that are tried; what a hundred times as many leave open is a tie.
 MORE = (2, 3, 5, 10, 20, 50, 100)

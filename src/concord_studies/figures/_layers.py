@@ -38,6 +38,11 @@ class LinePanel:
         return self.params.y.scale == "log"
 
     @property
+    def levels(self) -> list[float]:
+        """Return the values of the panel's floors and points."""
+        return [*(value for value, _ in self.floors), *self.points]
+
+    @property
     def bars(self) -> bool:
         """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
         return self.log or len(self.lines) > 2 or bool(self.params.x.over)
@@ -276,7 +281,7 @@ def list_references(
     if not all(p.bars for p in with_ends):
         yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
     if any(exact) and not all(exact):
-        yield style.entry("exact law, where an estimate is beneath", **gray)
+        yield style.entry("exact law (with a pale estimate)", **gray)
     if params.has("others"):
         yield style.entry("each other agent", color=style.lighten(style.GRAY), linewidth=0.5)
     slopes: Sequence[float] = params.layer_option("slopes") or ()

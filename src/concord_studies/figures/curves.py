@@ -333,6 +333,8 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     for group in groups.values():
         panels = [panel for panel, _ in group]
         low, high = _compute_bounds(panels)
+        if any(level < low for panel in panels if panel.log for level in panel.levels):
+            low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
             asked = limits(panel.params.y.limits, "y.limits")
             low = low if asked[0] is None else asked[0]

@@ -26,7 +26,7 @@ LABELS = {
     ),
     "w1_marginal": Label("W1 distance of the marginals"),
     "w1_marginal_pooled": Label(head="W1 of the marginals, all chains"),
-    "w1_marginal_floor": Label(head="floor of W1"),
+    "w1_marginal_floor": Label(head="floor of W1 of the marginals"),
 }
 
 WINDOWS = 24

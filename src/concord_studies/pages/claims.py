@@ -11,6 +11,7 @@ from concord_studies.claims.ledger import (
     COMMITTED,
     OF_COMMITTED,
     OURS,
+    RATIOS,
     SMOKE,
     WORDS,
     Entry,
@@ -31,7 +32,7 @@ def of_paper(
     shown: Sequence[Section] = (),
     link: Callable[[str], str] | None = None,
 ) -> str:
-    """Return a paper's page: findings, claims, readings, assumptions, errata and discrepancies.
+    """Return a paper's page: findings, claims, assumptions, errata and discrepancies.
 
     seeds: what is said where they were not varied.
     shown: parts with figures and tables, which follow the findings.
@@ -42,7 +43,7 @@ def of_paper(
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
     findings, *sentences = _of_claims(paper, rows, seeds)
-    parts = [findings, *shown, *sentences, _of_readings(paper), *_of_notes(paper, rows)]
+    parts = [findings, *shown, *sentences, *_of_notes(paper, rows)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link or _link(paper))
@@ -115,7 +116,9 @@ def notes(rows: Sequence[Row], seeds: str) -> str:
     """Return what is said once of verdicts on a page; ``seeds``: if these were not varied."""
     printed = any(row["source"] != OURS for row in rows)
     known = any(row["ours"] == COMMITTED for row in rows)
-    return " ".join(filter(None, [WORDS if printed else "", OF_COMMITTED if known else "", seeds]))
+    of_ratios = any("ratio:" in row["number"] for row in rows)
+    texts = [WORDS * printed, RATIOS * of_ratios, OF_COMMITTED * known, seeds]
+    return " ".join(filter(None, texts))
 
 
 def where(row: Row) -> str:
@@ -134,17 +137,18 @@ def _of_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
     text = " ".join(filter(None, [smoke, notes(rows, seeds)]))
     found = half_page(rows, paper.sections.names)
     return [
-        Section("Findings", text, lines=found),
+        Section("Findings", text, lines=[*_name_readings(paper), *found]),
         _sentences(rows, paper.sections.names),
     ]
 
 
-def _of_readings(paper: Study) -> Section:
+def _name_readings(paper: Study) -> list[str]:
+    """Return a list of the readings in brackets after verdicts, with what each means."""
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
-    meanings = [[reading, paper.readings[reading]] for reading in followed]
     if not paper.printed and list(followed) == ["published"]:
-        return Section("", "")  # of a study of one's own nothing is printed
-    return Section("Readings", "", ("reading", "meaning"), meanings)
+        return []  # of a study of one's own nothing is printed
+    lines = [f"- *{markdown(name)}*: {markdown(line(paper.readings[name]))}" for name in followed]
+    return ["Readings, in brackets after verdicts:", "", *lines, ""]
 
 
 def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from concord_studies import words
 from concord_studies.claims.ledger import COMMITTED, Entry, Row, entries, is_smoke
-from concord_studies.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, NOT_RUN, OUTSIDE
+from concord_studies.claims.verdicts import FAILS, MEASURED, NOT_RUN, OUTSIDE, part_of
 from concord_studies.markup import fold, markdown
 
 # How a part of the page is headed, and how many of its lines are shown unfolded.
@@ -33,13 +33,13 @@ class Sentence:
     @property
     def part(self) -> str:
         """Return the part of the page in which the sentence is: the worst of its readings'."""
-        found = {_part(entry.verdict) for entry in self.entries}
-        return next((part for part in PARTS if part in found), "")
+        found = {part_of(entry.verdict) for entry in self.entries}
+        return next((part for part in PARTS if part in found), "neither")
 
     @cached_property
     def deciding(self) -> Entry:
         """Return the first reading whose verdict puts the sentence into its part."""
-        return next(entry for entry in self.entries if _part(entry.verdict) == self.part)
+        return next(entry for entry in self.entries if part_of(entry.verdict) == self.part)
 
     @property
     def failing(self) -> float:
@@ -81,7 +81,7 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
             listed = [item(sentence, names, is_smoke(rows)) for sentence in own]
             lines += [f"**{heading}** ({len(own)} of {len(found)} sentences)", "", *listed[:shown]]
             lines += ["", *fold(f"{len(own) - shown} more", listed[shown:])]
-    others = [sentence for sentence in found if not sentence.part]
+    others = [sentence for sentence in found if sentence.part == "neither"]
     counts = {
         text: sum(any(e.verdict == verdict for e in sentence.entries) for sentence in others)
         for verdict, text in DECIDED_BY_NONE.items()
@@ -96,13 +96,6 @@ def _rank(sentence: Sentence) -> tuple[Any, ...]:
     """Return the key that sorts sentences of a part: most failing first, not run last."""
     lost = sentence.deciding.verdict == NOT_RUN
     return -sentence.failing, lost, not sentence.row["because"]
-
-
-def _part(verdict: str) -> str:
-    """Return the part of the page to which a verdict belongs; "" if to none."""
-    if verdict in (OUTSIDE, MEASURED):
-        return ""
-    return {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", NOT_RUN: "open"}.get(verdict, "open")
 
 
 def item(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:

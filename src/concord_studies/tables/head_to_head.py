@@ -1,11 +1,15 @@
 """Who is better than whom: wins, ties and losses of every pair, and the median ratio of scores.
 
+Readers see the percentage of data sets that the row has won against the column, a tie counted as
+half, from who wins most to who wins least; the CSV has a row for each ordered pair with all of it.
+
 A pair meets on every task that both have a score of, data set by data set; a score within ``tie``
 of the other's is a tie. What diverged loses against what did not; where both did, it is a tie. The
 ratio is that of the column's score to the row's (above one: the row is better), with an interval by
 resampling tasks, where there are several.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -37,16 +41,29 @@ def reads(params: Params) -> list[str]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table of entries against each other, a row and a column for each entry."""
-    names = [str(value) for value in selection.distinct(runs, params.among)]
+    """Return the table of ordered pairs, laid out as a square of the percentages of wins."""
     scores = of_tasks(runs, params.metric, params.among, params.level)
-    rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
-    read = [words.name(params.among, name, params.names) for name in names]
+    rows: list[list[object]] = []
+    shares: dict[str, dict[str, float]] = {one: {} for one in scores}
+    for one, other in itertools.permutations(scores, 2):
+        logs = meet(scores, one, other)
+        won, tied, lost = record(logs, params.tie)
+        if count := won + tied + lost:
+            shares[one][other] = 100 * (won + tied / 2) / count
+        rows.append([one, other, won, tied, lost, *(median_ratio(logs) if logs else [None] * 3)])
+    order = sorted(scores, key=lambda one: -np.mean([*shares[one].values(), 0.0]))
+    names = {one: words.name(params.among, one, params.names) for one in order}
     texts = [
-        [text, *(cell or "" for cell in row[1:])] for text, row in zip(read, rows, strict=True)
+        [
+            f"{place} {names[one]}",
+            *(f"{shares[one][other]:.0f}" if other in shares[one] else "" for other in order),
+        ]
+        for place, one in enumerate(order, 1)
     ]
-    layout = Layout([f"{words.axis(params.among)} (row against column)", *read], texts, 1)
-    return Table([f"{params.among} (row against column)", *names], rows, laid_out=layout)
+    head = f"{words.axis(params.among)} (percent won against the numbered column)"
+    layout = Layout([head, *(str(place) for place in range(1, len(order) + 1))], texts, 1)
+    columns = [params.among, "against", "won", "tied", "lost", "median ratio", "lo", "hi"]
+    return Table(columns, rows, laid_out=layout)
 
 
 def of_tasks(
@@ -98,16 +115,3 @@ def describe_ratio(logs: Sequence[np.ndarray], digits: int) -> str:
     """Return the median ratio as text, with its interval over tasks where there are several."""
     ratio, lo, hi = (f"{value:.{digits}g}" for value in median_ratio(logs))
     return ratio if len(logs) == 1 else f"{ratio} [{lo}, {hi}]"
-
-
-def _cell(
-    scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str, tie: float
-) -> str | None:
-    """Return "wins-ties-losses, ratio [interval]" of one entry against another."""
-    if one == other:
-        return None
-    logs = meet(scores, one, other)
-    if not logs:
-        return "no task in common"
-    won, tied, lost = record(logs, tie)
-    return f"{won}-{tied}-{lost}, {describe_ratio(logs, 2)}"

@@ -61,35 +61,32 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
-    """Return the layout with place and ties in the first columns, and details after."""
-    labels, several = _labels(params), len(params.prices) > 1
-    details = ["median score", "diverged", "not applicable", "not run"]
-    details += ["range of the option", "tuned to the end"]
+    """Return the layout: price, entry, places where they are sure, ranks, and counts of failures.
+
+    Failures that no entry has are left out, and so is how steps were tuned; both are in the CSV.
+    """
+    labels = _labels(params)
+    priced = ["price"] if len(params.prices) > 1 else []
+    sure = ["place"] if all(row["place"] != UNSURE for row in rows) else []
+    failed = [s for s in STATES if s not in ("solved", "unsolved") and any(r[s] for r in rows)]
     texts = []
     for row in rows:
-        named = _names(params, row)
-        price = [row["price"].replace("_", " ")] * several
-        rank = words.rounded(row["mean rank"], row["lo"], row["hi"])
-        solved = f"{row['solved']} of {row['pairs']}"
-        numbers = [rank, solved, *(words.rounded(row[key]) for key in details)]
-        texts.append([*named, *_place(params, row, rows), *price, *numbers])
-    heads = [words.axis(key) for key in labels]
-    columns = [*heads, "place", "is it sure", *["price"] * several, "mean rank", "solved", *details]
-    return Layout(columns, texts, len(labels) + 2 + several)
+        names = [*(row[key].replace("_", " ") for key in priced), *_names(params, row)]
+        numbers = [
+            words.rounded(row["mean rank"], row["lo"], row["hi"]),
+            f"{row['solved']} of {row['pairs']}",
+            words.rounded(row["median score"]),
+            *(str(row[state]) for state in failed),
+        ]
+        texts.append([*names, *(_place(row) for _ in sure), *numbers])
+    columns = [*priced, *(words.axis(key) for key in labels), *sure]
+    counts = ["mean rank", "solved", "median score", *failed]
+    return Layout([*columns, *counts], texts, len(columns))
 
 
-def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return an entry's place, or range of places under ties, and the tied entries."""
-    board = [other for other in rows if other["price"] == row["price"]]
-    if row["place"] == UNSURE:
-        ahead = sum(other["mean rank"] < row["mean rank"] for other in board)
-        return [str(1 + ahead), f"no, fewer than {ENOUGH} tasks"]
-    if row["place"] == row["to"]:
-        return [str(row["place"]), "yes"]
-    tied = [o for o in board if o is not row and o["lo"] <= row["hi"] and row["lo"] <= o["hi"]]
-    names = [", ".join(_names(params, other)) for other in tied]
-    others = names[0] if len(names) == 1 else f"{len(names)} others"
-    return [f"{row['place']}\N{EN DASH}{row['to']}", f"tie with {others}"]
+def _place(row: dict[str, Any]) -> str:
+    """Return an entry's place, or its range of places under ties."""
+    return "\N{EN DASH}".join(dict.fromkeys((str(row["place"]), str(row["to"]))))
 
 
 def _names(params: Params, row: dict[str, Any]) -> list[str]:

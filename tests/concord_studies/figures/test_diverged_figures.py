@@ -126,8 +126,8 @@ def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
     params = build(kinds.find("figures", "stationary_covariance", "").Params, options, "x")
     said = results.diverged(params, list(RUNS.values()))
     assert said == (
-        f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
-        f"case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+        f"Diverged: part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
+        f"lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     )
     many = [Measured({**RUNS["lost"].run, "labels": {"case": f"{i}"}}, RUNS["lost"].metrics)
             for i in range(50)]  # fmt: skip

@@ -248,7 +248,7 @@ def test_table_and_page(made, tmp_path):
         "# A paper",
         r"nearer \| than alone",
         "[ends](tables/ends.md)",
-        "| corrected | what the text says is meant, where print is inconsistent |",
+        "- *corrected*: what the text says is meant, where print is inconsistent\n",
         r"| start | x^(0) = 0 | none \| at all |",
         "| alone | 7 | not stated |",
         "## Released code\n\nnone was found",
@@ -331,7 +331,7 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
     }
     text = page.read_text()
     assert "stale" not in text and text.startswith("before") and text.endswith("after\n")
-    assert "| `p` | published | 2 | 1 | 1 |" in text
+    assert "| `p` | published | 2 | 1 | 0 | 1 | 0 |" in text
 
 
 def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
@@ -341,7 +341,7 @@ def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
     expect(ledger_of(tmp_path, a="does not hold"), expected, tmp_path)
     after = {"p": {"a": {"published": "does not hold"}}, **other}
     assert yaml.safe_load(expected.read_text()) == after
-    assert "| `q` | published | 1 | 1 |" in page.read_text()
+    assert "| `q` | published | 1 | 1 | 0 | 0 | 0 |" in page.read_text()
 
 
 def test_expect_keeps_what_was_not_run_and_renews_findings(committed, tmp_path):

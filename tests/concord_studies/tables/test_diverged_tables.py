@@ -64,7 +64,7 @@ ARENA = {"head_to_head", "leaderboard"}
 @pytest.mark.parametrize("kind", sorted({*kinds.names("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
     made = tabulated(kind, map(measured_run, CASES))
-    said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+    said = f"Diverged: lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     assert made.markdown().endswith(f"|\n\n{said}\n")
     assert made.note == said
     lines = list(csv.reader(io.StringIO(made.csv())))

@@ -53,6 +53,14 @@ def test_rates_of_known_errors_are_found() -> None:
     assert lo < value < hi
 
 
+def test_a_row_is_a_step_size() -> None:
+    runs = [run(a, t) for t in ("gossip", "triggered") for a in (0.001, 0.002)]
+    params = build(consensus_decay.Params, {"pair": "training"}, "options")
+    layout = consensus_decay.tabulate(params, runs).layout
+    assert [row[0] for row in layout.rows] == ["0.001", "0.002", "all"]
+    assert [bool(text) for text in layout.rows[-1]] == [True, False, False, False, True]
+
+
 def test_one_chain_has_no_rates() -> None:
     found = rows([run(0.001, t, chains=1) for t in ("gossip", "triggered")])
     assert np.isnan(found["rate of what triggering adds, over k", 0.001]).all()

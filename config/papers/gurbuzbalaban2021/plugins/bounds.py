@@ -26,7 +26,7 @@ def labels(theorem: str) -> dict[str, Label]:
     """Return the labels of the metrics that ``tell`` yields for a theorem."""
     return {
         "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
-        f"{theorem}_bound": Label(head="bound"),
+        f"{theorem}_bound": Label(f"bound of {theorem.replace('theorem', 'Theorem ')}", "bound"),
         f"{theorem}_rederived": Label(head="bound, rederived"),
     }
 

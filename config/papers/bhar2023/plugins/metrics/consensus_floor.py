@@ -11,7 +11,10 @@ from concord_studies.metrics import Measurement, Row, series
 
 METRICS = ("consensus_window", "consensus_floor")
 RECORDS = ("consensus_error",)
-LABELS = {"consensus_floor": Label("plateau of the consensus error", "plateau")}
+LABELS = {
+    "consensus_window": Label("consensus error"),
+    "consensus_floor": Label("plateau of the consensus error", "plateau"),
+}
 
 WINDOWS = 20
 

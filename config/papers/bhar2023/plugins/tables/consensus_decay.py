@@ -12,18 +12,18 @@ Intervals come from redrawing every window's mean within its own interval.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
 from concord.options import Options
-from concord_studies import results, selection
+from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured, Series
-from concord_studies.tables import Table, marks_divergence
+from concord_studies.tables import Layout, Table, marks_divergence
 
 REPLICATES = 1000
 
@@ -68,7 +68,21 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         plateaus = [_redrawn(run, "consensus_floor", rng) for run in without]
         rate = _slope(np.log(steps), np.concatenate(plateaus, axis=1), 1.0)
         rows.append(["rate of the plateau, over alpha", None, *rate])
-    return Table(["quantity", "alpha", "value", "lo", "hi"], rows)
+    columns = ["quantity", "alpha", "value", "lo", "hi"]
+    return Table(columns, rows, laid_out=_laid_out(columns, rows))
+
+
+def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+    """Return the layout with a row for each step size, and a last one for what is over them."""
+    cells = [dict(zip(columns, row, strict=True)) for row in rows]
+    quantities = list(dict.fromkeys(cell["quantity"] for cell in cells))
+    texts: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        step = "all" if cell["alpha"] is None else f"{cell['alpha']:g}"
+        number = words.rounded(cell["value"], cell["lo"], cell["hi"])
+        texts.setdefault(step, {})[cell["quantity"]] = number
+    lines = [[step, *(own.get(name, "") for name in quantities)] for step, own in texts.items()]
+    return Layout(["alpha", *quantities], lines, 1)
 
 
 def _series(run: Measured, metric: str) -> Series:
