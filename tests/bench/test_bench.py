@@ -57,8 +57,8 @@ def test_every_sampler_is_timed_on_every_axis_that_it_has():
     places = [case.place for case in bench.growth(True)]
     found = {(place.sampler, place.axis) for place in places}
     others = {kind for kind in kinds.names("samplers") if bench.network(kind, 6).name != "ring"}
-    assert others == {"c_ula", "sgd", "consensus_mc", "dg_lmc", "fsgld", "qlsd"}
-    apart = {(kind, "agents") for kind in others}
+    assert others == {"bayes_admm", "c_ula", "sgd", "consensus_mc", "dg_lmc", "fsgld", "qlsd"}
+    apart = {(kind, "agents") for kind in others} | {("bayes_admm", "points")}
     assert (
         found == {(kind, axis) for kind in kinds.names("samplers") for axis in bench.AXES} - apart
     )
