@@ -51,7 +51,7 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     """Return a run of each task by name: a problem on a network."""
     if options.study.is_file():
         return dict(read_runs(options.study).runs)
-    study = studies.study(options)
+    study = studies.read_study(options)
     known = dict.fromkeys(experiment for experiment, _ in study.runs)
     if options.experiment not in known:
         raise ConcordError(

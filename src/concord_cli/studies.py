@@ -7,19 +7,13 @@ from importlib.util import find_spec
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord_cli.runs import changes, study_of
-from concord_studies.configuration.checks import check_outputs
+from concord_cli.runs import changes, read_study
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.editor import config_schema, study_schema
 from concord_studies.configuration.init import init as begin
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.project import orphans as left_over
-from concord_studies.configuration.study import Study
-
-
-def study(options: Namespace) -> Study:
-    """Return the study that the options name."""
-    return study_of(options, Study)
 
 
 def at_work(options: Namespace) -> None:
@@ -48,10 +42,10 @@ def orphans(options: Namespace) -> None:
 
 def check(options: Namespace) -> None:
     """Check a study's files, and list its runs."""
-    found = study(options)
+    found = read_study(options)
     for run in found.runs.values():
         print(run.folder)
-    check_outputs(found)
+    check_study(found)
 
 
 def schema(options: Namespace) -> None:

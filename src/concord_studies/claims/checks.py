@@ -585,10 +585,18 @@ def quantities(check: Check) -> list[Quantity]:
 
 
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
-    """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
+    """Refuse a check whose numbers cannot be paired, or are not what it needs.
 
+    A trend and a rate need one number for each value of an axis, ``sooner`` whole curves.
     runs: the resolved runs of each of its quantities.
     """
+    for side in ("first", "later") if isinstance(check, Sooner) else ():
+        quantity = getattr(check, side)
+        if quantity.at != "all" or quantity.reduce != "none":
+            raise ConcordError(
+                f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
+                "set at: all, and no reduce"
+            )
     numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
@@ -603,14 +611,3 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None
-
-
-def require_curves(check: Check, where: str) -> None:
-    """Refuse a check that needs whole curves, and is given numbers."""
-    if isinstance(check, Sooner):
-        for side, quantity in (("first", check.first), ("later", check.later)):
-            if quantity.at != "all" or quantity.reduce != "none":
-                raise ConcordError(
-                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
-                    "set at: all, and no reduce"
-                )

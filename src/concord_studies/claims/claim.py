@@ -1,6 +1,6 @@
 """A claim: one sentence of a paper, and its cases, each with a check."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from concord.errors import ConcordError
 from concord.options import Options, Some, build
 from concord_studies.claims import checks, verdicts
-from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.rules import ruled, rules
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
@@ -50,15 +49,13 @@ class Case(Options):
 
     def judge(self, find: Callable[[Run], Measured]) -> verdicts.Judgement:
         """Return the judgement of the case on metrics that ``find`` returns for its runs."""
-
-        def measured(quantity: Quantity) -> Sequence[Measured]:
-            """Return the measured runs of a quantity of the case."""
-            return [find(run) for run in next(runs for of, runs in self.reads if of == quantity)]
-
-        return verdicts.judge(self.check, measured)
+        return verdicts.judge(
+            self.check,
+            lambda quantity: [find(r) for of, runs in self.reads if of == quantity for r in runs],
+        )
 
 
-def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
+def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
     """Return a case from a study's mapping, joined with its claim's rule and checked."""
     check, reasons = mapping["check"], [mapping.get("reason")]
     if rule is not None:
@@ -70,7 +67,6 @@ def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
         raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
     reason = "; ".join(reason for reason in reasons if reason)
     found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
-    checks.require_curves(found.check, f"{where}.check")
     stated = "printed" in mapping["check"]  # by the paper, not by the rule
     if stated and isinstance(found.check, checks.Value) and not found.printed:
         found = replace(found, printed=f"{found.check.printed:.6g}")

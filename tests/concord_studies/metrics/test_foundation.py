@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import everything
 import measurements
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import quantile
@@ -146,3 +149,20 @@ def test_the_table_says_what_trials_are_behind_a_number():
     )
     trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
     assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
+
+
+READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
+
+
+@pytest.mark.parametrize("family", kinds.names("metrics"))
+def test_families_say_what_they_read(family):
+    """Some take what there is of draws and average; counts are always recorded."""
+    module = kinds.find("metrics", family, "")
+    text = Path(module.__file__).read_text()
+    read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
+    read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
+    read -= {"diverged_at", "broadcasts", "activations", "gradients"}
+    either = family in ("w2", "chains_distance", "constraint")
+    read -= {"x_average"} | ({"draws"} if either else set())
+    read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of
+    assert set(getattr(module, "RECORDS", ())) == read

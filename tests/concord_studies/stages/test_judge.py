@@ -285,18 +285,6 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
         assert ledger.read_rows(path) == [row]
 
 
-def test_a_discrepancy_names_a_claim(tmp_path):
-    entry = {"text": "a", "code": "b", "checked_by": "ring_neare"}
-    with pytest.raises(ConcordError, match=r"discrepancies\.order\.checked_by.*'ring_nearer'"):
-        _ = load(tmp_path, discrepancies={"order": entry}).claims
-
-
-def test_a_reading_without_runs_is_a_mistake(tmp_path):
-    claim = {**DEFINITION["claims"]["law"], "readings": ["corrected", "released"]}
-    with pytest.raises(ConcordError, match=r"no run of walk.*'released'; change readings"):
-        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).cases
-
-
 # The ledger and the committed verdicts
 
 

@@ -16,7 +16,7 @@ from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
-from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
@@ -117,7 +117,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def mistake(folder: Path, **alternative: Any) -> str:
     one = {**ALTERNATIVE, "label": "one", **alternative}
     with pytest.raises(ConcordError) as caught:
-        check_outputs(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
+        check_study(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
     return str(caught.value)
 
 
@@ -196,7 +196,7 @@ def test_a_wrong_alternative_is_refused_in_a_sentence(alternative, message, tmp_
 def test_two_alternatives_of_one_name_are_refused(tmp_path):
     twice = {**WEIGHTS, "alternatives": [WEIGHTS["alternatives"][0]] * 2}
     with pytest.raises(ConcordError, match=r"weights\.alternatives\[1\]\.label: another one is"):
-        check_outputs(load(tmp_path, assumptions={"weights": twice}))
+        check_study(load(tmp_path, assumptions={"weights": twice}))
 
 
 @pytest.mark.parametrize(
