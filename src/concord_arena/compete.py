@@ -88,7 +88,7 @@ def compare(
         for name in names:
             cell = entered(study, run, name, entries)
             scored = cells.score(cell, cells.task_of(cell, resources))
-            own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
+            own[name] = results.from_rows(cell.document, scored.rows)
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
             if name not in said:
                 said[name] = _tuned(shown[name], task(run), cell, scored.choice)

@@ -27,7 +27,6 @@ from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import ChosenProblem, Run
 from concord_studies.stages import judge
 from concord_studies.stages.expect import expect, renewed
-from concord_studies.stages.measured import why_not
 
 ROOT = Path(__file__).parents[3]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -229,7 +228,7 @@ def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr(everything.kind("problems", "lenet"), "find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = ChosenProblem.parse(options, "problem")
-    found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
+    found = judge.why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
     assert found.startswith("p/e/r was not run: ") and words in found
 
 

@@ -192,7 +192,7 @@ def test_a_table_is_written_in_three_forms_with_its_layout_as_data(project):
     outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "tex")]
     command("tabulate", folder / "end.yaml", "-o", *outputs)
     layout = json.loads((folder / "end.json").read_text())["table"]
-    assert set(layout) == {"columns", "rows", "labels", "note"}
+    assert set(layout) == {"columns", "rows", "labels", "note", "shown"}
     long, page, latex = (path.read_text() for path in outputs)
     assert len(long.splitlines()) > len(layout["rows"]) > 0
     for cell in layout["rows"][0]:
