@@ -69,10 +69,15 @@ class Study(Stated):
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:
         """Return every run, keyed by (experiment, run name), in the order of the file."""
-        return {(name, run.name): run for name in self.experiments for run in self._runs_of(name)}
+        return {(name, run.name): run for name in self.experiments for run in self.runs_of(name)}
 
-    def _runs_of(self, experiment: str) -> list[Run]:
-        """Return the runs of an experiment, without resolving others."""
+    def runs_of(self, experiment: Any, where: str = "experiments") -> list[Run]:
+        """Return the runs of an experiment, without resolving others; ``where`` names it."""
+        if not isinstance(experiment, str) or experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
         if experiment not in self._resolved:
             self._resolved[experiment] = list(expand(self, experiment))
         return self._resolved[experiment]
@@ -84,25 +89,14 @@ class Study(Stated):
         return tuple(name for name, sweep in sweeps.items() if "entry" in sweep)
 
     def run(self, experiment: str, name: str) -> Run:
-        """Return one run, without resolving others."""
-        return self.chosen(experiment, [name])[0]
-
-    def chosen(self, experiment: str, names: Sequence[str]) -> list[Run]:
-        """Return some runs of an experiment, without resolving others."""
-        if experiment not in self.experiments:
+        """Return one run."""
+        runs = {run.name: run for run in self.runs_of(experiment)}
+        if name not in runs:
             raise ConcordError(
-                f"{self.at('experiments')}: there is no experiment {short(experiment)}; "
-                f"{nearest(experiment, self.experiments)}"
+                f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+                f"{nearest(name, runs)}"
             )
-        found = {run.name: run for run in expand(self, experiment, only=names)}
-        for name in names:
-            if name not in found:
-                known = [run.name for run in expand(self, experiment)]
-                raise ConcordError(
-                    f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
-                    f"{nearest(name, known)}"
-                )
-        return [found[name] for name in names]
+        return runs[name]
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
         """Return the runs of an experiment whose labels match a stated selection.
@@ -111,20 +105,15 @@ class Study(Stated):
         """
         if isinstance(stated, str):
             stated = {"experiment": stated}
-        experiment = stated.get("experiment")
-        if not isinstance(experiment, str) or experiment not in self.experiments:
-            raise ConcordError(
-                f"{self.at(where)}: there is no experiment {short(experiment)}; "
-                f"{nearest(experiment, self.experiments)}"
-            )
         if (asked := str(stated)) not in self._selected:
-            self._selected[asked] = self._select(experiment, stated, where)
+            self._selected[asked] = self._select(stated, where)
         return list(self._selected[asked])
 
-    def _select(self, experiment: str, stated: Mapping[str, Any], where: str) -> list[Run]:
+    def _select(self, stated: Mapping[str, Any], where: str) -> list[Run]:
         """Return the runs of an experiment with the stated labels; refuse unknown axes."""
         wanted = {name: of for name, of in stated.items() if name != "experiment"}
-        axes, runs = self.experiments[experiment].get("sweep", {}), self._runs_of(experiment)
+        runs = self.runs_of(experiment := stated.get("experiment"), where)
+        axes = self.experiments[experiment].get("sweep", {})
         for axis in wanted:
             if axis not in axes:
                 raise ConcordError(

@@ -161,13 +161,12 @@ def check_network(family: Any, conditions: Conditions | None, where: str = "") -
 def check(
     families: Sequence[str],
     where: str,
-    record: Record | None = None,
-    network: Conditions | None = None,
+    record: Record,
+    network: Conditions | None,
 ) -> None:
     """Refuse a metric family that does not exist, or that reads what a run does not record.
 
-    A run lacks what its ``record`` leaves out and what its ``network`` has not; without a record
-    neither is checked.
+    A run lacks what its ``record`` leaves out and what its ``network`` has not.
     """
     for number, family in enumerate(families):
         if not kinds.exists("metrics", family):
@@ -176,8 +175,6 @@ def check(
                 f"{nearest(family, kinds.names('metrics'))}"
             )
         module = kinds.find("metrics", family, where)
-        if record is None:
-            continue
         check_network(module, network, f"{where}[{number}]: ")
         kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in declared(module, "RECORDS"):
