@@ -112,7 +112,8 @@ class Study(Stated):
     def _select(self, stated: Mapping[str, Any], where: str) -> list[Run]:
         """Return the runs of an experiment with the stated labels; refuse unknown axes."""
         wanted = {name: of for name, of in stated.items() if name != "experiment"}
-        runs = self.runs_of(experiment := stated.get("experiment"), where)
+        experiment: Any = stated.get("experiment")
+        runs = self.runs_of(experiment, where)
         axes = self.experiments[experiment].get("sweep", {})
         for axis in wanted:
             if axis not in axes:
