@@ -37,6 +37,7 @@ LEAST = 1e-13  # relative to what is added and may cancel
 ELSEWHERE = (0, 1, 2, 720_720)
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
 READINGS = 8  # that are kept of one sampler
+MOST_STEPS = 10_000  # in which what all chains share must settle
 
 
 class NoLaw(ConcordError):
@@ -175,7 +176,7 @@ class StepReader:
             x, self._scripted_problem(script, None), self._running_network, script
         )
         check_state(state, self._sampler, x.shape)
-        self._lanes = len(self._running_network.vectors())
+        self._lanes = len(self._running_network.lanes)
         return state
 
     def _advance(self, state: Any, k: int, script: Script) -> Any:
@@ -276,6 +277,8 @@ class StepReader:
         """Return the fields that are the same in all chains, as before iteration k."""
         while len(self._history) <= k and not self._settled:
             last = len(self._history) - 1
+            if last == MOST_STEPS:
+                raise UnreadableStep(f"its state still changes after {MOST_STEPS} steps")
             after = self._probe(last).after
             if all(_close(part, after[name]) for name, part in self._history[last].items()):
                 self._settled = True
@@ -334,7 +337,8 @@ class StepReader:
             raise UnreadableStep(LOST + "it draws more than noise")
         if heard[:, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
-        arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
+        sent = state[:, size:].T, offset[size:]
+        arrivals = Arrivals(heard[:, :size].T, *sent, normals.T, late.T, errors.T)
         return probe, StepMaps(probability, updates, arrivals)
 
 

@@ -9,6 +9,7 @@ KL(N(m, L L^T), pi). Expectations are means over antithetic Sobol points, whiten
 quadratic potentials are exact. Newton's method finds the mode, where the fit begins.
 """
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
+from concord.laws.reference_laws import Draws
 from concord.problem import Problem, Quadratic, WithMiniBatches
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
@@ -27,6 +29,8 @@ Field = Callable[[np.ndarray], np.ndarray]
 POINTS = 256  # that the fit is a mean over
 WEIGHED = 2048  # that are weighed against the posterior
 WIDER = 1.25  # their standard deviations over those of the fit
+DRAWN = 2**14  # points that stand for the posterior
+LEAST_DRAWS = 1000  # that these are worth, so that a mean errs by 0.03 standard deviations at most
 DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
 FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 NEWTON, SWEEPS = 200, 400
@@ -176,24 +180,98 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
 
 
-def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
+def weigh(
+    problem: Problem, law: Gaussian, count: int, wider: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return points around a Gaussian's mean, and weights by which they stand for the posterior.
 
-    The points are drawn from a wider version of the fit ``found``. Log densities at them are
-    integrals of gradients along rays from the mean, by Gauss-Legendre quadrature.
+    The points, as differences x - mean (points, dim), are Sobol points of the Gaussian ``law`` with
+    ``wider`` times its standard deviations; weights (points,) are posterior over that density and
+    add up to 1. Log densities are integrals of gradients along rays from the mean, by
+    Gauss-Legendre quadrature. count: how many points, at least.
     """
-    at, z = field(problem), normals(WEIGHED, problem.dim)
-    rays = WIDER * z @ np.linalg.cholesky(found.cov).T
+    at, z = field(problem), normals(count, problem.dim)
+    rays = wider * z @ np.linalg.cholesky(law.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
-        x = found.mean + (1 + node) / 2 * rays
+        x = law.mean + (1 + node) / 2 * rays
         rise += weight / 2 * np.einsum("pd,pd->p", _total_gradient(at, x, problem.agents), rays)
     logs = 0.5 * (z**2).sum(axis=1) - rise
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
+    return rays, weights / weights.sum()
+
+
+def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
+
+    The points are drawn from a wider version of the fit ``found``.
+    """
+    rays, weights = weigh(problem, found.law, WEIGHED, WIDER)
     center = weights @ rays
     return found.mean + center, weights @ (rays - center) ** 2
+
+
+def estimate_posterior(problem: Problem) -> Draws:
+    r"""Return the posterior of a problem as weighted points about a Gaussian.
+
+    A first set of points, about the fit, gives the moments of the Gaussian that the second is
+    about. Points have its covariance times :math:`1 + \mathrm{dim}^{-1/2}`: where the posterior is
+    Gaussian, they are worth about four fifths of their number in any dimension.
+
+    Raises
+    ------
+    ConcordError
+        If there is no fit, a second mode, or the weighted points are worth fewer than
+        ``LEAST_DRAWS`` independent draws (Kish's effective sample size, 1 / sum of squared
+        weights).
+    """
+    remedy = (
+        "give draws of it that count as independent, an array (draws, dim), in the place of the "
+        "problem"
+    )
+    try:
+        near = fit(problem)
+    except ConcordError as error:
+        raise ConcordError(f"posterior: no Gaussian fits it ({error}); {remedy}") from None
+    second = find_second_mode(problem, near, (3.0, 10.0, 30.0))
+    if second is not None:
+        raise ConcordError(
+            f"posterior: it has a second mode, at {_format_point(second)}, and one Gaussian does "
+            f"not fit both; {remedy}"
+        )
+    center, wider = near.law, math.sqrt(1 + problem.dim**-0.5)
+    for _ in range(2):
+        rays, weights = weigh(problem, center, DRAWN, wider)
+        law = Draws(center.mean + rays, weights)
+        center = Gaussian(*law.moments())
+    if not law.draws >= LEAST_DRAWS:
+        raise ConcordError(
+            f"posterior: it is too far from a Gaussian, so that {len(weights)} weighted points are "
+            f"worth {law.draws:.0f} draws and {LEAST_DRAWS} are needed; {remedy}"
+        )
+    return law
+
+
+def find_second_mode(
+    problem: Problem, found: Fit, far: tuple[float, ...] = (3.0,)
+) -> np.ndarray | None:
+    """Return a mode (dim,) to which Newton's method leads from elsewhere, or None.
+
+    It starts in eight directions, at the distances ``far`` from the mean, in standard deviations of
+    the fit ``found``.
+    """
+    at, root = field(problem), np.linalg.cholesky(found.cov)
+    directions = normals(16, problem.dim)[:8]
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    for z in (length * z for length in far for z in directions):
+        try:
+            other = mode(at, problem.agents, found.mean + root @ z)[0]
+        except ConcordError:
+            continue
+        if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
+            return other
+    return None
 
 
 def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
@@ -234,10 +312,9 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     """
     if isinstance(problem, Quadratic):
         return []
-    at, dim, reasons = field(problem), problem.dim, []
+    reasons = []
     if not found.settled:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
-    root = np.linalg.cholesky(found.cov)
     ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
@@ -245,15 +322,9 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
             f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
             "the variance of the fit"
         )
-    directions = normals(16, dim)[:8]
-    for z in directions / np.linalg.norm(directions, axis=1, keepdims=True):
-        try:
-            other = mode(at, problem.agents, found.mean + 3 * root @ z)[0]
-        except ConcordError:
-            continue
-        if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
-            reasons.append(f"there is a second mode, at {_format_point(other)}")
-            break
+    second = find_second_mode(problem, found)
+    if second is not None:
+        reasons.append(f"there is a second mode, at {_format_point(second)}")
     least = np.linalg.eigvalsh(found.hessians)[:, 0]
     if (least < -1e-9 * np.abs(found.hessians).max()).any():
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
