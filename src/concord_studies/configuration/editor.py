@@ -15,8 +15,8 @@ from concord.hints import tagged_kinds as kinds_of
 from concord.options import Chosen, Options
 from concord.rooms import options_of
 from concord_studies.claims.checks import Check
+from concord_studies.claims.claim import rules
 from concord_studies.claims.quantities import Quantity
-from concord_studies.claims.rules import rules
 from concord_studies.configuration.config import Config
 from concord_studies.configuration.sections import Sections
 from concord_studies.runs.keys import Keys

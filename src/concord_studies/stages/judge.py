@@ -12,9 +12,9 @@ from concord.errors import ConcordError
 from concord_studies import provenance, results
 from concord_studies.claims import ledger as ledgers
 from concord_studies.claims import robustness
+from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
-from concord_studies.claims.rules import PATH as RULES
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest, made_from
 from concord_studies.markup import table_of
