@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from concord_studies import metrics
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse
 from concord_studies.digests import digest
 from concord_studies.experiment import Experiment, measure, read_runs, to_csv
 from concord_studies.provenance import write_provenance
-from concord_studies.runs.measure import measured
+from concord_studies.runs.measure import measurement
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 from concord_studies.stages import draw
@@ -48,7 +49,8 @@ def make(study: Study, results: Path, sampled: Callable[[Run], Run] | None = Non
         rows = {}
         for name, run in read_runs(runs).runs.items():
             problem = run.build_problem(RESOURCES)
-            rows[name] = measured(run, problem, sample(sampled(run), problem))
+            trace = sample(sampled(run), problem)
+            rows[name] = metrics.measure(run.metrics, measurement(run, problem, trace, RESOURCES))
         tables[-1].write_text(to_csv(experiment, rows))
         write_provenance([tables[-1]], planned=digest(runs.read_text()))
     return tables

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from concord_cli.__main__ import COMMANDS, FIRST, main
-from concord_studies.claims.rules import rules
+from concord_studies.claims.claim import rules
 from concord_studies.configuration.project import load_studies
 
 ROOT = Path(__file__).parents[1]

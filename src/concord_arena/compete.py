@@ -130,7 +130,7 @@ def compare(
         for name in names:
             cell = entered(study, run, name, entries)
             scored = cells.score(cell, cells.build_task(cell, resources))
-            own = results.of_text(cell.document, metrics.to_csv(scored.rows))
+            own = results.from_rows(cell.document, scored.rows)
             measured.setdefault(task, {})[name] = own
             tuned.setdefault(name, _tuned(shown[name], task, cell, scored.choice))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))

@@ -135,7 +135,7 @@ class Answer(Summarized):
                 *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
             ]
             said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
-            runs[name] = results.of_text(said, metrics.to_csv(cells))
+            runs[name] = results.from_rows(said, cells)
         if not runs:
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {

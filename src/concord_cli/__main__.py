@@ -340,7 +340,7 @@ def _calls(target: str, names: str = "options") -> Command:
             studies = import_module("concord_cli.studies")
             studies.at_work(options)
             if "study" in names.split():
-                values["study"] = studies.study(options)
+                values["study"] = studies.read_study(options)
         module, _, name = target.partition(":")
         function = getattr(import_module(f"concord_{module}"), name)
         gc.enable()

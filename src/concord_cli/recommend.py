@@ -7,7 +7,7 @@ import pandas
 from concord.errors import ConcordError, nearest
 from concord_arena.board import choose_tasks, name_task
 from concord_arena.recommendation import recommend as answer_of
-from concord_cli import studies
+from concord_cli.runs import read_study
 from concord_studies.experiment import read_runs
 from concord_studies.io import whole, write_whole
 from concord_studies.runs.run import Run
@@ -51,7 +51,7 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     """Return a run of each task by name: a problem on a network."""
     if options.study.is_file():
         return dict(read_runs(options.study).runs)
-    study = studies.study(options)
+    study = read_study(options)
     known = dict.fromkeys(experiment for experiment, _ in study.runs)
     if options.experiment not in known:
         raise ConcordError(

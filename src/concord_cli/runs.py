@@ -3,13 +3,11 @@
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from concord_studies.configuration.config import load_config
-from concord_studies.configuration.experiments import Experiments
+from concord_studies.configuration.study import Study
 from concord_studies.experiment import run_alone
-
-S = TypeVar("S", bound=Experiments)
 
 
 def changes(options: Namespace) -> Mapping[str, Any]:
@@ -18,14 +16,14 @@ def changes(options: Namespace) -> Mapping[str, Any]:
     return {k: given[k] for k in ("scale", "seed", "pairs") if given.get(k) is not None}
 
 
-def study_of(options: Namespace, kind: type[S]) -> S:
+def read_study(options: Namespace) -> Study:
     """Return the study that the options name."""
-    return kind(options.study, load_config(options.config, changes(options)))
+    return Study(options.study, load_config(options.config, changes(options)))
 
 
 def run(options: Namespace) -> None:
     """Make one run by itself, and print where it is."""
-    study = study_of(options, Experiments)
+    study = read_study(options)
     place = Path("runs", study.key, options.experiment, options.run)
     folder = options.folder or place
     run_alone(study, options.experiment, options.run, folder, options.resources)

@@ -13,22 +13,16 @@ from concord import kinds
 from concord.calls import SOON
 from concord.errors import ConcordError
 from concord.stability import diverges, largest_stable_step
-from concord_cli.runs import changes, study_of
-from concord_studies.configuration.checks import check_outputs
+from concord_cli.runs import changes, read_study
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.editor import config_schema, study_schema
 from concord_studies.configuration.init import init as begin
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.project import orphans as left_over
-from concord_studies.configuration.study import Study
 from concord_studies.runs.run import Run
 
 FEW = 30  # runs of a study whose steps are tried when it is checked, in a second or two
-
-
-def study(options: Namespace) -> Study:
-    """Return the study that the options name."""
-    return study_of(options, Study)
 
 
 def at_work(options: Namespace) -> None:
@@ -57,10 +51,10 @@ def orphans(options: Namespace) -> None:
 
 def check(options: Namespace) -> None:
     """Check a study's files, and list its runs."""
-    found = study(options)
+    found = read_study(options)
     for run in found.runs.values():
         print(run.folder)
-    check_outputs(found)
+    check_study(found)
     if len(found.runs) <= FEW:
         warn_of_steps(found.runs.values())
 

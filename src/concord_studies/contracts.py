@@ -114,14 +114,6 @@ class Extra(Protocol):
         """Return what to install where the kind cannot be computed; None where it can."""
 
 
-@runtime_checkable
-class Sharing(Protocol):
-    """A problem kind whose runs in an experiment may have part of their metrics in common."""
-
-    def shares(self, params: Any) -> bool:
-        """Return whether runs with these options share metrics, which one job computes once."""
-
-
 class Label(NamedTuple):
     """The words for a metric whose name does not say what it measures.
 

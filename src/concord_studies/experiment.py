@@ -31,7 +31,7 @@ from concord_studies.io import read_text, whole, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
 from concord_studies.provenance import AGAIN, describe, write_provenance
-from concord_studies.runs.measure import measured
+from concord_studies.runs.measure import measurement
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample as sample_run
 
@@ -242,7 +242,7 @@ def _measured(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     problem = run.build_problem(resources)
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
     trace = trace or sample_run(run, problem).contiguous()
-    return measured(run, problem, trace, resources)
+    return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
 
 
 def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:

@@ -64,12 +64,6 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest(mapping: Mapping[str, Any]) -> str:
-    """Return a short digest of a mapping, the same for the same content."""
-    text = json.dumps(mapping, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def provenance_path(path: Path) -> Path:
     """Return where the provenance of a result is."""
     return path.with_suffix(".json")

@@ -6,8 +6,6 @@ said in ``selection``; what numbers of several runs say together is in ``scores`
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ import numpy as np
 from concord import kinds
 from concord.errors import ConcordError
 from concord_studies import metrics, words
+from concord_studies.digests import digest
 from concord_studies.io import read_text
 from concord_studies.provenance import AGAIN, read_provenance
 from concord_studies.selection import distinct, lookup, matches
@@ -90,12 +89,6 @@ COLUMNS = {
 }
 
 
-def read_documents(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Return what states each run of an experiment, by name."""
-    found: dict[str, Mapping[str, Any]] = json.loads(read_text(folder / "runs.yaml"))["runs"]
-    return found
-
-
 def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Measured]:
     """Return the runs of an experiment by name, each with its metrics, from its folder.
 
@@ -104,7 +97,7 @@ def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Meas
     lies beside it.
     """
     path, planned = folder / "metrics.csv", read_text(folder / "runs.yaml")
-    if read_provenance(path)["planned"] != hashlib.sha256(planned.encode()).hexdigest()[:16]:
+    if read_provenance(path)["planned"] != digest(planned):
         raise ConcordError(f"{path}: it was made from another runs.yaml; {AGAIN}")
     documents = json.loads(planned)["runs"]
     try:
@@ -125,12 +118,15 @@ def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Meas
     }
 
 
-def of_text(run: Mapping[str, Any], text: str) -> Measured:
-    """Return a measured run from a run's document and the CSV text of its metrics."""
-    return Measured(run, _table(io.StringIO(text)))
+def from_rows(run: Mapping[str, Any], rows: Iterable[metrics.Row]) -> Measured:
+    """Return a measured run from a run's document and the rows of its metrics."""
+    import pandas  # a quarter of a second
+
+    cells = [[None if cell == "" else cell for cell in metrics.cells(row)] for row in rows]
+    return Measured(run, pandas.DataFrame(cells, columns=list(COLUMNS)).astype(COLUMNS))
 
 
-def _table(source: Path | io.StringIO) -> pandas.DataFrame:
+def _table(source: Path) -> pandas.DataFrame:
     """Return the table of metrics read from CSV, with typed columns."""
     import pandas  # a quarter of a second
 

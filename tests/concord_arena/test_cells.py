@@ -420,8 +420,6 @@ def test_held_out_data_are_predicted_by_the_law(study):
 @pytest.mark.slow
 def test_ranks_are_those_of_other_master_seeds_or_tied(study):
     """On eight networks, the fewest that tell ranks apart."""
-    from concord_studies.metrics import to_csv
-
     graphs = ["ring", "path", "star", "complete", "exponential", "hypercube", "grid", "server"]
     text = STUDY.replace("[ring, directed_ring]", f"[{', '.join(graphs)}]")
     text = text.replace("gradients: 300, bytes: 3000", "gradients: 300").replace("curve", "paid")
@@ -434,7 +432,7 @@ def test_ranks_are_those_of_other_master_seeds_or_tied(study):
         for entry in ("de_sgld", "paper", "sghmc"):
             for graph in graphs:
                 run, found = scored(own, entry, graph)
-                measured.append(results.of_text(run.document, to_csv(found.rows)))
+                measured.append(results.from_rows(run.document, found.rows))
         table = leaderboard.tabulate(options, measured)
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         boards.append({row["entry"]: (row["lo"], row["hi"]) for row in rows})

@@ -33,7 +33,6 @@ OPTIONAL = {
         study_contracts.NeedsData,
         study_contracts.TakesData,
         study_contracts.Extra,
-        study_contracts.Sharing,
     ],
     "topologies": [topology.AveragingKind, topology.WeightedKind],
 }

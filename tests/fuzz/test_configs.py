@@ -14,7 +14,7 @@ from pieces import CONFIG, others, small_papers
 
 from concord.errors import ConcordError, short
 from concord_studies.claims.ledger import expected_rows
-from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -65,8 +65,7 @@ def config() -> dict[str, Any]:
 def load_paper(path: Path, config: dict[str, Any]) -> None:
     """Load a paper's folder and look at everything that Snakemake asks of it when it starts."""
     paper = Study(path, config)
-    paper.runs  # noqa: B018 (expands and so checks every run)
-    check_outputs(paper)
+    check_study(paper)
     paper.claim_runs()
     for section in ("figures", "tables"):
         for name in paper.outputs(section):

@@ -12,7 +12,7 @@ from pieces import CONFIG, of_whole_experiments, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
-from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -80,7 +80,7 @@ def test_names_in_a_paper(place, tmp_path, reliability):
             try:
                 paper = Study(path.parent, config)
                 folders = [run.folder for run in paper.runs.values()]
-                check_outputs(paper)
+                check_study(paper)
             except ConcordError as error:
                 assert str(error).startswith(f"{path}: ")
                 continue

@@ -18,7 +18,7 @@ import by_hand
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
 from concord_studies import provenance
-from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -76,7 +76,7 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
         try:
             paper = Study(path, load_config(config))
             runs = list(paper.runs.values())
-            check_outputs(paper)
+            check_study(paper)
         except ConcordError:
             seen["refused when checked"] += 1
             return

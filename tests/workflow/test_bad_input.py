@@ -14,7 +14,7 @@ FILE, FIGURES = f"{FOLDER}/study.yaml", f"{FOLDER}/figures.yaml"
 SGLD = "experiments.linear_sgld"
 SWEEP = "topology: [complete, ring, no_edges]"
 # A mistake: what stands in the paper's file, what the user makes of it, the sentence. Others are in
-# tests/concord_studies/configuration/test_mistakes.py and test_studies.py.
+# tests/concord_studies/configuration/mistakes.yaml.
 MISTAKES = {
     "no agents in a sweep": (
         SWEEP,

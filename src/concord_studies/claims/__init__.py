@@ -14,7 +14,8 @@ from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
-from concord_studies.claims import checks, rules, verdicts
+from concord_studies.claims import checks, verdicts
+from concord_studies.claims.claim import ruled, rules
 from concord_studies.io import write_whole
 from concord_studies.markup import table_of
 from concord_studies.results import Measured
@@ -53,13 +54,13 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     the keys that vary on both sides. A ConcordError names a rule or an option that does not exist,
     or a number that is none.
     """
-    names = [*rules.rules(), *checks.KINDS]
+    names = [*rules(), *checks.KINDS]
     if rule not in names:
         raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
     given = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
     stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in given}}
-    if rule in rules.rules():
-        stated = rules.ruled(stated, rule, "judge")
+    if rule in rules():
+        stated = ruled(stated, rule, "judge")
     else:
         stated["kind"] = rule
     for name in given:
@@ -67,11 +68,7 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     check = build(checks.Check, stated, "judge")
     runs = {name: _runs(rows, stated[name]["metric"]) for name, rows in given.items()}
     found = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
-    asks = (
-        rules.rules()[rule].rule
-        if rule in rules.rules()
-        else str(type(check).__doc__).splitlines()[0]
-    )
+    asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
     number = found.margin.text if found.margin else ""
     return Verdict(says, rule, asks, found.verdict, found.ours, number)
 

@@ -123,6 +123,14 @@ def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
     return _alike(first, second, names)
 
 
+def _pair_ends(
+    first: Numbers, second: Numbers, i: np.ndarray, j: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the values of pairs of numbers, then their ends: lo and hi, hi and lo."""
+    ends = (first.value, second.value), (first.lo, second.hi), (first.hi, second.lo)
+    return [(one[i], other[j]) for one, other in ends]
+
+
 def _joined(first: Numbers, second: Numbers) -> np.ndarray:
     """Return, for every number of ``first``, the index of its only like number in ``second``."""
     names = _varying(first, second)
@@ -206,17 +214,9 @@ class Order(_Rule):
         i, j = _compared(lower, higher)
         if self.paired:
             return self._of_pairs(source, lower, higher, list(zip(i, j, strict=True)))
-        sure = (lower.hi[i] < self.factor * higher.lo[j]).all()
-        refuted = (lower.lo[i] >= self.factor * higher.hi[j]).any()
-        verdict = decide(sure, refuted)
-        ends = [
-            (low[i], self.factor * high[j])
-            for low, high in (
-                (lower.value, higher.value),
-                (lower.lo, higher.hi),
-                (lower.hi, higher.lo),
-            )
-        ]
+        ends = [(low, self.factor * high) for low, high in _pair_ends(lower, higher, i, j)]
+        _, (lo, high), (hi, low) = ends
+        verdict = decide((hi < low).all(), (lo >= high).any())
         worst = int(_minus(*ends[1 if verdict == FAILS else 2]).argmax())
         times = "" if self.factor == 1 else f"{self.factor:g} times "
         joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
@@ -469,12 +469,9 @@ class Spread(_Rule):
             float(_minus(high.max(), low.min()))
             for high, low in ((ours.value, ours.value), (ours.lo, ours.hi), (ours.hi, ours.lo))
         ]
-        margin = Margin.of(ranges, high=self.tolerance, what="range")
-        if self.relative:
-            mean = abs(float(ours.value.mean())) or math.nan
-            margin = Margin.of(
-                (end / mean for end in ranges), high=self.tolerance, what="range over the mean"
-            )
+        unit = abs(float(ours.value.mean())) or math.nan if self.relative else 1.0
+        what = "range over the mean" if self.relative else "range"
+        margin = Margin.of((end / unit for end in ranges), high=self.tolerance, what=what)
         return Judgement(decide(sure, refuted), _range(ours), margin)
 
 
@@ -531,14 +528,7 @@ class Sooner(_Rule):
         i, j = _compared(first, later)
         sure = (first.hi[i] < later.lo[j]).all()
         refuted = (first.lo[i] >= later.hi[j]).any()
-        ends = [
-            _minus(soon[i], late[j])
-            for soon, late in (
-                (first.value, later.value),
-                (first.lo, later.hi),
-                (first.hi, later.lo),
-            )
-        ]
+        ends = [_minus(*pair) for pair in _pair_ends(first, later, i, j)]
         worst = int(ends[2].argmax())
         texts = [
             f"{numbers.who(at[worst])} at {numbers.pick(at[worst])}"
@@ -586,10 +576,18 @@ def quantities(check: Check) -> list[Quantity]:
 
 
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
-    """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
+    """Refuse a check whose numbers cannot be paired, or are not what it needs.
 
+    A trend and a rate need one number for each value of an axis, ``sooner`` whole curves.
     runs: the resolved runs of each of its quantities.
     """
+    for side in ("first", "later") if isinstance(check, Sooner) else ():
+        quantity = getattr(check, side)
+        if quantity.at != "all" or quantity.reduce != "none":
+            raise ConcordError(
+                f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
+                "set at: all, and no reduce"
+            )
     numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
@@ -604,14 +602,3 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None
-
-
-def require_curves(check: Check, where: str) -> None:
-    """Refuse a check that needs whole curves, and is given numbers."""
-    if isinstance(check, Sooner):
-        for side, quantity in (("first", check.first), ("later", check.later)):
-            if quantity.at != "all" or quantity.reduce != "none":
-                raise ConcordError(
-                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
-                    "set at: all, and no reduce"
-                )

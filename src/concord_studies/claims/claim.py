@@ -1,17 +1,65 @@
-"""A claim: one sentence of a paper, and its cases, each with a check."""
+"""A claim: one sentence of a paper, its cases, each with a check, and the rules of all claims.
 
-from collections.abc import Callable, Mapping, Sequence
+The same words are judged by the same rule: rules.yaml has them, and docs/ledger.md shows them.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
-from concord.errors import ConcordError
-from concord.options import Options, Some, build
+from concord.errors import ConcordError, nearest, short
+from concord.options import Options, Some, build, build_file
 from concord_studies.claims import checks, verdicts
-from concord_studies.claims.quantities import Quantity
-from concord_studies.claims.rules import ruled, rules
+from concord_studies.io import load_yaml
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
+
+RULES = Path(__file__).with_name("rules.yaml")
+
+
+class Rule(Options):
+    """The check by which certain words of a paper are judged, in all papers (rules.yaml)."""
+
+    words: Annotated[str, "words of a paper that it is for"]
+    rule: Annotated[str, "when they hold"]
+    check: Annotated[dict[str, Any], "what the checks of its claims share"]
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Return the rules for certain words of papers, by name."""
+    found: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(RULES), RULES)
+    return found
+
+
+def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return a check joined with the keys that its rule sets.
+
+    A ConcordError if there is no such rule, or the check changes what it sets.
+    """
+    if name not in rules():
+        raise ConcordError(
+            f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
+        )
+    return _join(rules()[name].check, check, name, f"{where}.check")
+
+
+def _join(rule: Mapping[str, Any], own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return a rule's mapping joined with a check's own; refuse a key set twice differently."""
+    joined = {**rule, **own}
+    for key in rule.keys() & own.keys():
+        place = f"{where}.{key}"
+        if isinstance(rule[key], Mapping) and isinstance(own[key], Mapping):
+            joined[key] = _join(rule[key], own[key], name, place)
+        elif rule[key] != own[key]:
+            raise ConcordError(
+                f"{place}: the rule {name} sets it to {short(rule[key])}; leave it out, "
+                "or choose another rule"
+            )
+    return joined
 
 
 class Claim(Options):
@@ -50,15 +98,13 @@ class Case(Options):
 
     def judge(self, find: Callable[[Run], Measured]) -> verdicts.Judgement:
         """Return the judgement of the case on metrics that ``find`` returns for its runs."""
-
-        def measured(quantity: Quantity) -> Sequence[Measured]:
-            """Return the measured runs of a quantity of the case."""
-            return [find(run) for run in next(runs for of, runs in self.reads if of == quantity)]
-
-        return verdicts.judge(self.check, measured)
+        return verdicts.judge(
+            self.check,
+            lambda quantity: [find(r) for of, runs in self.reads if of == quantity for r in runs],
+        )
 
 
-def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
+def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
     """Return a case from a study's mapping, joined with its claim's rule and checked."""
     check, reasons = mapping["check"], [mapping.get("reason")]
     if rule is not None:
@@ -70,7 +116,6 @@ def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
         raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
     reason = "; ".join(reason for reason in reasons if reason)
     found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
-    checks.require_curves(found.check, f"{where}.check")
     stated = "printed" in mapping["check"]  # by the paper, not by the rule
     if stated and isinstance(found.check, checks.Value) and not found.printed:
         found = replace(found, printed=f"{found.check.printed:.6g}")

@@ -21,39 +21,36 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord_studies.claims.claim import Case, Claim, build_case
 from concord_studies.configuration.sweep import MOST_RUNS, label_text, merge
 
 ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True)
-class Member:
-    """A claim as stated: its key, the part that its cases share, and the cases by label."""
+class StatedClaim(NamedTuple):
+    """A claim with its key in the study's file, and its cases by label."""
 
     key: str
-    shared: dict[str, Any]
-    cases: dict[str, dict[str, Any]]
+    claim: Claim
+    cases: dict[str, Case]
 
 
-SHARED = ("where", "source", "says", "rule", "readings", "figure", "because")
-
-
-def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
-    """Return every claim by id, with its cases by label.
+def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]:
+    """Return the claims of a study's mapping by id, with their cases.
 
     A ConcordError names ``where`` and the key below it.
     """
-    found: dict[str, Member] = {}
-    for key, stated in claims.items():
+    found: dict[str, StatedClaim] = {}
+    for key, entry in claims.items():
         place = f"{where}.{key}"
-        claim = {name: value for name, value in stated.items() if value is not None}
-        shared = {name: claim[name] for name in SHARED if name in claim}
-        own = {n: v for n, v in claim.items() if n not in (*SHARED, "for", "cases")}
+        claim = {name: value for name, value in entry.items() if value is not None}
+        shared = {name: claim[name] for name in Claim.__struct_fields__ if name in claim}
+        own = {n: v for n, v in claim.items() if n not in (*shared, "for", "cases")}
         template = "for" in claim or "cases" in claim  # else braces are just braces
         for _, words in _cells(claim.get("for", {}), f"{place}.for"):
             name, filled = _fill([key, shared], words, place) if template else (key, shared)
@@ -65,15 +62,15 @@ def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
                 raise ConcordError(
                     f"{place}: two claims have the id {short(name)}; name what differs in the id"
                 )
-            cases: dict[str, dict[str, Any]] = {}
+            stated = found[name] = StatedClaim(key, build(Claim, filled, place), {})
             for label, more in _cells(claim.get("cases", {}), f"{place}.cases"):
-                if label in cases:
+                if label in stated.cases:
                     raise ConcordError(
                         f"{place}.cases: two cases are {label}; name what differs like its axis"
                     )
-                cases[label] = _fill(own, {**words, **more}, place) if template else dict(own)
-                cases[label]["check"] = _of_both(cases[label]["check"], f"{place}.check")
-            found[name] = Member(key, filled, cases)
+                case = _fill(own, {**words, **more}, place) if template else own
+                check = _share_both(case["check"], f"{place}.check")
+                stated.cases[label] = build_case({**case, "check": check}, stated.claim.rule, place)
     return found
 
 
@@ -115,7 +112,7 @@ def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
     return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
 
 
-def _of_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _share_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a check with its key ``both`` merged into each of its quantities."""
     check = dict(check)
     shared = check.pop("both", {})

@@ -1,4 +1,4 @@
-"""What is checked of a study beyond its runs: its figures, tables, claims and assumptions."""
+"""What is checked of a study: its runs, figures, tables, claims and assumptions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +14,10 @@ from concord_studies.contracts import Read
 from concord_studies.runs.run import Run
 
 
-def check_outputs(study: Study) -> None:
-    """Check the kinds, options and runs of all figures, tables and claims."""
-    study.cases  # noqa: B018 (reading them checks them)
+def check_study(study: Study) -> None:
+    """Check every run of a study, and all figures, tables, claims and assumptions."""
+    study.runs  # noqa: B018 (expands and so checks every run)
+    _check_claims(study)
     runs = [run.document for run in study.runs.values()]
     for name, entry in study.assumptions.items():
         mistake = selection.mistake(runs, entry.rests or {})
@@ -40,6 +41,27 @@ def check_outputs(study: Study) -> None:
                 from concord_studies.figures import style  # matplotlib, which not all kinds need
 
                 style.check_formulas(output.options, f"{where}.options")
+
+
+def _check_claims(study: Study) -> None:
+    """Refuse claims that name what does not exist, and cases that cannot be judged."""
+    shown = {*study.sections.figures, *study.sections.tables}
+    for key, claim, _ in study.stated_claims.values():
+        where = study.at(f"claims.{key}")
+        if claim.figure is not None and claim.figure not in shown:
+            raise ConcordError(
+                f"{where}.figure: there is no figure or table {short(claim.figure)}; "
+                f"{nearest(claim.figure, shown)}"
+            )
+        for reading in claim.readings or ():
+            study.check_reading(reading, f"{where}.readings")
+    for name, entry in study.sections.discrepancies.items():
+        if entry.checked_by and entry.checked_by not in study.claims:
+            raise ConcordError(
+                f"{study.at('discrepancies')}.{name}.checked_by: there is no claim "
+                f"{short(entry.checked_by)}; {nearest(entry.checked_by, study.claims)}"
+            )
+    study.cases  # noqa: B018 (reading them checks them)
 
 
 def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:

@@ -15,10 +15,10 @@ from concord.hints import tagged_kinds as kinds_of
 from concord.options import Chosen, Options
 from concord.rooms import options_of
 from concord_studies.claims.checks import Check
+from concord_studies.claims.claim import rules
 from concord_studies.claims.quantities import Quantity
-from concord_studies.claims.rules import rules
 from concord_studies.configuration.config import Config
-from concord_studies.configuration.shown import AllSections
+from concord_studies.configuration.sections import Sections
 from concord_studies.runs.keys import Keys
 
 REF = "#/$defs/"
@@ -127,9 +127,9 @@ def config_schema() -> dict[str, Any]:
 
 def study_schema(execute: bool = True) -> dict[str, Any]:
     """Return the schema of a study's files, with everything that options may be."""
-    (_,), definitions = msgspec.json.schema_components([AllSections], ref_template=f"{REF}{{name}}")
-    _describe(definitions, {cls.__name__: cls for cls in _classes(AllSections)})
-    sections = definitions.pop("AllSections")
+    (_,), definitions = msgspec.json.schema_components([Sections], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(Sections)})
+    sections = definitions.pop("Sections")
     run = {"$ref": f"{REF}run"}
     options = schema_of_options(execute)
     experiment = definitions["Experiment"]

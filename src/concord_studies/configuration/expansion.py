@@ -6,7 +6,7 @@ parameter, nothing implicit.
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
@@ -63,12 +63,11 @@ class Change(NamedTuple):
 def expand(
     study: Stated,
     experiment: str,
-    only: str | Collection[str] | None = None,
+    only: str | None = None,
     changes: Sequence[Change] = (),
 ) -> Iterator[Run]:
-    """Yield the runs of an experiment, or only the named ones, with changes applied."""
+    """Yield the runs of an experiment, or only the named one, with changes applied."""
     where, file = f"experiments.{experiment}", study.files["experiments"]
-    wanted = {only} if isinstance(only, str) else only or ()
     base = merge(merge(DEFAULTS, study.raw.get("defaults", {})), study.experiments[experiment])
     for key in ("smoke", "full"):
         _check_keys(study, base.get(key, {}), f"{where}.{key}")
@@ -97,7 +96,7 @@ def expand(
     labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
     for combination in itertools.product(*axes):
         name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
-        if only is not None and name not in wanted:
+        if only not in (None, name):
             continue
         if len(name) > LONGEST_NAME:
             raise ConcordError(

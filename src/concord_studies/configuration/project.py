@@ -7,7 +7,7 @@ from typing import Any
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord_studies.configuration.checks import check_outputs
+from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import FOLDERS, load_config
 from concord_studies.configuration.stated import RESERVED
 from concord_studies.configuration.study import Study
@@ -33,28 +33,21 @@ def load_studies(
     # All that is read is kept: to look for garbage in it takes a fifth of the time,
     # and time again while jobs are planned.
     gc.disable()
+    config = load_config(folder / "config.yaml", changes)
+    studies: dict[str, Study] = {}
     try:
-        return _load_studies(folder, changes, checked)
+        for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
+            if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
+                continue
+            if path.name in studies:
+                other = studies[path.name].path
+                raise ConcordError(f"{path}: {other} has this key too; rename one")
+            study = studies[path.name] = Study(path, config, checked)
+            if not checked:
+                check_study(study)
     finally:
         gc.enable()
         gc.freeze()
-
-
-def _load_studies(
-    folder: Path, changes: Mapping[str, Any] | None, checked: bool
-) -> tuple[dict[str, Any], dict[str, Study]]:
-    """Return the configuration, and the studies in all folders by key."""
-    config = load_config(folder / "config.yaml", changes)
-    studies: dict[str, Study] = {}
-    for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
-        if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
-            continue
-        if path.name in studies:
-            raise ConcordError(f"{path}: {studies[path.name].path} has this key too; rename one")
-        study = studies[path.name] = Study(path, config, checked)
-        if not checked:
-            study.runs  # noqa: B018 (expands and so checks every run)
-            check_outputs(study)
     kinds.use(*(study.path for study in studies.values()))  # each was checked with its own
     if not studies:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")

@@ -1,17 +1,21 @@
-"""The sections of a study that its runs come from, typed.
+"""The sections of a study's files, typed.
 
-What a run and a problem hold is checked by their kinds.
+What a run, a problem, a figure's options and a claim's check hold is checked by their kinds.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from concord.options import Index, Options, Some
+from concord_studies.claims.checks import KINDS
+from concord_studies.claims.claim import Claim
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
 Keys = dict[str, Any]
 SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
+Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
+Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
 
 
 class About(Options):
@@ -119,8 +123,46 @@ class Experiment(Options, forbid_unknown_fields=False):
     ] = {}
 
 
+class Output(Options):
+    """A figure or table: its kind with options, its runs and its texts."""
+
+    kind: Annotated[str, "module of src/concord_studies/figures or src/concord_studies/tables"]
+    title: Annotated[str, "short title, used in the report"]
+    runs: Annotated[
+        Some[str | Keys], "runs shown: experiment ids, or {experiment: id, axis: label or [labels]}"
+    ]
+    caption: Annotated[str, "what is seen and what for, in two sentences for strangers"] = ""
+    printed: Annotated[str, "what the paper shows there"] = ""
+    ours: Annotated[str, "what is shown here, where it differs, and how to read it"] = ""
+    options: Annotated[Keys, "options of the kind"] = {}
+
+
+class Check(Options, forbid_unknown_fields=False):
+    """A check's kind; its options follow, and ``both``: keys that its quantities share."""
+
+    kind: Annotated[
+        Literal[tuple(KINDS)] | None,  # type: ignore[valid-type]
+        "what is compared, and how; a rule may set it",
+    ] = None
+
+
+class Family(Claim, kw_only=True):
+    """A claim; with ``for`` one for each of its cells (``concord_studies.configuration.cases``)."""
+
+    check: Annotated[Check, "check kind and its options"]
+    reason: Annotated[str, "why this rule and tolerance"] = ""
+    printed: Annotated[str, "what is printed, as it is printed"] = ""
+    cells: Annotated[
+        Axes | None,
+        "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",
+    ] = field(name="for", default=None)
+    cases: Annotated[
+        Axes | None, "the same for sub-cases of one sentence; a claim holds if all of them do"
+    ] = None
+
+
 class Sections(Options):
-    """The sections of a study's files from which its runs come."""
+    """The sections of a study, each in one of its files."""
 
     paper: Annotated[About | None, "which paper this is"] = None
     readings: Annotated[
@@ -148,3 +190,6 @@ class Sections(Options):
         "what readers see in place of a label's value, of one label's (problem=noise: unknown "
         "noise), or of the key of numbers; in figures, tables and cases of claims",
     ] = {}
+    figures: Annotated[dict[Id, Output], "figures by id"] = {}
+    tables: Annotated[dict[Id, Output], "tables by id"] = {}
+    claims: Annotated[dict[Template, Family], "the paper's claims, by id"] = {}

@@ -12,7 +12,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.networks.network import Network
 from concord.options import build_file
 from concord_studies.configuration.sections import About, Assumption, Sections
-from concord_studies.io import load_yaml, read_text
+from concord_studies.io import load_yaml
 from concord_studies.runs.keys import STUDY
 
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
@@ -24,7 +24,6 @@ RESERVED = {
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
-SHOWING = ("figures", "tables", "claims")  # sections that runs do not come from
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 READINGS = {  # what a paper need not declare
     "published": "the equations as printed",
@@ -40,7 +39,6 @@ class Stated:
     config: the validated ``config/config.yaml``.
     checked: the files have been checked before: jobs take over what was checked where they were
     planned.
-    SECTIONS: the type of the sections that are read: ``SHOWING`` are left out unless it has them.
     sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
     checks.
     raw: all of it as the files have it.
@@ -48,8 +46,6 @@ class Stated:
     graphs: the networks of its runs, by what states one: many runs share it, and what is computed
     of it.
     """
-
-    SECTIONS: type[Sections] = Sections
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         """Read the folder of a study, whose name is its key; refuse a name of another form."""
@@ -66,7 +62,7 @@ class Stated:
                 f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        self.sections = self.SECTIONS()
+        self.sections = Sections()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
@@ -78,16 +74,11 @@ class Stated:
         files = sorted(self.path.glob("[!.]*.yaml"))
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
-        bare = self.SECTIONS is Sections
         for file in files:
-            if bare and _shows_only(read_text(file)):
-                continue
             stated = load_yaml(file)
             if not isinstance(stated, dict):
                 raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
-            if bare:
-                stated = {key: value for key, value in stated.items() if key not in SHOWING}
-            typed = build_file(self.SECTIONS, stated, file)
+            typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:
                     other = self.files[section].name
@@ -188,13 +179,3 @@ class Stated:
                 f"{self.at('readings')}.{reading}: it has no meaning for the problem "
                 f"{short(problem)} of {where.split(': ')[-1].removesuffix('.reading')}; add one"
             )
-
-
-def _shows_only(text: str) -> bool:
-    """Return whether a file's text has no sections other than ``SHOWING``.
-
-    Where these are not plain keys nobody knows without reading it as YAML.
-    """
-    outermost = re.findall(r"^[^\s#].*", text, re.MULTILINE)
-    known = re.compile(rf"(?:{'|'.join(SHOWING)}):(?:\s|$)")
-    return bool(outermost) and all(map(known.match, outermost))

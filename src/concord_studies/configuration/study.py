@@ -1,6 +1,7 @@
 """A study: its runs, and the figures, tables and claims that show and judge them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,26 +14,89 @@ from concord.options import build
 from concord_studies import metrics, selection
 from concord_studies.claims import checks
 from concord_studies.claims.claim import Case, Claim
-from concord_studies.claims.claim import case as case_of
 from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration import named
-from concord_studies.configuration.cases import Member, members
-from concord_studies.configuration.experiments import Experiments
-from concord_studies.configuration.shown import AllSections, Output
+from concord_studies.configuration.cases import StatedClaim, read_claims
+from concord_studies.configuration.expansion import Change, expand
+from concord_studies.configuration.sections import Output
+from concord_studies.configuration.stated import Stated
+from concord_studies.configuration.sweep import check_label, leaves, merge, nest
 from concord_studies.runs.run import Run
 
 
-class Study(Experiments):
-    """A study with its runs, figures, tables and claims."""
-
-    SECTIONS = AllSections
-    sections: AllSections
+class Study(Stated):
+    """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
+        self._resolved: dict[str, list[Run]] = {}  # by experiment
         self._selected: dict[str, list[Run]] = {}  # by selection
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
+
+    @cached_property
+    def alternatives(self) -> dict[str, dict[str, Change]]:
+        """Return the change of each alternative, by assumption and label."""
+        found: dict[str, dict[str, Change]] = {}
+        for name, entry in self.assumptions.items():
+            for number, alternative in enumerate(entry.alternatives):
+                place, label = f"assumptions.{name}.alternatives[{number}]", alternative.label
+                check_label(name, f"assumptions.{name}", self.files["assumptions"])
+                if label in found.setdefault(name, {}):
+                    raise ConcordError(
+                        f"{self.at(place)}.label: another one is called {label}; rename one"
+                    )
+                keys: dict[str, Any] = {}
+                for key, value in alternative.set.items():
+                    keys = merge(keys, nest(key, value))
+                places = {key: self.at(f"{place}.set.{key}") for key in leaves(keys)}
+                reads = alternative.reads
+                found[name][label] = Change(name, keys, places, alternative.when or {}, reads)
+        return found
+
+    def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
+        """Return a run with alternatives of assumptions, or another master seed, in effect.
+
+        Alternatives of assumptions that the run does not rest on leave it as it is.
+
+        A ConcordError if a run cannot be so; it names the alternative.
+        """
+        changes = [change for change in changes if change.keys and change.holds_for(run)]
+        if changes:
+            (run,) = expand(self, run.experiment, run.name, changes)
+        return run if seed is None else with_changes(run, seed=seed)
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], Run]:
+        """Return every run, keyed by (experiment, run name), in the order of the file."""
+        return {(name, run.name): run for name in self.experiments for run in self.runs_of(name)}
+
+    def runs_of(self, experiment: Any, where: str = "experiments") -> list[Run]:
+        """Return the runs of an experiment, without resolving others; ``where`` names it."""
+        if not isinstance(experiment, str) or experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        if experiment not in self._resolved:
+            self._resolved[experiment] = list(expand(self, experiment))
+        return self._resolved[experiment]
+
+    @cached_property
+    def arenas(self) -> tuple[str, ...]:
+        """Return the experiments whose runs are cells of the arena: they have the axis entry."""
+        sweeps = {name: entry.get("sweep", {}) for name, entry in self.experiments.items()}
+        return tuple(name for name, sweep in sweeps.items() if "entry" in sweep)
+
+    def run(self, experiment: str, name: str) -> Run:
+        """Return one run."""
+        runs = {run.name: run for run in self.runs_of(experiment)}
+        if name not in runs:
+            raise ConcordError(
+                f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+                f"{nearest(name, runs)}"
+            )
+        return runs[name]
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
         """Return the runs of an experiment whose labels match a stated selection.
@@ -41,20 +105,16 @@ class Study(Experiments):
         """
         if isinstance(stated, str):
             stated = {"experiment": stated}
-        experiment = stated.get("experiment")
-        if not isinstance(experiment, str) or experiment not in self.experiments:
-            raise ConcordError(
-                f"{self.at(where)}: there is no experiment {short(experiment)}; "
-                f"{nearest(experiment, self.experiments)}"
-            )
         if (asked := str(stated)) not in self._selected:
-            self._selected[asked] = self._select(experiment, stated, where)
+            self._selected[asked] = self._select(stated, where)
         return list(self._selected[asked])
 
-    def _select(self, experiment: str, stated: Mapping[str, Any], where: str) -> list[Run]:
+    def _select(self, stated: Mapping[str, Any], where: str) -> list[Run]:
         """Return the runs of an experiment with the stated labels; refuse unknown axes."""
         wanted = {name: of for name, of in stated.items() if name != "experiment"}
-        axes, runs = self.experiments[experiment].get("sweep", {}), self._runs_of(experiment)
+        experiment: Any = stated.get("experiment")
+        runs = self.runs_of(experiment, where)
+        axes = self.experiments[experiment].get("sweep", {})
         for axis in wanted:
             if axis not in axes:
                 raise ConcordError(
@@ -118,43 +178,23 @@ class Study(Experiments):
         return list(chosen.values())
 
     @cached_property
-    def _members(self) -> dict[str, Member]:
-        """Return the claims that the study's files state, by id."""
-        return members(self.raw.get("claims", {}), self.at("claims"))
+    def stated_claims(self) -> dict[str, StatedClaim]:
+        """Return the claims by id, with their cases as the study's files state them."""
+        return read_claims(self.raw.get("claims", {}), self.at("claims"))
 
-    @cached_property
+    @property
     def claims(self) -> dict[str, Claim]:
-        """Return the claims by id, checked but for their cases."""
-        found: dict[str, Claim] = {}
-        shown = {*self.sections.figures, *self.sections.tables}
-        for name, member in self._members.items():
-            where = self.at(f"claims.{member.key}")
-            claim = found[name] = build(Claim, member.shared, where)
-            if claim.figure is not None and claim.figure not in shown:
-                raise ConcordError(
-                    f"{where}.figure: there is no figure or table {short(claim.figure)}; "
-                    f"{nearest(claim.figure, shown)}"
-                )
-            for reading in claim.readings or ():
-                self.check_reading(reading, f"{where}.readings")
-        for name, entry in self.sections.discrepancies.items():
-            claim_id = entry.checked_by
-            if claim_id and claim_id not in found:
-                raise ConcordError(
-                    f"{self.at('discrepancies')}.{name}.checked_by: there is no claim "
-                    f"{short(claim_id)}; {nearest(claim_id, found)}"
-                )
-        return found
+        """Return the claims by id."""
+        return {name: stated.claim for name, stated in self.stated_claims.items()}
 
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
-        """Return the cases to judge, checked, by claim, label of the case, and reading."""
+        """Return the cases to judge, with their runs, by claim, label of the case, and reading."""
         found = {}
-        for name, claim in self.claims.items():
-            key, of_labels = self._members[name].key, self._members[name].cases
+        for name, (key, claim, cases) in self.stated_claims.items():
             own = {
-                label: self._of_readings(claim, stated, f"claims.{key}")
-                for label, stated in of_labels.items()
+                label: self._of_readings(claim, case, f"claims.{key}")
+                for label, case in cases.items()
             }
             for reading in dict.fromkeys(reading for of in own.values() for reading in of):
                 for label, of in own.items():
@@ -162,10 +202,9 @@ class Study(Experiments):
                         found[name, label, reading] = of[reading]
         return found
 
-    def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
-        """Return a claim's case in each of the readings in which it is judged."""
+    def _of_readings(self, claim: Claim, case: Case, place: str) -> dict[str, Case]:
+        """Return a claim's case in each of the readings in which it is judged, with its runs."""
         where = self.at(place)
-        case = case_of(stated, claim.rule, where)
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
         for number, quantity in enumerate(checks.quantities(case.check)):
             there = f"{place}.check[{number}]"

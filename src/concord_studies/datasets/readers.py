@@ -14,15 +14,12 @@ import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord_studies.datasets.tables import rows_of
-
-if TYPE_CHECKING:
-    pass
 
 #: Columns of the MAGIC file and the closed range of each (bhar2023, section 6).
 MAGIC_COLUMNS = {

@@ -9,8 +9,6 @@ What a diverged chain leaves is taken out of the trace (``Trace.marked``), so th
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -171,13 +169,12 @@ def check_network(family: Any, conditions: Conditions | None, where: str = "") -
 def check(
     families: Sequence[str],
     where: str,
-    record: Record | None = None,
-    network: Conditions | None = None,
+    record: Record,
+    network: Conditions | None,
 ) -> None:
     """Refuse a metric family that does not exist, or that reads what a run does not record.
 
-    A run lacks what its ``record`` leaves out and what its ``network`` has not; without a record
-    neither is checked.
+    A run lacks what its ``record`` leaves out and what its ``network`` has not.
     """
     for number, family in enumerate(families):
         if not kinds.exists("metrics", family):
@@ -186,8 +183,6 @@ def check(
                 f"{nearest(family, kinds.names('metrics'))}"
             )
         module = kinds.find("metrics", family, where)
-        if record is None:
-            continue
         check_network(module, network, f"{where}[{number}]: ")
         kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in declared(module, "RECORDS"):
@@ -398,17 +393,11 @@ def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
     return row._replace(lo=ends[0], hi=ends[1], trials=chains if over_chains else row.trials)
 
 
-def to_csv(rows: Sequence[Row]) -> str:
-    """Return rows as CSV text; numbers in their shortest form that reads back exactly."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(cells, rows))
-    return text.getvalue()
-
-
 def cells(row: Row) -> list[Any]:
-    """Return the cells of a row's columns; ends that are unknown are empty."""
+    """Return the cells of a row's columns; ends that are unknown are empty.
+
+    Numbers are in their shortest form that reads back exactly.
+    """
     ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
     trials = row.trials if row.chance else 0
     return [int(row.iteration), row.agent, row.metric, repr(float(row.value)), *ends, trials]

@@ -14,8 +14,7 @@ import msgspec
 from concord import kinds
 from concord.rooms import display_name, options_of
 from concord_studies import markup, selection, words
-from concord_studies.configuration.sections import Assumption
-from concord_studies.configuration.shown import Output
+from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.metrics import absent, computed
 

@@ -1,4 +1,4 @@
-"""The metrics of a run."""
+"""A run as the input of its metrics."""
 
 from pathlib import Path
 
@@ -12,13 +12,6 @@ from concord_studies import metrics
 from concord_studies.datasets.tables import Recorded
 from concord_studies.runs.run import Run
 from concord_studies.selection import lookup
-
-
-def measured(
-    run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
-) -> list[metrics.Row]:
-    """Return the metrics that a run asks for, computed from its trace."""
-    return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
 
 
 def measurement(

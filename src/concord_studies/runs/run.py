@@ -33,7 +33,8 @@ from concord_studies.contracts import Extra, NeedsData, TakesData, declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
-from concord_studies.provenance import digest, sha256
+from concord_studies.digests import digest
+from concord_studies.provenance import sha256
 from concord_studies.runs.keys import Arena, Keys
 
 

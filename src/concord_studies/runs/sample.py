@@ -3,11 +3,9 @@
 import numpy as np
 
 from concord.chains import sample_chains
-from concord.errors import ConcordError
 from concord.fast import compile_steps
 from concord.problem import Problem
 from concord.sampling.trace import Trace
-from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.runs.run import Run
 
 
@@ -19,9 +17,8 @@ def sample(
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
-    Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
-
-    A ConcordError if ``chains`` are not whole blocks of the run.
+    These are whole blocks. Of a run without chains, all of whose metrics are exact, it has what is
+    known beforehand.
     """
     network = run.network_of_agents
     if run.chains:
@@ -37,7 +34,7 @@ def sample(
             iterations=run.iterations,
             seed=run.seed,
             labels=run.stream_labels,
-            span=_blocks(chains or (0, run.chains), run.chains),
+            span=chains,
             progress=progress,
         )
     run.sampler.params.check(problem, network)
@@ -51,15 +48,3 @@ def sample(
     sizes = {"chain": 0, "draw": len(due), "agent": len(agents), "dim": problem.dim}
     empty = {name: (own, np.empty([sizes[axis] for axis in own])) for name, own in axes.items()}
     return Trace(empty, due, agents)
-
-
-def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
-    """Return a span of chains, or refuse one that does not consist of whole blocks."""
-    begin, end = span
-    inside = 0 <= begin < end <= chains
-    if not inside or begin % CHAINS_PER_BLOCK or (end % CHAINS_PER_BLOCK and end != chains):
-        raise ConcordError(
-            f"chains {begin}:{end} of {chains}: only blocks of {CHAINS_PER_BLOCK} can be sampled "
-            f"by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
-        )
-    return begin, end

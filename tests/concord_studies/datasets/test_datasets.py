@@ -6,8 +6,6 @@ import hashlib
 import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -243,13 +241,6 @@ def test_download(host, register, target):
     assert target.stat().st_mode & 0o777 == 0o666 & ~umask  # others may read it
 
 
-def test_redirect(host, register, target):
-    host.answers["/old"] = status(302, Location="/f")
-    host.answers["/f"] = whole()
-    fetch_it(register("/old"), target)
-    assert fetched(target)
-
-
 FLIPPED, LONG = BODY[:1000] + b"\0" + BODY[1001:], bytes(len(BODY) + (3 << 20))
 WRONG = {
     "endless redirect": (status(302, Location="/f"), "redirects"),
@@ -271,24 +262,6 @@ def test_a_wrong_answer_is_told_and_leaves_nothing(host, register, target, what)
     assert nothing(target)
     if "redirect" not in what:
         assert len(host.requests) == 1  # a wrong file is not asked for twice
-
-
-def test_slow_host(host, register, target):
-    release = threading.Event()
-    host.answers["/f"] = lambda handler: release.wait(5)
-    began = time.monotonic()
-    message = failure(register("/f"), target, timeout=0.05)
-    assert time.monotonic() - began < 2
-    release.set()
-    assert "/f failed: 'timed out'" in message and nothing(target)
-
-
-def test_next_host_after_a_wrong_file(host, register, target, caplog):
-    host.answers["/f"] = whole(HTML)
-    host.answers["/g"] = whole()
-    fetch_it(register("/f", "/g"), target)
-    assert fetched(target)
-    assert f"{host.address}/f has {len(HTML)} bytes instead of {len(BODY)}" in caplog.text
 
 
 def raw(*parts: bytes, pause: float = 0.0):
@@ -435,17 +408,6 @@ def test_a_wrong_copy_gives_way_to_a_good_host(host, register, target, mirror, p
     assert f"SHA-256 {wrong} instead of {SHA256}" in caplog.text
 
 
-def test_wrong_copies_and_no_host(register, target, mirror):
-    """What is wrong in place does not stay."""
-    target.parent.mkdir(parents=True)
-    target.write_bytes(b"x")
-    (mirror / "f.bin").write_bytes(HTML)
-    message = failure(register("/f"), target, mirror)
-    assert f"{mirror / 'f.bin'} has {len(HTML)} bytes instead of {len(BODY)};" in message
-    assert "404" in message
-    assert nothing(target)
-
-
 def test_files_of_another_size_are_not_read(host, register, target, mirror):
     """Two files of 30 GiB, which take no place: in the mirror and in place."""
     target.parent.mkdir(parents=True)
@@ -515,34 +477,3 @@ def test_full_disk(host, register, target, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     assert "cannot be written (No space left on device)" in failure(register("/f"), target)
     assert nothing(target)
-
-
-def test_kill_during_download(host, register, target):
-    """What a killed process left is removed by the next one, and never seen as the file."""
-    release = threading.Event()
-
-    def halted(handler) -> None:
-        reply(handler, 200, BODY, 100_000)
-        release.wait(30)
-
-    host.answers["/f"] = halted
-    registry = register("/f")
-    program = (
-        "from concord_studies.datasets.fetch import fetch;"
-        f"fetch('tiny/f.bin', {str(target)!r}, None, {str(registry)!r})"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
-    deadline = time.monotonic() + 30
-    while not (target.parent.is_dir() and any(p.stat().st_size for p in target.parent.iterdir())):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    release.set()
-    assert not target.exists()
-    host.answers["/f"] = whole()
-    fetch_it(registry, target)
-    assert fetched(target)

@@ -1,7 +1,7 @@
 """The metrics of every paper, and the table they end up in."""
 
-import csv
-import io
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 import everything
 import measurements
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import quantile
@@ -127,22 +128,33 @@ def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():
 def test_numbers_in_the_table_read_back_exactly():
     values = [0.1 + 0.2, 1e-320, 1 / 3, float("inf"), float("nan"), 12345678901234567.0]
     rows = [metrics.Row(np.int64(3), "average", "w2", np.float64(v), v, trials=7) for v in values]
-    text = metrics.to_csv(rows)
-    lines = text.splitlines()
-    assert lines[0] == "iteration,agent,metric,value,lo,hi,trials" and text.endswith("\n")
-    assert lines[1] == "3,average,w2,0.30000000000000004,0.30000000000000004,,7"
-    back = list(csv.DictReader(io.StringIO(text)))
-    np.testing.assert_array_equal([float(row["value"]) for row in back], values)
-    assert {row["hi"] for row in back} == {""}
-    assert back[4]["lo"] == "" and back[3]["lo"] == "inf"  # what is unknown has one form
+    table = [metrics.cells(row) for row in rows]
+    assert table[0] == [3, "average", "w2", "0.30000000000000004", "0.30000000000000004", "", 7]
+    np.testing.assert_array_equal([float(cells[3]) for cells in table], values)
+    assert table[4][4] == "" and table[3][4] == "inf"  # what is unknown has one form
 
 
 def test_the_table_says_what_trials_are_behind_a_number():
     """Forty chains of a mean, no chance in an exact law, a thousand fits of a floor."""
     x = RNG.standard_normal((40, 2, 2, 2))
     m = measurement({"x": (("chain", "draw", "agent", "dim"), x)})
-    text = metrics.to_csv(
-        [*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)]
-    )
-    trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
-    assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
+    rows = [*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)]
+    trials = {cells[2]: cells[-1] for cells in map(metrics.cells, rows)}
+    assert trials == {"w2": 40, "w2_floor": 1000, "law": 0, "diverged": None}
+
+
+READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
+
+
+@pytest.mark.parametrize("family", kinds.names("metrics"))
+def test_families_say_what_they_read(family):
+    """Some take what there is of draws and average; counts are always recorded."""
+    module = kinds.find("metrics", family, "")
+    text = Path(module.__file__).read_text()
+    read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
+    read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
+    read -= {"diverged_at", "broadcasts", "activations", "gradients"}
+    either = family in ("w2", "chains_distance", "constraint")
+    read -= {"x_average"} | ({"draws"} if either else set())
+    read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of
+    assert set(getattr(module, "RECORDS", ())) == read

@@ -10,28 +10,13 @@ from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import tempered_distance
 from concord_studies.problems import ball
-from measurements import measurement
+from measurements import Positions, last_rows
 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
 
 def stream(what):
     return streams.generator(3, what)
-
-
-class Trace(dict):
-    """Positions of a run, (chains, draws, agents, dim)."""
-
-    def __init__(self, x):
-        super().__init__(x=x, x_average=x.mean(axis=2))
-        self.chains, self.draw = len(x), np.arange(x.shape[1])
-        self.agent = np.arange(x.shape[2])
-
-
-def found(family, trace, **given):
-    """Return values by metric and agent, at the last iteration."""
-    rows = list(family.rows(measurement(trace, **given)))
-    return {(row.metric, row.agent): row for row in rows}
 
 
 @pytest.mark.parametrize(("scale", "power"), [("mean", 2 / 40), ("none", 10 / 40)])
@@ -50,8 +35,8 @@ def test_means_of_batches_have_a_power_of_the_posterior(scale, power):
         setattr(wide, name, power * getattr(problem, name))
     batches = Batches(batch_size=5, batch_scale=scale)
     sampler = DEPSGLD(Schedule(0.1), Ball(radius=5.0), 0.01)
-    trace = Trace(np.zeros((1, 1, 2, 2)))
-    rows = found(tempered_distance, trace, problem=problem, sampler=sampler, batches=batches)
+    trace = Positions(np.zeros((1, 1, 2, 2)))
+    rows = last_rows(tempered_distance, trace, problem=problem, sampler=sampler, batches=batches)
     assert rows["law_power", "network"].value == pytest.approx(power)
     levels = (np.arange(4000) + 0.5) / 4000
     apart = np.abs(wide.reference.quantiles(levels) - problem.reference.quantiles(levels))

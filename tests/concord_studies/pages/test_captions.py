@@ -8,8 +8,7 @@ from docutils.core import publish_doctree
 
 from concord_studies import words
 from concord_studies.configuration.config import load_config
-from concord_studies.configuration.sections import Assumption
-from concord_studies.configuration.shown import Output
+from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.markup import sentence, sentences
 from concord_studies.pages import captions

@@ -12,7 +12,7 @@ from concord.minibatches import Batches
 from concord.networks.network import OrderOptions
 from concord.rooms import options_of
 from concord_studies.configuration.project import load_studies
-from concord_studies.provenance import digest
+from concord_studies.digests import digest
 from concord_studies.runs.run import Run
 
 PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"

@@ -65,6 +65,8 @@ def test_only_runs_with_a_network_state_it(plain):
         "awake": 1.0,
         "noise": 0.0,
         "privacy": None,
+        "byzantine": None,
+        "robust": None,
         "compute": None,
         "link": None,
         "barrier": True,
@@ -133,5 +135,5 @@ def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
 
 
 def test_theorems_are_of_networks_where_all_arrives(plain):
-    with pytest.raises(ConcordError, match=r"stationary needs a network on which everything arr"):
+    with pytest.raises(ConcordError, match=r"stationary needs a network on which every vector arr"):
         measured(lossy(plain), ["stationary"])

@@ -27,7 +27,6 @@ from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import ChosenProblem, Run
 from concord_studies.stages import judge
 from concord_studies.stages.expect import expect, renewed
-from concord_studies.stages.measured import why_not
 
 ROOT = Path(__file__).parents[3]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -229,7 +228,7 @@ def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr(everything.kind("problems", "lenet"), "find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = ChosenProblem.parse(options, "problem")
-    found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
+    found = judge.why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
     assert found.startswith("p/e/r was not run: ") and words in found
 
 
@@ -283,18 +282,6 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
         assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
         assert cells["where"] == "''quoted'" and cells["ours"] == row["ours"]
         assert ledger.read_rows(path) == [row]
-
-
-def test_a_discrepancy_names_a_claim(tmp_path):
-    entry = {"text": "a", "code": "b", "checked_by": "ring_neare"}
-    with pytest.raises(ConcordError, match=r"discrepancies\.order\.checked_by.*'ring_nearer'"):
-        _ = load(tmp_path, discrepancies={"order": entry}).claims
-
-
-def test_a_reading_without_runs_is_a_mistake(tmp_path):
-    claim = {**DEFINITION["claims"]["law"], "readings": ["corrected", "released"]}
-    with pytest.raises(ConcordError, match=r"no run of walk.*'released'; change readings"):
-        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).cases
 
 
 # The ledger and the committed verdicts

@@ -10,13 +10,11 @@ import pytest
 import yaml
 
 import by_hand
-from concord.errors import ConcordError
 from concord.options import build
 from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
-from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
@@ -114,13 +112,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return paper, make(paper, folder / "results")
 
 
-def mistake(folder: Path, **alternative: Any) -> str:
-    one = {**ALTERNATIVE, "label": "one", **alternative}
-    with pytest.raises(ConcordError) as caught:
-        check_outputs(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
-    return str(caught.value)
-
-
 # What is run
 
 
@@ -168,35 +159,6 @@ def test_a_run_is_computed_once(tmp_path):
     computed = {k: len(own.runs) for k, own in found.experiments.items() if "seed" not in k}
     assert computed == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
-
-
-@pytest.mark.parametrize(
-    ("alternative", "message"),
-    [
-        ({"set": {"sampler.weights": "metropolis"}}, "[0].set: it changes no run; correct it"),
-        ({"set": {}}, "[0].set: it changes no run"),
-        ({"set": {"sampler.wieghts": "lazy"}}, "[0].set.sampler.wieghts: unknown key"),
-        ({"set": {"sampler.weights": "lasy"}}, "[0].set.sampler.weights: 'lasy' is not allowed"),
-        ({"set": {"chian": 3}}, "[0].set.chian: unknown key; did you mean 'chains'?"),
-        ({"set": {"chains": 0}}, "[0].set.chains: 0"),
-        ({"label": "A b", "set": {"chains": 9}}, "weights.alternatives[0].label: "),
-        ({"lable": "b", "set": {"chains": 9}}, "did you mean 'label'?"),
-        (
-            {"when": {"topology": "star"}, "set": {"chains": 9}},
-            "[0].when: no run has topology 'star'",
-        ),
-    ],
-)
-def test_a_wrong_alternative_is_refused_in_a_sentence(alternative, message, tmp_path):
-    text = mistake(tmp_path, **alternative)
-    assert message in text and "assumptions.weights.alternatives" in text, text
-    assert text.startswith(f"{tmp_path / 'paper2021' / 'study.yaml'}: ") and "\n" not in text
-
-
-def test_two_alternatives_of_one_name_are_refused(tmp_path):
-    twice = {**WEIGHTS, "alternatives": [WEIGHTS["alternatives"][0]] * 2}
-    with pytest.raises(ConcordError, match=r"weights\.alternatives\[1\]\.label: another one is"):
-        check_outputs(load(tmp_path, assumptions={"weights": twice}))
 
 
 @pytest.mark.parametrize(

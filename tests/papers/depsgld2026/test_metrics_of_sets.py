@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord.samplers.de_psgld import DEPSGLD, Box
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
-from measurements import measurement
+from measurements import Positions, last_rows
 
 average_accuracy = everything.kind("metrics", "average_accuracy")
 chains_distance = everything.kind("metrics", "chains_distance")
@@ -24,21 +24,6 @@ def stream(what):
     return streams.generator(3, what)
 
 
-class Trace(dict):
-    """Positions of a run, (chains, draws, agents, dim)."""
-
-    def __init__(self, x):
-        super().__init__(x=x, x_average=x.mean(axis=2))
-        self.chains, self.draw = len(x), np.arange(x.shape[1])
-        self.agent = np.arange(x.shape[2])
-
-
-def found(family, trace, **given):
-    """Return values by metric and agent, at the last iteration."""
-    rows = list(family.rows(measurement(trace, **given)))
-    return {(row.metric, row.agent): row for row in rows}
-
-
 @pytest.fixture(scope="module")
 def flat():
     params = polynomial.Params(coefficients=(0.0,))
@@ -48,7 +33,9 @@ def flat():
 def test_quantiles_have_no_distance_and_a_shift_is_the_distance(flat):
     quantiles = flat.reference.quantiles((np.arange(100) + 0.5) / 100)
     x = np.stack([quantiles, quantiles + 0.25], axis=1)[:, None]  # two agents
-    rows = found(chains_distance, Trace(np.random.default_rng(0).permutation(x)), problem=flat)
+    rows = last_rows(
+        chains_distance, Positions(np.random.default_rng(0).permutation(x)), problem=flat
+    )
     assert rows["chains_w2", "0"].value == pytest.approx(0, abs=1e-9)
     assert rows["chains_w2", "1"].value == pytest.approx(0.25)
     row = rows["chains_w2", "1"]
@@ -59,20 +46,20 @@ def test_quantiles_have_no_distance_and_a_shift_is_the_distance(flat):
 def test_a_chain_that_diverged_is_infinitely_far(flat):
     x = np.zeros((10, 1, 2, 1))
     x[3, 0, 1] = np.nan
-    rows = found(chains_distance, Trace(x), problem=flat)
+    rows = last_rows(chains_distance, Positions(x), problem=flat)
     assert np.isinf(rows["chains_w2", "1"].value) and np.isfinite(rows["chains_w2", "0"].value)
 
 
 def test_a_posterior_without_quantiles_is_refused():
     problem = concord.problems.linear_regression(np.eye(2), [0, 1], agents=2)
     with pytest.raises(ConcordError, match="whose posterior has quantiles"):
-        found(chains_distance, Trace(np.zeros((3, 1, 2, 2))), problem=problem)
+        last_rows(chains_distance, Positions(np.zeros((3, 1, 2, 2))), problem=problem)
 
 
 def test_draws_outside_are_counted_and_measured(flat):
     sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
     x = np.array([0.5, 1.5, -3.0, 0.0])[:, None, None, None] * [[[1.0], [0.0]]]
-    rows = found(constraint, Trace(x), problem=flat, sampler=sampler)
+    rows = last_rows(constraint, Positions(x), problem=flat, sampler=sampler)
     assert rows["outside_share", "0"].value == 0.5
     assert rows["outside_distance", "0"].value == pytest.approx((0.5 + 2.0) / 4)
     assert rows["outside_share", "1"].value == 0
@@ -83,7 +70,7 @@ def test_draws_outside_are_counted_and_measured(flat):
 def test_the_envelope_of_a_flat_density_is_known(flat):
     """It has half-normal tails: W2 by quantiles of (1 + tails), by hand on a grid."""
     sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
-    rows = found(constraint, Trace(np.zeros((3, 1, 2, 1))), problem=flat, sampler=sampler)
+    rows = last_rows(constraint, Positions(np.zeros((3, 1, 2, 1))), problem=flat, sampler=sampler)
     root = np.sqrt(0.01)
     tail = root * np.sqrt(np.pi / 2)  # mass of each, where the interval has 2
     u = (np.arange(200_000) + 0.5) / 200_000
@@ -101,16 +88,16 @@ def test_the_envelope_of_a_flat_density_is_known(flat):
 
 def test_only_samplers_with_a_constraint_have_draws_outside(flat):
     with pytest.raises(ConcordError, match="a sampler with a constraint"):
-        found(constraint, Trace(np.zeros((3, 1, 2, 1))), problem=flat)
+        last_rows(constraint, Positions(np.zeros((3, 1, 2, 1))), problem=flat)
 
 
 def test_the_average_predicts_for_itself():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]])
     problem = concord.problems.logistic_regression(X, [1, 0, 1, 0], agents=2)
     x = np.array([[[[3.0, 1.0], [1.0, -3.0]]]])  # the average is (2, -1)
-    rows = found(average_accuracy, Trace(np.repeat(x, 3, axis=0)), problem=problem)
+    rows = last_rows(average_accuracy, Positions(np.repeat(x, 3, axis=0)), problem=problem)
     assert rows["accuracy_mean", "average"].value == 1.0
-    trace = Trace(x)
+    trace = Positions(x)
     del trace["x_average"]
     with pytest.raises(ConcordError, match=r"record\.average"):
-        found(average_accuracy, trace, problem=problem)
+        last_rows(average_accuracy, trace, problem=problem)

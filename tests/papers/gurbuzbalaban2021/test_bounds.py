@@ -1,13 +1,11 @@
 """Theorems 2 and 10, Lemma 12 and the remarks on budgets: of what they speak, what they bound."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import everything
-import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian
@@ -21,14 +19,12 @@ from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_studies.metrics import Measurement
-from variants import problem
+from measurements import DUE, RING, ring_measurement, values_by_iteration
 
 budget = everything.kind("metrics", "budget")
 lemma12 = everything.kind("metrics", "lemma12")
 theorem2 = everything.kind("metrics", "theorem2")
 theorem10 = everything.kind("metrics", "theorem10")
-RING, DUE = network("ring", 5), np.array([0, 1, 20])
 STEP = Schedule(0.002)
 
 
@@ -36,20 +32,6 @@ STEP = Schedule(0.002)
 HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
 STAR = network("star", 5)
 IN_PLACE = Network(RING.graph, order="in_place")
-
-
-def measurement(sampler, share="split", initial=None, trace=None) -> Measurement:
-    return measurements.measurement(
-        trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
-        problem=problem(5, 2, share, points=20),
-        network=RING,
-        sampler=sampler,
-        initial=initial or Law("normal"),
-    )
-
-
-def table(family, m) -> dict[tuple[str, int], float]:
-    return {(row.metric, row.iteration): row.value for row in family.rows(m)}
 
 
 # What a theorem says nothing of: changes of a run of DE-SGLD, and whom it does speak of.
@@ -93,14 +75,14 @@ ABOUT = {
 def test_a_theorem_is_refused_for_all_it_says_nothing_of(what):
     changes, family = BESIDE[what]
     with pytest.raises(ConcordError, match=ABOUT[family]):
-        list(family.rows(replace(measurement(DESGLD(STEP)), **changes)))
+        list(family.rows(replace(ring_measurement(DESGLD(STEP)), **changes)))
 
 
 @pytest.mark.parametrize("share", ["split", "omitted", "whole"])
 def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     """exp(-sum f_i), which is the posterior only where the prior's shares add up to one."""
-    m = measurement(DESGLD(STEP), share)
-    found = table(theorem2, m)
+    m = ring_measurement(DESGLD(STEP), share)
+    found = values_by_iteration(theorem2, m)
     law = law_of_run(m)
     curvature, slope = m.problem.gram.sum(axis=0), m.problem.shift.sum(axis=0)
     target = Gaussian(np.linalg.solve(curvature, slope), np.linalg.inv(curvature))
@@ -119,14 +101,16 @@ def test_theorems_speak_of_the_weights_of_the_run(weights):
     eigenvalues = (1 + 2 * cosine) / 3
     if weights == "lazy_metropolis":
         eigenvalues = (1 + eigenvalues) / 2
-    found = table(theorem2, measurement(DESGLD(STEP, weights)))
+    found = values_by_iteration(theorem2, ring_measurement(DESGLD(STEP, weights)))
     assert found["theorem2.lambda_N", 20] == pytest.approx(eigenvalues.min())
     assert found["theorem2.gamma_bar", 20] == pytest.approx(np.sort(np.abs(eigenvalues))[-2])
     assert all(found["w2_exact_mean", k] < found["theorem2_bound", k] for k in DUE)
-    m = measurement(DESGHMC(**HEAVY, weights=weights))
+    m = ring_measurement(DESGHMC(**HEAVY, weights=weights))
     mu, L = np.linalg.eigvalsh(m.problem.gram)[:, [0, -1]].T
     most = (1 + eigenvalues.min()) / 2 / (L.max() + mu.min())
-    assert found_value(table(lemma12, m), "lemma12.(4.9)") == (HEAVY["step_size"](0) ** 2 <= most)
+    assert found_value(values_by_iteration(lemma12, m), "lemma12.(4.9)") == (
+        HEAVY["step_size"](0) ** 2 <= most
+    )
 
 
 def found_value(found, name):
@@ -136,8 +120,8 @@ def found_value(found, name):
 
 @pytest.mark.parametrize("share", ["split", "omitted", "whole"])
 def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
-    m = measurement(DESGHMC(**HEAVY), share)
-    found = table(theorem10, m)
+    m = ring_measurement(DESGHMC(**HEAVY), share)
+    found = values_by_iteration(theorem10, m)
     update = update_of(m.sampler, m.problem, RING)
     start = start_of(m, update)
     law = paths.single(update, start, 5, 2).law(DUE.tolist())
@@ -160,8 +144,8 @@ def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
 
 
 def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
-    m = measurement(DESGHMC(Schedule(0.08), friction=15.0))
-    found = table(theorem10, m)
+    m = ring_measurement(DESGHMC(Schedule(0.08), friction=15.0))
+    found = values_by_iteration(theorem10, m)
     assert found["theorem10.1 - gamma eta", 20] == pytest.approx(-0.2)
     assert found["theorem10.beta", 20] == 0  # the condition
     assert all(found["theorem10_bound", k] == np.inf for k in DUE)
@@ -170,7 +154,7 @@ def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
 @pytest.mark.parametrize("sampler", [DESGLD(STEP), DESGHMC(STEP, friction=1.0)])
 def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
     """DE-SGHMC with gamma = 1/eta is DE-SGLD with the square of the step: so are the numbers."""
-    m = measurement(sampler)
+    m = ring_measurement(sampler)
     found = {(row.iteration, row.agent): row for row in budget.rows(m) if "w2" in row.metric}
     assert {k for k, _ in found} == set(budget.BUDGETS)
     mu = np.linalg.eigvalsh(m.problem.gram).min()

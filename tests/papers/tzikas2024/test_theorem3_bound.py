@@ -1,13 +1,11 @@
 """Theorem 3: its bound, and the exact law that it bounds."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import everything
-import measurements
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run
@@ -16,30 +14,14 @@ from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
-from concord_studies.metrics import Measurement
+from measurements import DUE, RING, ring_measurement, values_by_iteration
 from variants import problem
 
 posterior_covariance = everything.kind("metrics", "posterior_covariance")
 theorem3 = everything.kind("metrics", "theorem3")
 theorem3_bound = everything.kind("metrics", "theorem3_bound")
-RING, DUE = network("ring", 5), np.array([0, 1, 20])
 D_ADMMS = ADMM(penalty=5.0)
-
-
-def measurement(sampler, share="split", initial=None, trace=None) -> Measurement:
-    return measurements.measurement(
-        trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
-        problem=problem(5, 2, share, points=20),
-        network=RING,
-        sampler=sampler,
-        initial=initial or Law("normal"),
-    )
-
-
-def table(family, m) -> dict[tuple[str, int], float]:
-    return {(row.metric, row.iteration): row.value for row in family.rows(m)}
 
 
 def incidence(net) -> tuple[np.ndarray, np.ndarray]:
@@ -54,8 +36,8 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
     """From the incidence matrices, by (16) and (80) step by step, with the noise's moments."""
     net = network(kind, 5)
     prob = problem(5, 2, points=1000)
-    m = replace(measurement(D_ADMMS), problem=prob, network=net)
-    found = table(theorem3_bound, m)
+    m = replace(ring_measurement(D_ADMMS), problem=prob, network=net)
+    found = values_by_iteration(theorem3_bound, m)
     constants = theorem3.compute_theorem(prob, net)
     assert constants.rate < 1
     rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
@@ -110,8 +92,8 @@ def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
 
 def test_the_distance_of_theorem3_is_that_of_all_agents_together():
     """Farther than the agents one by one, and of the law at the theorem's penalty."""
-    m = measurement(D_ADMMS)
-    found = table(theorem3_bound, m)
+    m = ring_measurement(D_ADMMS)
+    found = values_by_iteration(theorem3_bound, m)
     law = law_of_run(replace(m, sampler=ADMM(penalty=found["theorem3_penalty", 20])))
     target = m.problem.posterior
     each = np.sqrt((w2(law.mean, law.cov, target) ** 2).sum(axis=1))
@@ -121,14 +103,14 @@ def test_the_distance_of_theorem3_is_that_of_all_agents_together():
 
 
 def test_theorem3_claims_nothing_where_its_condition_fails():
-    few = replace(measurement(D_ADMMS), problem=problem(5, 2, points=3))
+    few = replace(ring_measurement(D_ADMMS), problem=problem(5, 2, points=3))
     assert theorem3.compute_theorem(few.problem, RING).rate >= 1
-    found = table(theorem3_bound, few)
+    found = values_by_iteration(theorem3_bound, few)
     assert all(found["theorem3_bound", k] == np.inf for k in DUE)
 
 
 def test_the_largest_entry_of_the_posterior_covariance():
-    m = measurement(D_ADMMS)
+    m = ring_measurement(D_ADMMS)
     (row,) = posterior_covariance.rows(m)
     cov = np.linalg.inv(m.problem.gram.sum(axis=0))
     assert (row.metric, row.chance) == ("posterior_covariance_max", False)
@@ -147,4 +129,4 @@ def test_the_largest_entry_of_the_posterior_covariance():
 )
 def test_the_theorem_is_refused_for_all_it_says_nothing_of(changes):
     with pytest.raises(ConcordError, match="metric theorem3_bound needs D-ADMMS"):
-        list(theorem3_bound.rows(replace(measurement(D_ADMMS), **changes)))
+        list(theorem3_bound.rows(replace(ring_measurement(D_ADMMS), **changes)))

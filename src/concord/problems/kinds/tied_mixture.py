@@ -64,11 +64,6 @@ class Params(Options):
 check = check_agents
 
 
-def shares(params: Params) -> bool:
-    """Return whether runs of these options share exact samples, as several data sets do."""
-    return params.data_sets > 1
-
-
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> TiedMixture | TiedMixtures:
