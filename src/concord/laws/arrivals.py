@@ -40,7 +40,7 @@ from concord.laws.exact import Affine, Arrivals, Moments, Update
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
-_MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+_MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Losses(NamedTuple):
@@ -70,6 +70,8 @@ class Move:
     change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
     D).
     spread: K, shape (..., T, D).
+    gain: what w has of the errors of mini-batch gradients, shape (..., D, agents * dim), or without
+    columns; ``noise`` is without these errors.
     first, second: E b and E b b^T, shapes (D,) and (D, D).
 
     Versions of a sampler stand on the first axis of all but the last two.
@@ -79,17 +81,18 @@ class Move:
     offset: np.ndarray
     noise: np.ndarray
     spread: np.ndarray
+    gain: np.ndarray
     first: np.ndarray
     second: np.ndarray
 
     @classmethod
     def stack_versions(cls, moves: Sequence[Move]) -> Move:
         """Stack the moves of versions; b has the same moments in all of them."""
-        change, offset, noise, spread = (
+        change, offset, noise, spread, gain = (
             np.stack([getattr(move, name) for move in moves])
-            for name in ("change", "offset", "noise", "spread")
+            for name in ("change", "offset", "noise", "spread", "gain")
         )
-        return cls(change, offset, noise, spread, moves[0].first, moves[0].second)
+        return cls(change, offset, noise, spread, gain, moves[0].first, moves[0].second)
 
     @cached_property
     def lead(self) -> np.ndarray:
@@ -146,7 +149,7 @@ def moves(
     )
 
     def compute_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
-        """Return V, v, the covariance of w, and K of one iteration."""
+        """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
         received = arrivals.heard
         noisy = received[:, :extra]
         if returns:
@@ -159,17 +162,23 @@ def moves(
         differs, constant = beyond @ sent, beyond @ arrivals.shift
         if memory is not None:
             differs = differs - memory
-        kicks = beyond @ arrivals.noise[size:]
-        kicks = np.concatenate([arrivals.noise[:size] - received @ kicks, kicks])
+
+        def move_kicks(numbers: np.ndarray) -> np.ndarray:
+            """Return what w has of random numbers, given what the next state and z have of them."""
+            sent = beyond @ numbers[size:]
+            moved = np.concatenate([numbers[:size] - received @ sent, sent])
+            return np.pad(moved, ((0, extra), (0, 0)))
+
+        kicks, gain = move_kicks(arrivals.noise), move_kicks(arrivals.errors)
         change = np.concatenate([next_state - state - received @ differs, differs])
         spread = np.concatenate([np.eye(size), received, noisy], axis=1)
         if memory is not None:
             spread = np.block([[spread], [np.zeros((edges, size)), np.eye(edges)]])
         shift = np.concatenate([step.offset - received @ constant, constant])
         if extra:
-            change, kicks = (np.pad(part, ((0, extra), (0, 0))) for part in (change, kicks))
+            change = np.pad(change, ((0, extra), (0, 0)))
             shift = np.pad(shift, (0, extra))
-        return change, shift, kicks @ kicks.T + added, spread
+        return change, shift, kicks @ kicks.T + added, spread, gain
 
     cache: list[tuple[Affine, Arrivals, _MoveArrays]] = []
 

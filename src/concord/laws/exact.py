@@ -185,18 +185,21 @@ class Start(NamedTuple):
     lanes: tuple[np.ndarray, np.ndarray] | None = None
 
 
-class Arrivals(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Arrivals:
     """The linear effect, on the next state, of differences between sent and received vectors.
 
-    On each lane the vectors z = P s + p + C w + E e are sent, and s' = A s + c + B w + F e + G d,
-    with d, over each directed edge, the received vector minus the sent one, and e the vector
-    received before minus the sender's position. Directed edges are those of the graph, lane by
-    lane.
+    On each lane the vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi
+    + F e + G d, with d, over each directed edge, the received vector minus the sent one, and e the
+    vector received before minus the sender's position. Directed edges are those of the graph, lane
+    by lane.
 
     heard: G, (S, lanes * edges * dim).
     sent, shift: P, (lanes * agents * dim, S), and p.
     noise: B above C, (S + lanes * agents * dim, normal numbers of a step).
     late: F above E, with columns for the directed edges of the first lane.
+    errors: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
+    gradients; without columns with full gradients.
     """
 
     heard: np.ndarray
@@ -204,6 +207,7 @@ class Arrivals(NamedTuple):
     shift: np.ndarray
     noise: np.ndarray
     late: np.ndarray
+    errors: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

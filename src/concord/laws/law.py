@@ -91,7 +91,7 @@ def choices_of(
     lost, and where the positions or the state have more than ``most`` entries: a choice holds a
     matrix for each edge. Raises ``NoLaw`` where there is no law.
     """
-    if problem.agents * problem.dim > most or not network.is_lossless:
+    if problem.agents * problem.dim > most or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
     return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
@@ -106,12 +106,11 @@ def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
     start, recorded = start_of(run, update), run.trace.draw.tolist()
-    if network.is_lossless:
+    if network.delivers_all:
         args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
         return paths.single(*args).law(recorded)
-    if run.batches.batch_size is not None:
-        raise NoLaw("vectors may get lost, and gradients are those of mini-batches; sample it")
-    return laws_of_updates([update], [start], network, problem.dim).law(recorded)
+    noise = batch_noise(run)
+    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
 def exact_law(run: LawInputs) -> exact.Law | None:
@@ -205,16 +204,18 @@ def laws_of_updates(
     dim: int,
     mix: np.ndarray | None = None,
     turn: paths.Turn | None = None,
+    noise: paths.GradientNoise | None = None,
 ) -> paths.Path:
     """Return the laws of versions along the iterations, given their affine updates.
 
     On a network where vectors may be lost they are averaged over the losses.
 
     starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. turn:
-    when steps repeat; None: it is determined here. Raises ``NoLaw`` where arrivals are not drawn
+    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it, of one
+    version on a network where vectors may be lost. Raises ``NoLaw`` where arrivals are not drawn
     anew in each iteration, depend on the vectors, or are too many.
     """
-    if network.is_lossless:
+    if network.delivers_all:
         args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
         return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
@@ -223,7 +224,8 @@ def laws_of_updates(
             f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
-    coded = options is None or options.compression is not None or options.privacy is not None
+    coded = options is None or (options.compression, options.privacy) != (None, None)
+    coded = coded or (options.byzantine, options.robust) != (None, None)
     drawn = None if coded else mask_moments(network)
     if drawn is None:
         raise NoLaw(
@@ -232,7 +234,7 @@ def laws_of_updates(
         )
     losses = Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
     turn = paths.turn_of_losses(updates[0], losses)
-    return paths.lossy(updates, losses, starts, network.agents, dim, mix, turn)
+    return paths.lossy(updates, losses, starts, network.agents, dim, mix, turn, noise)
 
 
 def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
@@ -265,6 +267,8 @@ def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
     errors: covariance of each agent's errors, (agents, dim, dim).
     """
     spread = exact.block_diagonal(errors)
+    values, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
 
     @lru_cache(maxsize=8)
     def noisy(step: exact.Affine) -> exact.Affine:
@@ -272,7 +276,17 @@ def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
         gain = step.gradient_gain
         return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
 
-    return replace(update, at=lambda k: noisy(update.at(k)))
+    @lru_cache(maxsize=8)
+    def noisy_arrivals(arrivals: exact.Arrivals) -> exact.Arrivals:
+        """Return arrivals to whose normal numbers the errors are added."""
+        return replace(arrivals, noise=np.hstack([arrivals.noise, arrivals.errors @ root]))
+
+    lossy = update.arrivals
+    return replace(
+        update,
+        at=lambda k: noisy(update.at(k)),
+        arrivals=None if lossy is None else lambda k: noisy_arrivals(lossy(k)),
+    )
 
 
 def _require_moments(positions: Moments | None) -> Moments:

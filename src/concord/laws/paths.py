@@ -14,6 +14,7 @@ The time average over the iterations (h, k] is one more block of the state, the 
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from operator import is_not
 from typing import Any, NamedTuple, Self
 
@@ -313,6 +314,25 @@ class NoisyStep(NamedTuple):
         return Affine.stack_versions([affine]).apply(mean, cov)
 
 
+class NoisyMove(NamedTuple):
+    """The move of one version with mini-batch gradients, on a network with losses.
+
+    move: the move. errors, agents, dim: as of ``NoisyStep``.
+    """
+
+    move: Move
+    errors: GradientNoise
+    agents: int
+    dim: int
+
+    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return the state's moments after the move, (1, T) and (1, T, T)."""
+        seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
+        errors, gain = exact.block_diagonal(self.errors(seen.mean, seen.cov)), self.move.gain
+        move = replace(self.move, noise=self.move.noise + gain @ errors @ gain.T)
+        return Move.stack_versions([move]).apply(mean, cov)
+
+
 def single(
     update: Update,
     start: Moments,
@@ -355,11 +375,13 @@ def lossy(
     dim: int,
     mix: np.ndarray | None = None,
     turn: Turn | None = None,
+    gradient_noise: GradientNoise | None = None,
 ) -> RandomPath:
     """Return the moments of versions on a network with losses, averaged over these.
 
     updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
-    ``turn_of_losses`` returns it; repeated steps are then computed once.
+    ``turn_of_losses`` returns it; repeated steps are then computed once. gradient_noise: covariance
+    of mini-batch errors, of one version; None: full gradients.
     """
     size = len(starts[0][0])
     results = [moves(update, losses, size, agents, dim) for update in updates]
@@ -368,8 +390,10 @@ def lossy(
         for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
     ]
 
-    def step_at(k: int) -> Move:
+    def step_at(k: int) -> Move | NoisyMove:
         """Return the stacked moves of iteration k."""
+        if gradient_noise is not None:
+            return NoisyMove(results[0][0](k), gradient_noise, agents, dim)
         return Move.stack_versions([at(k) for at, *_ in results])
 
     return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)

@@ -175,7 +175,7 @@ class StepReader:
             x, self._scripted_problem(script, None), self._running_network, script
         )
         check_state(state, self._sampler, x.shape)
-        self._lanes = len(self._running_network.vectors())
+        self._lanes = len(self._running_network.lanes)
         return state
 
     def _advance(self, state: Any, k: int, script: Script) -> Any:
@@ -334,7 +334,8 @@ class StepReader:
             raise UnreadableStep(LOST + "it draws more than noise")
         if heard[:, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
-        arrivals = Arrivals(heard[:, :size].T, state[:, size:].T, offset[size:], normals.T, late.T)
+        sent = state[:, size:].T, offset[size:]
+        arrivals = Arrivals(heard[:, :size].T, *sent, normals.T, late.T, errors.T)
         return probe, StepMaps(probability, updates, arrivals)
 
 

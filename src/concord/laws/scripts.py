@@ -13,6 +13,7 @@ import numpy as np
 from concord.batch_gradients import MiniBatches
 from concord.minibatches import Batches
 from concord.networks.channels import Channels
+from concord.networks.graph import Matrix
 from concord.networks.network import Network
 
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
@@ -104,6 +105,10 @@ class Script:
         """Return the next normal numbers of a given mean and standard deviation."""
         return loc + scale * self.standard_normal(size)
 
+    def spawn(self, count: int) -> list[Self]:
+        """Return this script for each of ``count`` streams."""
+        return [self] * count
+
     def choose(self, probability: np.ndarray, chains: int) -> np.ndarray:
         """Return the outcomes of the next random choice, (chains,)."""
         place = len(self.chances)
@@ -169,8 +174,13 @@ class ScriptedNetwork(Network):
         vars(self).update(vars(network))
         self.effects, self.barrier, self.compute, self.link = [], True, None, None
         self.script: Script | None = None
-        if not network.is_lossless:
+        if not network.delivers_all:
             self._channels = _Channels(self.graph, [], self.on_loss, barrier=True)
+
+    @property
+    def is_lossless(self) -> bool:
+        """Return whether no received vectors are prescribed: all arrive, lies included."""
+        return not isinstance(self._channels, _Channels)
 
     @property
     def lanes(self) -> list[_Lane]:
@@ -183,10 +193,16 @@ class ScriptedNetwork(Network):
         script: prescribes received vectors. lanes: number of lanes to open.
         """
         self.script = script
-        started = self.start(x)
+        started = self.start(x, cast("np.random.Generator", script))
         for _ in range(lanes - 1):
             started.open_lane(x)
         return started
+
+    def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
+        """Mix with what neighbors sent before; refuse a network on which that may be a lie."""
+        if self._channels is not None and self.is_lossless:
+            raise UnreadableStep("it mixes what was heard before, which may be a lie")
+        return super().mix_known(weights, x, lane)
 
     def take_received(self) -> None:
         """Take the received vectors of a step from the script."""
@@ -202,7 +218,7 @@ class ScriptedNetwork(Network):
 
     def check_sent(self) -> None:
         """Refuse a step that does not send a vector on every open lane."""
-        if not all(lane.sent for lane in self.lanes):
+        if not (self.is_lossless or all(lane.sent for lane in self.lanes)):
             raise UnreadableStep(LOST + "it does not send in every iteration")
 
     def vectors(self) -> list[np.ndarray]:
@@ -210,7 +226,8 @@ class ScriptedNetwork(Network):
 
         Before the first is sent they are those that neighbors know.
         """
-        return [lane.vectors.reshape(self.chains, -1) for lane in self.lanes]
+        lanes = [] if self.is_lossless else self.lanes
+        return [lane.vectors.reshape(self.chains, -1) for lane in lanes]
 
 
 class _Channels(Channels):

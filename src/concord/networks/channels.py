@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from concord.networks import effects as happenings
+from concord.networks.byzantine import LIES, ROBUST, replace_heard
 from concord.networks.clock import Clock
 from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
@@ -30,6 +31,7 @@ class Channels:
     ) -> None:
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
         self._graph, self._on_loss, self._barrier = graph, on_loss, barrier
+        self._robust = next((effect for effect in effects if isinstance(effect, ROBUST)), None)
         self.lanes: list[Any] = []
         self.traffic: Traffic | None = None
         self._k, self._chains = 0, 1
@@ -64,6 +66,11 @@ class Channels:
         self.lanes.append(Lane(*lane))
         self._vector_bytes += self.vector_size(first)
         return len(self.lanes) - 1
+
+    @property
+    def delivers_all(self) -> bool:
+        """Return whether every vector arrives at once, though liars may have replaced theirs."""
+        return self._barrier and all(isinstance(each, (*LIES, *ROBUST)) for each in self.effects)
 
     @property
     def sends_vary(self) -> bool:
@@ -166,6 +173,8 @@ class Channels:
         x: (chains, agents, dim). heard: (ways, chains, dim).
         """
         graph = self._graph
+        if self._robust is not None:
+            heard = replace_heard(self._robust, graph, heard, x)
         of, *split = self._splits.get(id(matrix), (None,))
         if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change

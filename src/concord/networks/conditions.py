@@ -4,8 +4,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
+from concord.networks.byzantine import Lie, RobustMixing, check_byzantine
 from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
 from concord.networks.effects import (
@@ -70,6 +72,14 @@ class Conditions(Options):
     privacy: Annotated[
         Privacy | None, "agents hide what they send, by the Gaussian mechanism; none: they do not"
     ] = None
+    byzantine: Annotated[
+        Lie | None, "agents that lie, and what they send in place of their vectors; none: nobody"
+    ] = None
+    robust: Annotated[
+        RobustMixing | None,
+        "what agents weigh in place of what they hear, so that a liar moves them little; none: all "
+        "that they hear",
+    ] = None
     compute: Annotated[
         ComputeTime | None, "how long gradients take on the simulated clock; none: no time"
     ] = None
@@ -91,6 +101,11 @@ class Conditions(Options):
             compute=self.compute,
             link=self.link,
         )
+
+    @property
+    def delivers_all(self) -> bool:
+        """Return whether every vector arrives at once, though liars may have replaced theirs."""
+        return replace(self, byzantine=None, robust=None).is_lossless
 
     @property
     def keeps_time(self) -> bool:
@@ -161,6 +176,7 @@ class Conditions(Options):
     def effects(self) -> list[Any]:
         """Return the effects (``networks.effects``) that these options choose."""
         found: list[Any] = [self.schedule, self.loss, self.delay, self.privacy]
+        found += [self.byzantine, self.robust]
         if self.awake < 1:
             found.append(Sleep(self.awake))
         if self.compression is not None:
@@ -182,6 +198,12 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
             f"{where}.on_loss: sender_keeps would count what is still on its way twice; use "
             "another one, or remove delay"
         )
+    if conditions.on_loss == "sender_keeps" and conditions.robust is not None:
+        raise ConcordError(
+            f"{where}.on_loss: with sender_keeps a lost vector counts as zero, which robust mixing "
+            "would take for one that is heard; use another one, or remove robust"
+        )
+    check_byzantine(conditions.byzantine, conditions.robust, graph, where)
     schedule = conditions.schedule
     if isinstance(schedule, (Matchings, RandomPair)) and graph.directed:
         raise ConcordError(

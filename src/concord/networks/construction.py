@@ -50,9 +50,9 @@ def network(
     **options
         Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
         network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``delay``,
-        ``on_loss``, ``compression``, ``error_feedback``, ``awake``, ``noise``, ``privacy``, and the
-        clock's ``compute``, ``link`` and ``barrier``. Without these every vector arrives at once,
-        as it is.
+        ``on_loss``, ``compression``, ``error_feedback``, ``awake``, ``noise``, ``privacy``,
+        ``byzantine``, ``robust``, and the clock's ``compute``, ``link`` and ``barrier``. Without
+        these every vector arrives at once, as it is.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.byzantine import LIES, ROBUST
 from concord.networks.compressions import Compression
 from concord.networks.graph import Graph
 from concord.networks.privacy import Privacy
@@ -310,7 +311,7 @@ Effect = Any  # one of the classes above
 
 # Which links are up; what is lost on them; who is awake; what agents send and hear.
 SCHEDULES = (RandomLinks, Matchings, RandomPair, OnePeer, GraphsInTurn)
-ORDER = (*SCHEDULES, Loss, BurstLoss, Sleep, Delay, Privacy, Compress, Noise)
+ORDER = (*SCHEDULES, Loss, BurstLoss, Sleep, Delay, Privacy, Compress, *LIES, Noise, *ROBUST)
 
 
 def _loss_numbers(graph: Graph, direction: Direction) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.networks.byzantine import LIES, tell_lies
 from concord.networks.effects import Compress, Effect, Noise, Traffic
 from concord.networks.graph import Graph
 from concord.networks.privacy import Privacy
@@ -44,6 +45,10 @@ class Lane:
             assert rng is not None
             # Streams of their own, so that masks do not depend on what is sent.
             self._rounding, self._hiding, self._noises = rng.spawn(3)
+        self._lie = next((effect for effect in effects if isinstance(effect, LIES)), None)
+        if self._lie is not None:
+            assert rng is not None
+            self._lying = rng.spawn(1)[0]
         self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
 
     def send(self, x: np.ndarray, traffic: Traffic, k: int) -> np.ndarray:
@@ -63,6 +68,8 @@ class Lane:
             shape = len(graph.senders), *vectors.shape[1:]
             noise = self._noise.sd * self._noises.standard_normal(shape, dtype=x.dtype.type)
         self._past[k] = self._encode(vectors, traffic)
+        if self._lie is not None:
+            self._past[k] = tell_lies(self._lie, self._past[k], self._lying)
         self._past.pop(k - traffic.age - 1, None)
         sent = self._past.get(k - traffic.age, vectors)
         arriving = sent[graph.senders] + noise

@@ -153,6 +153,11 @@ class Network(Summarized):
         return self._channels is None
 
     @property
+    def delivers_all(self) -> bool:
+        """Return whether every vector arrives at once, though liars may have replaced theirs."""
+        return self.is_lossless or bool(self._channels.delivers_all)
+
+    @property
     def conditions(self) -> Any:
         """Return the options of what happens on the network (``conditions.Conditions``).
 

@@ -32,7 +32,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import Compress, Noise, Privacy
+from concord.networks.effects import LIES, ROBUST, Compress, Noise, Privacy
 from concord.networks.network import Network
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_connected
@@ -78,10 +78,11 @@ class PushSumSGLD(Sampler):
                 f"network.on_loss: {network.on_loss} leaves weights that are not column "
                 "stochastic, and push-sum's sums would not be conserved; use sender_keeps"
             )
-        if any(isinstance(effect, (Compress, Noise, Privacy)) for effect in network.effects):
+        changes = (Compress, Noise, Privacy, *LIES, *ROBUST)
+        if any(isinstance(effect, changes) for effect in network.effects):
             raise ConcordError(
                 "network: push-sum divides by the weights it sends, which have to arrive as they "
-                "are; remove compression, noise and privacy"
+                "are; remove compression, noise, privacy, byzantine and robust"
             )
 
     def init(

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,9 @@ import numpy as np
 from concord import kinds
 from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
+from concord.laws.exact import Law
 from concord.laws.intervals import around
+from concord.laws.law import exact_law
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
@@ -92,6 +94,11 @@ class Measurement:
     recorded: Recorded | None = None
     resources: Path = Path("resources")
 
+    @cached_property
+    def law(self) -> Law | None:
+        """The exact law of the run at its recorded iterations; None where there is none."""
+        return exact_law(self)
+
     @property
     def late(self) -> np.ndarray:
         """Return a mask of the recorded iterations that come after burn-in."""
@@ -145,6 +152,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
         "a network with compute or link, whose clock it shows",
     ),
     "privacy": (lambda network: network.privacy, "a network with privacy"),
+    "delivers": (lambda network: network.delivers_all, "a network on which every vector arrives"),
     "perfect": (lambda network: network.is_lossless, "a network on which everything arrives"),
 }
 

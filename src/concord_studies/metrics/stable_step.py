@@ -11,7 +11,7 @@ from concord_studies.metrics import Measurement, Row, known, lacking
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 EXACT = METRICS
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+NETWORK = "delivers"  # it speaks of networks on which nothing is lost
 LABELS = {
     "used.step_size": Label(head="step used"),
     "used.fusion": Label(head="fusion used"),

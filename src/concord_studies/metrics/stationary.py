@@ -17,7 +17,7 @@ from concord_studies.metrics import Measurement, Row, known, lacking, series
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
 EXACT = METRICS
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+NETWORK = "delivers"  # it speaks of networks on which nothing is lost
 LABELS = {
     "stationary_trace": Label(
         "trace of the stationary covariance over the posterior's", "variance ratio"

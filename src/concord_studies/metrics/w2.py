@@ -6,7 +6,6 @@ import numpy as np
 
 from concord.distances import positions
 from concord.laws.intervals import LEVEL, REPLICATES
-from concord.laws.law import exact_law
 from concord.laws.wasserstein import FLOORS, bootstrap_w2, w2, w2_floor
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
@@ -33,7 +32,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if m.trace.chains:
         found = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
         yield from series(m.trace.draw, names, {"w2": found})
-    if (law := exact_law(m)) is not None:
+    if (law := m.law) is not None:
         for name in names:
             exact = {"w2_exact": w2(*law.moments_of(name), target)}
             yield from series(law.iterations, name, exact, chance=False)

@@ -3,6 +3,7 @@
 import pytest
 
 from concord.errors import ConcordError
+from concord.networks.byzantine import TrimmedMean, TurnedSign
 from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions, hears_one_at_most
@@ -52,6 +53,8 @@ TURNS = {"kind": "in_turn", "graphs": [[[0, 1]], [[2, 1]]]}
         ({"compression": QSGD, "error_feedback": True}, [Compress(Compression(**QSGD), True)]),
         ({"noise": 0.5}, [Noise(0.5)]),
         ({"privacy": {"clip": 1.0, "sigma": 2.0}}, [Privacy(1.0, 2.0)]),
+        ({"byzantine": {"kind": "sign", "agents": [1]}}, [TurnedSign((1,))]),
+        ({"robust": {"kind": "trimmed_mean", "trim": 0}}, [TrimmedMean(0)]),
         ({"noise": 1.0, "awake": 0.5, "loss": LOSS}, [Loss(0.3, "link"), Sleep(0.5), Noise(1.0)]),
     ],
     ids=str,

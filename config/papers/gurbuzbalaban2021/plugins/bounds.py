@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.law import exact_law
 from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
@@ -46,7 +45,7 @@ def law_of(m: Measurement, theorem: str, sampler: type[Any], name: str) -> exact
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
-        or (law := exact_law(m)) is None
+        or (law := m.law) is None
     ):
         raise lacking(
             theorem,

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws.gaussian import Gaussian
-from concord.laws.law import exact_law
 from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
@@ -34,7 +33,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     N. theorem2_step: whether the numerator of alpha is what (26) allows for some gamma > 2.
     """
     target, params, problem = m.problem.posterior, m.sampler, m.problem
-    law = exact_law(m)
+    law = m.law
     if (
         law is None
         or target is None

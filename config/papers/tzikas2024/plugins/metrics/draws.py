@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.laws.law import exact_law
 from concord_studies.metrics import Measurement, Row, known, series
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
@@ -24,7 +23,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             f"metric draws needs a Gaussian problem of one dimension, not {draws.shape[-1]}; "
             "set the problem's dim to 1, or remove the metric"
         )
-    law = exact_law(m)
+    law = m.law
     for row, k in enumerate(m.trace.draw):
         for column, agent in enumerate(m.agents):
             for value in draws[:, row, column, 0]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.law import exact_law
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics.stationary import NAMES, compare
 
 SHOWN = ("trace", "bias")
 METRICS = tuple(f"exact_{name}" for name in SHOWN)
+EXACT = METRICS
 LABELS = {
     "exact_trace": Label("trace of the exact covariance over the posterior's"),
     "exact_bias": Label("bias of the exact law, in posterior standard deviations"),
@@ -24,7 +24,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     posterior standard deviations, the largest over directions. On a network where vectors may not
     arrive, of the moments over all losses.
     """
-    law, target = exact_law(m), m.problem.posterior
+    law, target = m.law, m.problem.posterior
     if law is None or target is None:
         raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):

@@ -1,0 +1,135 @@
+r"""Agents that lie, and averages that withstand some of them.
+
+A byzantine agent follows the sampler, but sends to all neighbors another vector than its own x:
+:math:`-a x` (``TurnedSign``), normal numbers (``SentNoise``), or the same number in every
+coordinate (``SentConstant``).
+
+Robust mixing changes what an agent makes of the d vectors that it hears, coordinate by coordinate,
+before it weighs them:
+
+.. math::
+    \sum_j M_{ij} x_j \to M_{ii} x_i + \sum_{j \ne i} M_{ij} \tilde x_j
+
+With the trimmed mean, :math:`\tilde x_j` is the agent's own :math:`x_i` where :math:`x_j` is among
+the t largest or the t smallest, and :math:`x_j` otherwise, so that t = 0 is the plain mixture. With
+the median it is the median of all :math:`x_j, j \ne i`, whatever j. Both are continuous and not
+linear: a sampler with robust mixing has no exact law, with lies alone it has.
+
+Source: Yin, Chen, Ramchandran, Bartlett, "Byzantine-robust distributed learning", 2018, arXiv
+1803.01498 (both rules at a server); Fang, Yang, Bajwa, "BRIDGE", 2022, arXiv 1908.08098 (between
+neighbors). In our form: dropped vectors leave their weight to the agent's own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.networks.graph import Graph
+from concord.options import Index, Kind, NonNegative, Positive, Some
+
+Liars = Annotated[Some[Index], "numbers of the agents that lie"]
+
+
+class TurnedSign(Kind, tag="sign"):
+    """A lie by which agents send their vector with its sign turned, -a x."""
+
+    agents: Liars
+    factor: Annotated[Positive, "a, how many times as long as the own vector it is"] = 1.0
+
+    def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        return -self.factor * vectors
+
+
+class SentNoise(Kind, tag="noise"):
+    """A lie by which agents send normal numbers, drawn anew each time."""
+
+    agents: Liars
+    sd: Annotated[NonNegative, "standard deviation of each coordinate"]
+
+    def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        return self.sd * rng.standard_normal(vectors.shape, dtype=vectors.dtype.type)
+
+
+class SentConstant(Kind, tag="constant"):
+    """A lie by which agents send the same number in every coordinate."""
+
+    agents: Liars
+    value: Annotated[float, "the number that is sent"]
+
+    def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        return np.full_like(vectors, self.value)
+
+
+class TrimmedMean(Kind, tag="trimmed_mean"):
+    """A mixture without the t largest and the t smallest of what an agent hears."""
+
+    trim: Annotated[Index, "t, how many are dropped at either end, coordinate by coordinate"]
+
+    def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return what agents weigh in place of what they hear, (receivers, d, chains, dim).
+
+        own: the receivers' own vectors, (receivers, 1, chains, dim).
+        """
+        rank = heard.argsort(axis=1, kind="stable").argsort(axis=1)
+        inside = (rank >= self.trim) & (rank < heard.shape[1] - self.trim)
+        return np.where(inside, heard, own)
+
+
+class Median(Kind, tag="median"):
+    """A mixture with the median of what an agent hears, coordinate by coordinate."""
+
+    def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return what agents weigh in place of what they hear, (receivers, d, chains, dim).
+
+        own: the receivers' own vectors, (receivers, 1, chains, dim).
+        """
+        return np.broadcast_to(np.median(heard, axis=1, keepdims=True), heard.shape)
+
+
+LIES = (TurnedSign, SentNoise, SentConstant)
+ROBUST = (TrimmedMean, Median)
+Lie = TurnedSign | SentNoise | SentConstant
+RobustMixing = TrimmedMean | Median
+
+
+def tell_lies(lie: Lie, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the vectors that agents send, of which liars replace theirs, (agents, chains, dim)."""
+    liars, sent = list(lie.agents), vectors.copy()
+    sent[liars] = lie.lie(vectors[liars].swapaxes(0, 1), rng).swapaxes(0, 1)
+    return sent
+
+
+def replace_heard(rule: RobustMixing, graph: Graph, heard: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return what receivers weigh in place of the vectors that they hear, (ways, chains, dim).
+
+    x: the agents' own vectors, (chains, agents, dim).
+    """
+    counts, weighed = np.bincount(graph.receivers, minlength=graph.agents), np.empty_like(heard)
+    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
+    for count in set(counts.tolist()) - {0}:  # agents that hear equally many, together
+        receivers = np.flatnonzero(counts == count)
+        ways = first[receivers, None] + np.arange(count)
+        weighed[ways] = rule.replace(heard[ways], x.transpose(1, 0, 2)[receivers, None])
+    return weighed
+
+
+def check_byzantine(lie: Lie | None, rule: RobustMixing | None, graph: Graph, where: str) -> None:
+    """Raise a ConcordError if a liar does not exist, or if trimming leaves an agent alone."""
+    for number, agent in enumerate(lie.agents if lie else ()):
+        if agent >= graph.agents:
+            raise ConcordError(
+                f"{where}.byzantine.agents[{number}]: there is no agent {agent}; name agents 0 to "
+                f"{graph.agents - 1}"
+            )
+    least = int(np.bincount(graph.receivers, minlength=graph.agents).min())
+    if isinstance(rule, TrimmedMean) and rule.trim and 2 * rule.trim >= least:
+        raise ConcordError(
+            f"{where}.robust.trim: {rule.trim} at either end leaves nothing of what an agent of "
+            f"{graph.name} hears, which is {least} vectors; take less, or more neighbors"
+        )
