@@ -21,16 +21,13 @@ The z_i and A_i depend on the problem's stream of random numbers only, so that a
 agents differ in the same directions.
 """
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Options
-from concord.problems._tabled import TableProblem
 
 
 class Dial(Options, kw_only=True):
@@ -81,27 +78,3 @@ def tilts(
     linear = -z @ root.T / agents - quadratic @ law.mean
     # What rounding leaves of the sums would move the posterior.
     return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
-
-
-class HeterogeneousProblem(TableProblem):
-    """A base class of problems whose agents hold f/N and a tilt (module text).
-
-    A subclass has ``energy(x)``, f at x (..., dim) up to a constant, of shape (...), and
-    ``force(x)``, the gradient of f.
-    """
-
-    energy: Callable[[np.ndarray], np.ndarray]
-    force: Callable[[np.ndarray], np.ndarray]
-
-    def __init__(self, law: AnalyticLaw, agents: int, dial: Dial, rng: np.random.Generator) -> None:
-        self.agents, self.dim, self.reference = agents, len(law.mean), law
-        self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
-
-    def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
-        slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
-        return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
-
-    def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
-        return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

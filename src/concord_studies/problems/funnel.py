@@ -20,8 +20,9 @@ from msgspec import Meta
 from concord.contracts import DataSets, Stream
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import Positive
-from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
+from concord.problems._heterogeneity import Dial, check_dial
 from concord.sampling.partition import Partition
+from concord_studies.problems._tabled import HeterogeneousProblem
 
 
 class Params(Dial):
