@@ -295,42 +295,24 @@ class NoisyStep(NamedTuple):
     add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
     Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
 
-    affine: the update. errors: E[xi xi^T] as a function of the agents' moments.
+    step: the update, or the move on a network with losses, without errors. gain: G.
+    errors: E[xi xi^T] as a function of the agents' moments.
     """
 
-    affine: Affine
+    step: Affine | Move
+    gain: np.ndarray
     errors: GradientNoise
     agents: int
     dim: int
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
-        gain = self.affine.gradient_gain
-        if gain is None:
-            raise ValueError("noisy gradients need an update with a gradient gain")
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
-        affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
-        return Affine.stack_versions([affine]).apply(mean, cov)
-
-
-class NoisyMove(NamedTuple):
-    """The move of one version with mini-batch gradients, on a network with losses.
-
-    move: the move. errors, agents, dim: as of ``NoisyStep``.
-    """
-
-    move: Move
-    errors: GradientNoise
-    agents: int
-    dim: int
-
-    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the state's moments after the move, (1, T) and (1, T, T)."""
-        seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        errors, gain = exact.block_diagonal(self.errors(seen.mean, seen.cov)), self.move.gain
-        move = replace(self.move, noise=self.move.noise + gain @ errors @ gain.T)
-        return Move.stack_versions([move]).apply(mean, cov)
+        errors = exact.block_diagonal(self.errors(seen.mean, seen.cov))
+        step: Any = self.step
+        noisy = replace(step, noise=step.noise + self.gain @ errors @ self.gain.T)
+        moments: Moments = type(noisy).stack_versions([noisy]).apply(mean, cov)
+        return moments
 
 
 def single(
@@ -353,9 +335,15 @@ def single(
     """
     initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
-        return Path(
-            lambda k: NoisyStep(update.at(k), gradient_noise, agents, dim), initial, agents, dim
-        )
+
+        def noisy_step(k: int) -> NoisyStep:
+            """Return the step of iteration k with the errors of its gradients."""
+            step = update.at(k)
+            if step.gradient_gain is None:
+                raise ValueError("noisy gradients need an update with a gradient gain")
+            return NoisyStep(step, step.gradient_gain, gradient_noise, agents, dim)
+
+        return Path(noisy_step, initial, agents, dim)
     turn = None
     if last >= LEAP:
         begin, end = last, update.at(last - 1)
@@ -390,10 +378,11 @@ def lossy(
         for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
     ]
 
-    def step_at(k: int) -> Move | NoisyMove:
+    def step_at(k: int) -> Move | NoisyStep:
         """Return the stacked moves of iteration k."""
         if gradient_noise is not None:
-            return NoisyMove(results[0][0](k), gradient_noise, agents, dim)
+            move = results[0][0](k)
+            return NoisyStep(move, move.gain, gradient_noise, agents, dim)
         return Move.stack_versions([at(k) for at, *_ in results])
 
     return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
