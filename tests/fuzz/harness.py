@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from concord.sampling.trace_files import DIGEST
+from concord.sampling.netcdf import DIGEST
 from concord_cli.__main__ import main
 
 SECONDS = 20  # for one input; the slowest take a tenth of a second

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,36 +34,20 @@ SETTINGS_LIMIT = 250
 SECOND_LIMIT = 20
 
 
-class LawInputs(Protocol):
-    """The parts of a run on which its law depends."""
+class LawInputs(NamedTuple):
+    """The parts of a run on which its law depends; any object with these attributes will do.
 
-    @property
-    def sampler(self) -> Any:
-        """The run's sampler."""
+    network: before the first iteration. batches: options of mini-batches. initial: the law of the
+    initial positions. trace: of which only the recorded iterations are used.
+    """
 
-    @property
-    def problem(self) -> Any:
-        """The run's problem."""
-
-    @property
-    def network(self) -> Network:
-        """The run's network, before the first iteration."""
-
-    @property
-    def batches(self) -> Batches:
-        """The options of the run's mini-batches."""
-
-    @property
-    def initial(self) -> Any:
-        """The law of the initial positions x^(0)."""
-
-    @property
-    def iterations(self) -> int:
-        """The last iteration of the run."""
-
-    @property
-    def trace(self) -> Any:
-        """The run's trace, of which only the recorded iterations are used."""
+    sampler: Any
+    problem: Any
+    network: Network
+    batches: Batches
+    initial: Any
+    iterations: int
+    trace: Any
 
 
 def update_of(
@@ -97,8 +81,8 @@ def choices_of(
     return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
 
 
-def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
-    """Return the exact law of a run at its recorded iterations.
+def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
+    """Return the exact law of a run (``LawInputs``) at its recorded iterations.
 
     On a network where vectors may be lost its moments are averaged over the losses. most: the
     largest number of entries agents * dim. Raises ``NoLaw`` where there is no exact law.
@@ -113,15 +97,15 @@ def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
-def exact_law(run: LawInputs) -> exact.Law | None:
-    """Return the exact law of a run at its recorded iterations; None where there is none."""
+def exact_law(run: Any) -> exact.Law | None:
+    """Return the exact law of a run (``LawInputs``); None where there is none."""
     try:
         return law_of_run(run)
     except NoLaw:
         return None
 
 
-def start_of(run: LawInputs, update: exact.Update) -> Moments:
+def start_of(run: Any, update: exact.Update) -> Moments:
     """Return mean (S,) and covariance (S, S) of a run's state at iteration 0.
 
     Raises ``NoLaw`` if the initial law is given by draws alone.
@@ -131,7 +115,7 @@ def start_of(run: LawInputs, update: exact.Update) -> Moments:
     return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
 
 
-def batch_noise(run: LawInputs) -> paths.GradientNoise | None:
+def batch_noise(run: Any) -> paths.GradientNoise | None:
     """Return the function that maps the agents' moments to mini-batch error covariances.
 
     It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances

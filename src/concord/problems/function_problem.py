@@ -12,7 +12,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
 from concord.options import Count, build
 from concord.problems.arrays import numbers
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
 from concord.values import check_masks
 
 Function = Callable[..., Any]

@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.problems.arithmetic import multiply
 from concord.problems.arrays import numbers
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
 
 
 class QuadraticProblem(OneDataSet):

@@ -1,52 +1,13 @@
-"""Files of traces: netCDF 4 with ArviZ's groups and dimension names, and a digest.
-
-After the end of the netCDF data, where its readers do not look, come ``DIGEST`` and the SHA-256 of
-all before it. It is checked before the file is taken apart, since HDF5 does not notice all changed
-numbers, and may loop for ever over a damaged structure.
-"""
+"""Traces read from files, which ``netcdf`` writes."""
 
 import hashlib
 import io
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from concord.errors import ConcordError, nearest, short
-from concord.libraries import optional
+from concord.sampling.netcdf import DIGEST, DIGEST_LENGTH, import_netcdf
 from concord.sampling.trace import COORDINATES, GROUPS, Trace
-
-DIGEST = b"\nSHA-256"
-_END = len(DIGEST) + hashlib.sha256().digest_size
-
-
-def write_traces(traces: Mapping[str, Trace], path: Path) -> None:
-    """Write the traces of runs into one file, a group each, called like the run.
-
-    A trace with the name "" is the whole file.
-    """
-    # Into memory, since HDF5 may crash on a full disk.
-    image = io.BytesIO()
-    with _netcdf().File(image, "w") as file:
-        for run, trace in traces.items():
-            coordinates = {
-                name: ((name,), np.asarray(values, dtype=np.int64))
-                for name, values in trace.coordinates().items()
-            }
-            for group_name, names in trace.groups().items():
-                group = file.create_group(f"{run}/{group_name}" if run else group_name)
-                variables = coordinates | {name: trace.variables[name] for name in names}
-                for name, (axes, values) in variables.items():
-                    for dimension, size in zip(axes, values.shape, strict=True):
-                        if dimension not in group.dimensions:
-                            group.dimensions[dimension] = size
-                    group.create_variable(name, axes, data=np.ascontiguousarray(values))
-            (file[run] if run else file).attrs.update(trace.attributes)
-    digest = hashlib.sha256(image.getbuffer()).digest()
-    image.seek(0, io.SEEK_END)
-    image.write(DIGEST + digest)
-    path.write_bytes(image.getbuffer())
 
 
 def read_traces(path: Path) -> dict[str, Trace]:
@@ -56,7 +17,7 @@ def read_traces(path: Path) -> dict[str, Trace]:
     Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
     """
     content = path.read_bytes()
-    body, end = memoryview(content)[:-_END], content[-_END:]
+    body, end = memoryview(content)[:-DIGEST_LENGTH], content[-DIGEST_LENGTH:]
     is_whole = DIGEST + hashlib.sha256(body).digest() == end
     damaged = ConcordError(
         f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
@@ -64,7 +25,7 @@ def read_traces(path: Path) -> dict[str, Trace]:
     )
     if end.startswith(DIGEST) and not is_whole:
         raise damaged
-    netcdf = _netcdf()
+    netcdf = import_netcdf()
     try:
         with netcdf.File(io.BytesIO(content), "r") as file:
             if GROUPS[-1] in file.groups:
@@ -126,8 +87,3 @@ def load(path: str | Path, run: str | None = None) -> Trace:
     if run not in traces:
         raise ConcordError(f"{path}: run: there is no {short(run)} in it; {nearest(run, traces)}")
     return traces[run]
-
-
-def _netcdf() -> Any:
-    """Import h5netcdf, which takes time, only where files are read or written."""
-    return optional("h5netcdf", "h5netcdf", "a file of a trace")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from concord.errors import ConcordError, nearest, short
-from concord.options import Options, build_file
-from concord_studies.io import load_yaml
+from concord.options import Options
+from concord_studies.io import build_file, load_yaml
 
 PATH = Path(__file__).with_name("rules.yaml")
 

@@ -7,7 +7,7 @@ import numpy as np
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import AnalyticLaw
 from concord.problems._heterogeneity import Dial, tilts
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
 
 
 class TableProblem(OneDataSet):

@@ -10,8 +10,9 @@ import concord
 from concord.errors import ConcordError
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
+from concord.sampling.netcdf import DIGEST
 from concord.sampling.trace import Trace, join_traces
-from concord.sampling.trace_files import DIGEST, load
+from concord.sampling.trace_files import load
 from steps import Regression, recorded
 
 netcdf = pytest.mark.skipif(find_spec("h5netcdf") is None, reason="h5netcdf is not installed")

@@ -29,7 +29,8 @@ from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems.arithmetic import sum_softplus
 from concord.problems.arrays import divide_rows, numbers
-from concord.problems.data import OneDataSet, check_agents
+from concord.problems.data import check_agents
+from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
