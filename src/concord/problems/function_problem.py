@@ -11,9 +11,8 @@ from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
 from concord.options import Count, build
-from concord.problems.arrays import numbers
 from concord.problems.one_data_set import OneDataSet
-from concord.values import check_masks
+from concord.values import check_masks, read_numbers
 
 Function = Callable[..., Any]
 
@@ -119,7 +118,7 @@ def _reference(given: Any, dim: int) -> reference.Reference:
     if isinstance(given, reference.Reference):
         found = len(given.moments()[0])
     else:
-        given = Draws(numbers(given, "reference"))
+        given = Draws(read_numbers(given, "reference"))
         found = given.values.shape[1] if given.values.ndim == 2 else 0
     if found != dim:
         raise ConcordError(

@@ -24,9 +24,10 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems.arrays import divide_rows, numbers
+from concord.problems.arrays import divide_rows
 from concord.problems.data import check_agents
 from concord.sampling.partition import AgentData, Partition
+from concord.values import read_numbers
 from concord_studies.problems._tabled import TableProblem
 
 NAME = "gamma-Poisson"
@@ -97,7 +98,7 @@ def from_arrays(
     array([ 1.22, -0.46])
     """
     each = [counts] if agents is not None else counts
-    for part in (tables := [numbers(part, "counts") for part in each]):
+    for part in (tables := [read_numbers(part, "counts") for part in each]):
         if part.ndim != 2:
             raise ConcordError(f"counts of shape {part.shape}: give (rows, rates)")
     if exposures is None:
