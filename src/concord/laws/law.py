@@ -6,7 +6,7 @@ Metrics, library and arena call this module; ``laws.read_off`` reads the sampler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,8 +17,7 @@ from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.exact import Moments
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
-from concord.laws.switching import Choices, SecondMoments
+from concord.laws.switching import SecondMoments
 from concord.minibatches import Batches
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -64,21 +63,6 @@ def update_of(
     """
     _refuse_large(problem, most)
     return StepReader(sampler, problem, network, batches).update()
-
-
-def choices_of(
-    sampler: Any, problem: Any, network: Network, most: float = CHOICES_LIMIT
-) -> Callable[[int], Choices] | None:
-    """Return the affine updates among which each iteration chooses at random.
-
-    The result is a function of the iteration. None where nothing is chosen, where vectors may be
-    lost, and where the positions or the state have more than ``most`` entries: a choice holds a
-    matrix for each edge. Raises ``NoLaw`` where there is no law.
-    """
-    if problem.agents * problem.dim > most or not network.delivers_all:
-        return None
-    reader = StepReader(sampler, problem, network)
-    return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
 
 
 def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
@@ -219,30 +203,6 @@ def laws_of_updates(
     losses = Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
     turn = paths.turn_of_losses(updates[0], losses)
     return paths.lossy(updates, losses, starts, network.agents, dim, mix, turn, noise)
-
-
-def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
-    """Return the affine update whose contraction decides whether the mean settles.
-
-    It is the composition over one period, without conserved quantities; where steps are chosen at
-    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
-    """
-    reader = StepReader(sampler, problem, network)
-    if not reader.chooses:
-        return _compose_turn(reader.update())[0]
-    drawn = reader.choices()(1)  # the first iteration may be another: references are taken
-    return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
-
-
-def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
-    """Compose the updates of one period; return it restricted, its basis and the period.
-
-    Update and basis are as ``restrict`` returns them; the period is a number of iterations.
-    """
-    begin, period = paths.turn_of(update) or (0, 1)
-    steps = [update.at(begin + k) for k in range(period)]
-    bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
-    return *exact.restrict(exact.compose(*bare)), period
 
 
 def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:

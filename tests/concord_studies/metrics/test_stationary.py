@@ -5,7 +5,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.law import batch_noise, choices_of, start_of, update_of
+from concord.laws.law import batch_noise, start_of, update_of
 from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.samplers.c_ula import CULA
@@ -21,6 +21,7 @@ from concord_studies.metrics import (
     stable_step,
     stationary,
 )
+from concord_studies.metrics.stationary import choices_of
 from laws_of_runs import RING, measurement
 from tracking import Tracking
 from variants import problem

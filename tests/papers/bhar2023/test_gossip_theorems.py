@@ -10,7 +10,6 @@ import measurements
 from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.law import choices_of
 from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
@@ -20,6 +19,7 @@ from concord.sampling import partition
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import Measurement
+from concord_studies.metrics.stationary import choices_of
 from steps import recorded
 from variants import problem
 
