@@ -11,12 +11,12 @@ def place_of(error: BaseException, package: str = "concord_plugins") -> str | No
     while trace is not None:
         frame = trace.tb_frame
         if f"{frame.f_globals.get('__name__')}.".startswith(f"{package}."):
-            place = f"{_relative(frame.f_code.co_filename)}, line {trace.tb_lineno}"
+            place = f"{_relative_path(frame.f_code.co_filename)}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return place
 
 
-def _relative(file: str) -> str:
+def _relative_path(file: str) -> str:
     """Return a file's path from the working folder, if it lies in it."""
     inside = file.startswith(os.path.join(os.getcwd(), ""))
     return os.path.relpath(file) if inside else file
@@ -29,7 +29,7 @@ def explain(error: BaseException, whose: str, package: str = "concord_plugins") 
     place = place_of(error, package)
     if isinstance(error, SyntaxError) and error.filename:
         what = f"{type(error).__name__}: {error.msg}"
-        place = f"{_relative(error.filename)}, line {error.lineno}"
+        place = f"{_relative_path(error.filename)}, line {error.lineno}"
     elif isinstance(error, OSError) and error.filename and place is None:
         return f"{error.filename}: cannot be read ({error.strerror})"
     if place and not what.startswith(place.partition(",")[0]):

@@ -43,7 +43,7 @@ from concord import streams
 from concord.errors import ConcordError
 from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import around, mean_interval
+from concord.laws.intervals import mean_interval, widen
 from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
@@ -502,7 +502,7 @@ def _scores(
         with np.errstate(all="ignore"):
             logs = np.log(np.maximum(of_sets, 1e-300))
             mean, *ends = (np.exp(end) for end in mean_interval(logs))
-        lo, hi = (float(end) for end in around(mean, *ends))
+        lo, hi = (float(end) for end in widen(mean, *ends))
         yield Row(k, level, metric, float(mean), lo, hi, trials=len(of_sets))
         for number, value in enumerate(of_sets if each else ()):
             yield Row(k, level, f"{metric}_set_{number + 1}", float(value), chance=False)

@@ -9,8 +9,8 @@ from concord.problem import Problem, Quadratic, WithMiniBatches
 from concord.problems.gaussian_fit import (
     POINTS,
     Fit,
-    field,
     format_point,
+    gradient_field,
     mode,
     normals,
     total_gradient,
@@ -28,7 +28,7 @@ def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.nd
     The points are drawn from a wider version of the fit ``found``. Log densities at them are
     integrals of gradients along rays from the mean, by Gauss-Legendre quadrature.
     """
-    at, z = field(problem), normals(WEIGHED, problem.dim)
+    at, z = gradient_field(problem), normals(WEIGHED, problem.dim)
     rays = WIDER * z @ np.linalg.cholesky(found.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
@@ -80,7 +80,7 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     """
     if isinstance(problem, Quadratic):
         return []
-    at, dim, reasons = field(problem), problem.dim, []
+    at, dim, reasons = gradient_field(problem), problem.dim, []
     if not found.settled:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     root = np.linalg.cholesky(found.cov)

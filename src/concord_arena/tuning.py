@@ -82,7 +82,7 @@ def _mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
     reader = StepReader(sampler, problem, network)
     if reader.chooses:
         drawn = reader.choices()(1)  # the first iteration may be another: references are taken
-        return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
+        return exact.linear_update(np.tensordot(drawn.probability, drawn.matrix, axes=1))
     update = reader.update()
     begin, period = paths.turn_of(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]

@@ -3,7 +3,7 @@
 They use Student's t, which matters for the ten or twenty chains of an expensive sampler: with ten,
 the interval is 15 % wider than the normal one. A number that is not finite, of a run that diverged,
 is known to be so: it is both ends. One chain has no interval, and every interval contains its
-estimate (``around``).
+estimate (``widen``).
 """
 
 from functools import cache
@@ -49,7 +49,7 @@ def mean_interval(
         return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
 
 
-def around(value: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def widen(value: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals, widened by rounding errors so as to contain the estimate.
 
     value, lo, hi: estimates and ends, arrays of one shape. Where the estimate or an end is not a

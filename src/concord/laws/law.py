@@ -76,7 +76,7 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     start, recorded = start_of(run, update), run.trace.draw.tolist()
     if network.delivers_all:
         args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
-        return paths.single(*args).law(recorded)
+        return paths.build_path(*args).law(recorded)
     noise = batch_noise(run)
     return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
@@ -95,8 +95,8 @@ def start_of(run: Any, update: exact.Update) -> Moments:
     Raises ``NoLaw`` if the initial law is given by draws alone.
     """
     problem = run.problem
-    positions = run.initial.moments(problem.dim)
-    return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
+    positions = _require_moments(run.initial.moments(problem.dim))
+    return exact.initial_moments(problem.agents, problem.dim, positions, update.start)
 
 
 def batch_noise(run: Any) -> paths.GradientNoise | None:
@@ -152,7 +152,7 @@ def laws_of_versions(
         if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
         initial_moments = paths.stack_versions(
-            [exact.initial(agents, dim, positions)] * len(readers)
+            [exact.initial_moments(agents, dim, positions)] * len(readers)
         )
         # All iterations are alike, so that powers lead over any number of them.
         powers = SecondMoments(firsts)
@@ -161,7 +161,7 @@ def laws_of_versions(
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [with_errors(update, errors[1]) for update in updates]
-    starts = [exact.initial(agents, dim, positions, update.start) for update in updates]
+    starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
     return laws_of_updates(updates, starts, network, dim, mix)
 
 
@@ -184,7 +184,7 @@ def laws_of_updates(
     anew in each iteration, depend on the vectors, or are too many.
     """
     if network.delivers_all:
-        args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
+        args = paths.stack_updates(updates), paths.stack_versions(starts), network.agents, dim, mix
         return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
@@ -202,7 +202,7 @@ def laws_of_updates(
         )
     losses = Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
     turn = paths.turn_of_losses(updates[0], losses)
-    return paths.lossy(updates, losses, starts, network.agents, dim, mix, turn, noise)
+    return paths.build_lossy_path(updates, losses, starts, network.agents, dim, mix, turn, noise)
 
 
 def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:

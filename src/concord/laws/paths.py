@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.arrivals import Losses, Move, moves
+from concord.laws.arrivals import Losses, Move, build_moves
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
@@ -315,7 +315,7 @@ class NoisyStep(NamedTuple):
         return moments
 
 
-def single(
+def build_path(
     update: Update,
     start: Moments,
     agents: int,
@@ -352,10 +352,10 @@ def single(
                 begin -= 1
                 done()
         turn = begin, 1
-    return DeterministicPath(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
+    return DeterministicPath(stack_updates([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 
-def lossy(
+def build_lossy_path(
     updates: Sequence[Update],
     losses: Losses,
     starts: Sequence[Moments],
@@ -372,7 +372,7 @@ def lossy(
     of mini-batch errors, of one version; None: full gradients.
     """
     size = len(starts[0][0])
-    results = [moves(update, losses, size, agents, dim) for update in updates]
+    results = [build_moves(update, losses, size, agents, dim) for update in updates]
     wide = [
         (place @ mean + shift, place @ cov @ place.T)
         for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
@@ -388,7 +388,7 @@ def lossy(
     return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
 
 
-def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
+def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
     """Return a function of the iteration that stacks the updates of versions into one.
 
     It returns the same object while no version's update changes.
@@ -419,14 +419,14 @@ def turn_of(update: Update) -> Turn | None:
     but for rounding.
     """
 
-    def same(a: Affine, b: Affine) -> bool:
+    def are_equal(a: Affine, b: Affine) -> bool:
         """Return whether two updates are equal but for rounding."""
         return a is b or all(
             _close(getattr(a, name), getattr(b, name)) for name in ("matrix", "offset", "noise")
         )
 
     for begin in (0, 256, 2048):
-        if (period := _period(update.at, same, begin)) is not None:
+        if (period := _period(update.at, are_equal, begin)) is not None:
             return begin, period
     return None
 

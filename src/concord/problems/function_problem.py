@@ -92,7 +92,7 @@ class Problem(OneDataSet):
             )
         self.posterior = posterior
         if reference is not None:
-            self.reference = _reference(reference, self.dim)
+            self.reference = _read_reference(reference, self.dim)
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
@@ -110,7 +110,7 @@ class Problem(OneDataSet):
         return _evaluate("gradient", self._gradient, x.shape, x)
 
 
-def _reference(given: Any, dim: int) -> reference.Reference:
+def _read_reference(given: Any, dim: int) -> reference.Reference:
     """Return a caller's reference posterior as a ``Reference``.
 
     given: draws (draws, dim), or an object with moments and draws.

@@ -67,7 +67,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
-    at = field(problem)
+    at = gradient_field(problem)
     top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
     for damping in (0.7, 0.2):
@@ -78,7 +78,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
 
-def field(problem: Problem) -> Field:
+def gradient_field(problem: Problem) -> Field:
     """Return the function that evaluates a problem's gradients at any number of points.
 
     It maps x (points, agents, dim) to the gradients of f_i at x_i, of the same shape, as doubles.

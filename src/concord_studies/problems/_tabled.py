@@ -6,7 +6,7 @@ import numpy as np
 
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import AnalyticLaw
-from concord.problems._heterogeneity import Dial, tilts
+from concord.problems._heterogeneity import Heterogeneity, draw_tilts
 from concord.problems.one_data_set import OneDataSet
 
 
@@ -51,9 +51,11 @@ class HeterogeneousProblem(TableProblem):
     energy: Callable[[np.ndarray], np.ndarray]
     force: Callable[[np.ndarray], np.ndarray]
 
-    def __init__(self, law: AnalyticLaw, agents: int, dial: Dial, rng: np.random.Generator) -> None:
+    def __init__(
+        self, law: AnalyticLaw, agents: int, options: Heterogeneity, rng: np.random.Generator
+    ) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
-        self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
+        self.tables = draw_tilts(agents, Gaussian(law.mean, law.cov), options, rng)
 
     def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from concord.laws.intervals import around, mean_interval, quantile
+from concord.laws.intervals import mean_interval, quantile, widen
 
 
 @pytest.mark.parametrize("count", [2, 10, 20, 1000])
@@ -38,7 +38,7 @@ def test_an_interval_contains_its_estimate():
     """Whatever the ends; unknown ones, and those of what is not a number, are none."""
     kinds = np.array([0.0, 1.0, -1.0, np.nextafter(1, 2), 1e300, math.inf, -math.inf, math.nan])
     value, lo, hi = np.meshgrid(kinds, kinds, kinds)
-    low, high = around(value, lo, hi)
+    low, high = widen(value, lo, hi)
     unknown = np.isnan(value) | np.isnan(lo) | np.isnan(hi)
     assert (np.isnan(low) == unknown).all() and (np.isnan(high) == unknown).all()
     assert ((low <= value) & (value <= high))[~unknown].all()

@@ -5,7 +5,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems.gaussian_fit import field, fit, linearize, mode, normals
+from concord.problems.gaussian_fit import fit, gradient_field, linearize, mode, normals
 
 
 def test_the_fit_of_a_quadratic_potential_is_its_posterior():
@@ -40,7 +40,7 @@ def test_points_have_the_moments_of_normal_numbers():
 def test_linearized_gradients_of_agents_are_exact_where_they_are_affine():
     rng = np.random.default_rng(2)
     gram, shift = np.array([[[2.0]], [[-1.0]]]), np.array([[3.0], [0.5]])
-    at = field(concord.Problem(lambda x: gram[:, :, 0] * x - shift, agents=2, dim=1))
+    at = gradient_field(concord.Problem(lambda x: gram[:, :, 0] * x - shift, agents=2, dim=1))
     mean, cov = rng.standard_normal((3, 2, 1)), rng.uniform(0.1, 1, (3, 2, 1, 1))
     found = linearize(at, mean, cov, 64)
     np.testing.assert_allclose(found[0], np.broadcast_to(gram, (3, 2, 1, 1)), atol=1e-12)
@@ -48,7 +48,7 @@ def test_linearized_gradients_of_agents_are_exact_where_they_are_affine():
 
 
 def test_newton_goes_downhill_from_where_the_potential_is_concave():
-    at = field(concord.Problem(lambda x: x**3 - x, agents=1, dim=1))  # modes at -1 and 1
+    at = gradient_field(concord.Problem(lambda x: x**3 - x, agents=1, dim=1))  # modes at -1 and 1
     assert mode(at, 1, np.array([0.1]))[0][0] == pytest.approx(1.0)
 
 

@@ -143,8 +143,8 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     found = table(m)
     choices = choices_of(m.sampler, m.problem, pair)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
-    start = exact.initial(2, 2, Law("normal").moments(2))
-    law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
+    start = exact.initial_moments(2, 2, Law("normal").moments(2))
+    law = paths.build_path(exact.Update(lambda k: step), start, 2, 2).law([50])
     target = m.problem.posterior
     precision, away = np.linalg.inv(target.cov), law.average_mean[0] - target.mean
     cov = law.average_cov[0]
