@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
 from concord.networks.byzantine import Lie, RobustMixing, check_byzantine
@@ -100,6 +101,11 @@ class Conditions(Options):
             compute=self.compute,
             link=self.link,
         )
+
+    @property
+    def delivers_all(self) -> bool:
+        """Return whether every vector arrives at once, though liars may have replaced theirs."""
+        return replace(self, byzantine=None, robust=None).is_lossless
 
     @property
     def keeps_time(self) -> bool:

@@ -48,7 +48,8 @@ def build(
 ) -> DividedGaussian:
     """Draw the posterior's mean and rotation, then the tilts of the agents.
 
-    The posterior depends on ``stream("data")`` alone: not on the number of agents nor their heterogeneity.
+    The posterior depends on ``stream("data")`` alone, not on the number of agents nor on what they
+    differ in.
     """
     rng, dim = stream("data"), params.dim
     mean = rng.standard_normal(dim)
