@@ -31,7 +31,8 @@ EXTRAS = {  # libraries that examples need and the package does not
     "concord.distances": ("arviz_stats",),
     "concord.models.numpyro": ("numpyro",),
     "concord.models.pymc": ("pymc",),
-    "concord.sampling.trace": ("arviz_stats", "h5netcdf"),
+    "concord.sampling.trace": ("arviz_stats",),
+    "concord.sampling.trace_files": ("h5netcdf",),
 }
 AGENTS, DIM = 5, 2
 
