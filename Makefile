@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability golden bench lint types wheel test-lowest crate metadata clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability golden bench lint types coverage wheel test-lowest crate metadata clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -42,6 +42,9 @@ test-all: $(READY) ## every test, on all cores
 LOWEST = $$(sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\([^",]*\).*/\1==\2/p' pyproject.toml)
 OF_LIBRARY = tests/concord/laws tests/concord/test_calls.py tests/concord/test_dependencies.py
 
+coverage: $(READY) ## which lines of the library its own tests run; fewer than the floor fail
+	$(PYTEST) -m 'not thorough' --cov --cov-report=term tests/concord $(PYTEST_ARGS)
+
 test-lowest: ## the library's tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip --disable-pip-version-check install -q $(LOWEST) hypothesis jsonschema packaging pytest pytest-xdist
@@ -63,7 +66,7 @@ crate: $(READY) ## results/crate.zip: what was made, in one file
 	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
 	$(SNAKEMAKE) crate $(ARGUMENTS)
 
-metadata: $(READY) ## .zenodo.json and codecheck.yml from CITATION.cff; the lock's SBOM, results/sbom.json
+metadata: $(READY) ## CITATION.cff, .zenodo.json and codecheck.yml of this version; the lock's SBOM, results/sbom.json
 	$(BIN)/python .ci/metadata.py
 	@$(PYTHON) -m venv .venv-sbom && .venv-sbom/bin/python -m pip install -q cyclonedx-bom==7.5.0
 	@mkdir -p results
@@ -96,9 +99,9 @@ bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results
 	$(BIN)/python tests/bench/bench.py -o results/bench.csv
 
-lint: $(READY) ## style of code and workflow, spelling of everything that is read
-	@$(BIN)/python -c 'import codespell_lib' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[prose]'
+lint: $(READY) ## style of code and workflow, spelling, the conventions of scientific Python
 	$(BIN)/codespell
+	$(BIN)/sp-repo-review .
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
@@ -113,7 +116,7 @@ types: $(READY) ## static types of src/ and of the papers' plug-ins
 
 clean: ## delete results/ (but its README), Snakemake's records and all caches; keep .venv and downloads
 	find results/. -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
-	rm -rf build/golden .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build/golden .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache .coverage
 	find src tests workflow -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY):

@@ -1,6 +1,6 @@
-"""Write .zenodo.json and codecheck.yml from CITATION.cff; with `sbom`, a list of the lock's parts.
+"""Write the version into CITATION.cff, and .zenodo.json and codecheck.yml from that.
 
-python .ci/metadata.py                    the two files, of the checkout
+python .ci/metadata.py                    the three files, of the checkout
 python .ci/metadata.py sbom bom.json      CycloneDX 1.6, by cyclonedx-bom: hashes as the lock has
                                           them, licenses as the installed packages state them
 """
@@ -8,6 +8,7 @@ python .ci/metadata.py sbom bom.json      CycloneDX 1.6, by cyclonedx-bom: hashe
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,12 +32,15 @@ def author(entry: dict[str, str]) -> dict[str, str]:
 
 
 def texts() -> dict[str, str]:
-    """Return the two files by name."""
+    """Return the three files by name."""
     import yaml
 
+    import concord
     from concord_studies.configuration.project import load_studies
 
-    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    citation = (ROOT / "CITATION.cff").read_text()
+    citation = re.sub(r"^version: .*$", f"version: {concord.__version__}", citation, flags=re.M)
+    stated = yaml.safe_load(citation)
     people = [author(entry) for entry in stated["authors"]]
     zenodo = {
         "title": stated["title"],
@@ -62,6 +66,7 @@ def texts() -> dict[str, str]:
     }
     dumped = yaml.safe_dump(codecheck, sort_keys=False, allow_unicode=True, width=100)
     return {
+        "CITATION.cff": citation,
         ".zenodo.json": json.dumps(zenodo, indent=2, ensure_ascii=False) + "\n",
         "codecheck.yml": LACKING + dumped,
     }

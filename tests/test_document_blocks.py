@@ -27,6 +27,7 @@ RUN = {
     "problems.md": "test_pages_of_python.py",
     "recommend.md": "concord_arena/test_recommend.py",
     "bias.md": "concord_arena/test_bias_map.py",
+    "consensus.md": "concord_arena/test_consensus_page.py",
     "ledger.md": "concord_studies/claims/test_judge_alone.py",
     "your-model.md": "concord_arena/test_model_answers.py",
     "your-data.md": "test_document_blocks.py",

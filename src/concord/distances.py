@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError, short, warn_of_divergence
-from concord.laws import gaussian, wasserstein
+from concord.laws import wasserstein
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, mean_interval, widen
 from concord.libraries import optional
 from concord.options import Index, build
+from concord.problem import Problem
+from concord.problems.arrays import read_reference
+from concord.problems.gaussian_fit import estimate_posterior
+from concord.reference import Reference, WithReference, reference_of
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,14 +31,21 @@ if TYPE_CHECKING:
 # and the intervals cover 0.89 or more.
 LEAST, LEAST_PER_DIMENSION = 20, 4
 
+# What results are compared with: a problem, its posterior, or draws (draws, dim).
+Posterior = Problem | Reference | np.ndarray
 
-def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) -> xarray.Dataset:
+# The posteriors of problems that state none, which take seconds.
+_ESTIMATES: WeakKeyDictionary[Problem, Reference] = WeakKeyDictionary()
+
+
+def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None) -> xarray.Dataset:
     r"""Return the 2-Wasserstein distance to the posterior of each agent, and of their average.
 
     .. math::
         W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
 
-    is the distance between the posterior N(mu, V) and N(m, S). For an exact law m and S are its
+    is the distance between N(m, S) and the posterior N(mu, V); of a posterior that is not Gaussian
+    mu and V are the moments, and this is a lower bound (Gelbrich). For an exact law m and S are its
     moments. For a trace they are fitted: to the chains at each draw, or with ``warm_up`` to all
     draws after it, over time and chains.
 
@@ -50,7 +62,11 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     result
         What ``concord.sample`` or ``concord.law`` returned.
     posterior
-        A ``concord.Gaussian``, such as ``problem.posterior``.
+        The problem that was sampled; or its posterior, as a ``concord.Gaussian`` or as draws that
+        count as independent, (draws, dim). Where the problem states none, 16,384 points about a
+        Gaussian are weighted by its density (``concord.problems.gaussian_fit``). The error of the
+        posterior itself is not part of intervals; the result's attribute ``posterior_draws`` says
+        how many draws it is worth, infinitely many where it is exact.
     warm_up
         Pool all draws after this iteration; none: one distance for each draw. The moments of a law
         are then those of a draw at a random iteration.
@@ -67,8 +83,8 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     Raises
     ------
     ConcordError
-        If there is no Gaussian posterior of the result's dimension, the trace has no positions, or
-        the draws are too few.
+        If the posterior is not of the result's dimension, or is not given and too far from a
+        Gaussian; if the trace has no positions, or the draws are too few.
 
     Examples
     --------
@@ -82,13 +98,14 @@ def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) 
     >>> bool(concord.w2(few, problem.posterior, warm_up=100).draws.min() > 500)
     True
     """
-    _check(result, posterior)
+    law = _read_posterior(result, posterior)
     warn_of_divergence("w2", result.divergence())
-    return _w2(result, posterior, warm_up)
+    return _w2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
 
-def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
+    posterior = Gaussian(*law.moments())
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
     names, draws = positions(result.mask_diverged())
@@ -156,13 +173,14 @@ def effective_sample_size(draws: np.ndarray) -> float:
 
 
 def bias2(
-    result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None
+    result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None
 ) -> xarray.Dataset:
     r"""Return the squared bias of each agent, and of their average, in posterior variances.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
-    The squared bias needs no Gaussian fit, so it also measures laws that are not Gaussian. For a
+    The squared bias needs no Gaussian fit, so it also measures laws that are not Gaussian; a
+    posterior known by n draws has itself about 1 / n. For a
     trace E is the mean over chains, and with ``warm_up`` also over time; the 95 % intervals hold
     jointly for all f.
 
@@ -184,23 +202,29 @@ def bias2(
 
     Examples
     --------
-    >>> import concord
+    >>> import concord, numpy as np
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
     >>> law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=200)
     >>> concord.bias2(law, problem.posterior).value.sel(draw=0, agent="average").round(3).item()
     0.667
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> labels = concord.problems.logistic_regression(X, X[:, 0] > 0, agents=5)
+    >>> trace = concord.sample("de_sgld", labels, "ring", step_size=0.01, iterations=300)
+    >>> end = concord.bias2(trace, labels).sel(draw=300, agent="average")
+    >>> bool(end.lo < end.value < end.hi)
+    True
     """
-    _check(result, posterior)
+    law = _read_posterior(result, posterior)
     warn_of_divergence("bias2", result.divergence())
-    return _bias2(result, posterior, warm_up)
+    return _bias2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
 
-def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
+def _bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
     if isinstance(result, Law):
-        return _distance_of_law(result, wasserstein.bias2, posterior, warm_up)
+        return _distance_of_law(result, wasserstein.bias2, law, warm_up)
     names, draws = positions(result.mask_diverged())
-    means, variances = gaussian.monomials(posterior.mean, posterior.cov)
+    means, variances = law.monomials()
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.concatenate([draws, draws**2], axis=-1)
         if warm_up is not None:
@@ -212,7 +236,7 @@ def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xar
 
 def compare(
     results: Mapping[str, Trace | Law] | Iterable[Trace | Law],
-    posterior: Gaussian | None = None,
+    posterior: Posterior | None = None,
     *,
     warm_up: int | None = None,
 ) -> pandas.DataFrame:
@@ -223,7 +247,7 @@ def compare(
     results
         Traces and laws by name, or as a list of traces, which are called by their samplers.
     posterior
-        A ``concord.Gaussian``; none: no distances.
+        As of ``concord.w2``; none: no distances.
     warm_up
         As of ``concord.w2``; none: distances are those of the last draw.
 
@@ -260,12 +284,14 @@ def compare(
         )
     if not isinstance(results, Mapping):
         results = _name_results(results)
+    law = None
     for result in results.values():
-        _check(result, posterior, needed=False)
+        _check_result(result)
+        law = None if posterior is None else _read_posterior(result, posterior)
     divergences = {name: result.divergence() for name, result in results.items()}
     sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
     warn_of_divergence("compare", ", and ".join(sentences))
-    rows = {name: _comparison_row(result, posterior, warm_up) for name, result in results.items()}
+    rows = {name: _comparison_row(result, law, warm_up) for name, result in results.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
 
 
@@ -286,7 +312,7 @@ def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
 
 
 def _comparison_row(
-    result: Trace | Law, posterior: Gaussian | None, warm_up: int | None
+    result: Trace | Law, posterior: Reference | None, warm_up: int | None
 ) -> dict[str, Any]:
     """Return the row of ``compare`` for one result, by column."""
     if isinstance(result, Law):
@@ -326,30 +352,40 @@ def _last_mean(trace: Trace, name: str) -> float:
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
 
 
-def _check(result: Any, posterior: Any, needed: bool = True) -> None:
-    """Raise a ConcordError for an object that is no result, or for an unsuitable posterior.
-
-    needed: whether the posterior may not be None.
-    """
+def _check_result(result: Any) -> None:
+    """Raise a ConcordError for an object that is neither a trace nor a law."""
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
-    if posterior is None and not needed:
-        return
-    if not isinstance(posterior, Gaussian):
+
+
+def _read_posterior(result: Any, posterior: Any) -> Reference:
+    """Return the posterior with which a result is compared; a ConcordError if it does not fit.
+
+    posterior: a problem, a posterior, or draws of it.
+    """
+    _check_result(result)
+    if posterior is None:
         raise ConcordError(
-            f"posterior: {short(posterior)} is no concord.Gaussian; give one, such as "
-            "problem.posterior of a problem that has it"
+            "posterior: it is None, as of a problem whose posterior is not Gaussian; give the "
+            "problem in its place, as in concord.w2(trace, problem), or draws of it, (draws, dim)"
         )
     dim = (result.average_mean if isinstance(result, Law) else positions(result)[1]).shape[-1]
-    if dim != len(posterior.mean):
+    if not isinstance(posterior, Problem):
+        return read_reference(posterior, dim, "posterior")
+    if posterior.dim != dim:
         raise ConcordError(
-            f"posterior: it has dimension {len(posterior.mean)}, and the result {dim}; give that "
-            "of the problem that was sampled"
+            f"posterior: the problem has dimension {posterior.dim}, and the result {dim}; give the "
+            "problem that was sampled"
         )
+    if posterior.posterior is not None or isinstance(posterior, WithReference):
+        return reference_of(posterior)
+    if posterior not in _ESTIMATES:
+        _ESTIMATES[posterior] = estimate_posterior(posterior)
+    return _ESTIMATES[posterior]
 
 
 def _distance_of_law(
-    law: Law, distance: Any, posterior: Gaussian, warm_up: int | None
+    law: Law, distance: Any, posterior: Reference, warm_up: int | None
 ) -> xarray.Dataset:
     """Return a distance of an exact law from the posterior, by agent (and draw).
 

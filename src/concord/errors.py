@@ -12,6 +12,15 @@ class ConcordError(Exception):
     """A user's mistake, in one sentence: the rule, the value received, the remedy.
 
     The command line prints the message without a traceback and exits with a non-zero code.
+
+    Examples
+    --------
+    >>> import concord
+    >>> try:
+    ...     concord.network("rnig", 4)
+    ... except concord.ConcordError as error:
+    ...     print(error)
+    network.kind: there is no topology 'rnig'; did you mean 'ring'?
     """
 
 
@@ -37,7 +46,8 @@ class DivergenceWarning(UserWarning):
 def nearest(word: object, options: Iterable[str]) -> str:
     """Return a remedy: the option most like ``word`` if one is close, else the options."""
     names = sorted(options)
-    close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=0.6)
+    alike = 0.6 if len(str(word)) > 2 else 0.5  # one letter of two may differ
+    close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=alike)
     if close:
         return f"did you mean {close[0]!r}?"
     if not names:

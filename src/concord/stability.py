@@ -29,6 +29,22 @@ def with_step(sampler: Sampler, name: str, value: float, k: int) -> Sampler:
     return structs.replace(sampler, **changes)
 
 
+def diverges(
+    sampler: Sampler,
+    problem: Problem,
+    network: Network,
+    batches: Batches | None = None,
+    k: int = 0,
+) -> bool:
+    """Return whether the law of an affine sampler diverges with its steps of iteration k.
+
+    So it is where the spectral radius of the update, without conserved quantities, exceeds 1.
+    Raises ``NoLaw`` if the sampler is not affine on the problem.
+    """
+    update = exact.restrict(update_of(sampler, problem, network, batches).at(k))[0]
+    return exact.spectral_radius(update.matrix) > 1
+
+
 def largest_stable_step(
     sampler: Sampler,
     problem: Problem,

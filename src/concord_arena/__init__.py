@@ -11,6 +11,7 @@ from typing import Any
 
 _PUBLIC = {
     "bias_map": "concord_arena.biases",
+    "compare": "concord_arena.compete",
     "recommend": "concord_arena.recommendation",
 }
 __all__ = [*_PUBLIC]
@@ -21,3 +22,8 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

@@ -34,9 +34,10 @@ from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
 from concord_arena.doubts import batch_errors, estimate_by_weights
+from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
-from concord_arena.tuning import changed, stable, value_of
+from concord_arena.tuning import changed, find_limit, read_value
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -48,16 +49,6 @@ LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be rea
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
 HELD = 3e7  # numbers that the powers of versions together may hold
-
-
-class Entry(NamedTuple):
-    """A sampler of a kind, its option to tune, and the values to try of a second option."""
-
-    name: str
-    kind: str
-    sampler: Sampler
-    tune: str
-    second: Mapping[str, Sequence[Any]]
 
 
 class Wish(Options):
@@ -92,17 +83,17 @@ class Lattice(NamedTuple):
     top: float
     limit: float
     price: Mapping[str, float]
-    tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+    tried: dict[float, dict[str | int, tuple[float, int, Mapping[str, float]]]]
 
-    def step(self, j: int) -> float:
+    def step(self, j: float) -> float:
         """Return the tuned option's value at place j, top / 2^(j/4)."""
         return float(self.top * 2.0 ** (-j / 4))
 
-    def values(self, j: int) -> dict[str, Any]:
+    def values(self, j: float) -> dict[str, Any]:
         """Return the values of the tuned and the second option at place j."""
         return {**self.own, self.entry.tune: self.step(j)}
 
-    def sampler(self, j: int) -> Sampler:
+    def sampler(self, j: float) -> Sampler:
         """Return the entry's sampler with the option values at place j."""
         return changed(self.entry.sampler, self.values(j), self.entry.name)
 
@@ -116,7 +107,7 @@ class Found(NamedTuple):
     """
 
     lattice: Lattice
-    j: int
+    j: float
     read: str | int
     iterations: int
     spent: Mapping[str, float]
@@ -188,10 +179,10 @@ class Search:
         for _ in range(3):
             if not sum(self._widen(lattices, read) for read in self.reads):
                 break
-        wanted: dict[int, set[int]] = {}
+        wanted: dict[int, set[float]] = {}
         for read in self.reads:
             for _, place, j in self._minima(lattices, read):
-                wanted.setdefault(place, set()).update(range(j - 3, j + 4))
+                wanted.setdefault(place, set()).update(j + i for i in range(-3, 4))
         for place, js in wanted.items():
             self._try(lattices[place], sorted(js))
         known = self._exact and self._errors is None
@@ -210,7 +201,7 @@ class Search:
             raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
         read, lattice = found.read, found.lattice._replace(tried={})
         reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
-        self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
+        self._try(lattice, [found.j + i for i in range(-reach, reach + 1)], own=True, only=read)
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
             j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
             if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
@@ -221,6 +212,40 @@ class Search:
         return best._replace(
             within=(min(least, low), max(most, high)) if self._exact else best.within
         )
+
+    def refine(self, found: Found) -> Found:
+        """Return the best setting near an exactly scored one, between the values that were tried.
+
+        Steps are searched to a 256th of an octave: where the error of some function changes its
+        sign b2 has a dip, narrower than the lattice. A number as second option is varied, too, by
+        a half, a quarter and an eighth of an octave.
+        """
+        best = self._refine_step(found.lattice, found.read, found.how)
+        for name, values in found.entry.second.items():
+            for octaves in (1 / 2, 1 / 4, 1 / 8) if isinstance(values[0], float) else ():
+                value = best.lattice.own[name]
+                entry = found.entry._replace(
+                    second={name: [value * 2**octaves, value / 2**octaves]}
+                )
+                for lattice in self.lattices(entry):
+                    near = round(4 * np.log2(lattice.top / best.lattice.step(best.j)))
+                    self._try(lattice, range(near - 4, near + 5), only=found.read)
+                    other = self._refine_step(lattice, found.read, found.how)
+                    best = min(best, other, key=lambda row: row.score)
+        return best
+
+    def _refine_step(self, lattice: Lattice, read: str | int, how: str) -> Found:
+        """Return the best setting of a lattice for a read-out, searched around its minima."""
+        tried = {j: {read: of[read]} for j, of in lattice.tried.items()}
+        lattice = lattice._replace(tried=tried)
+        for spacing in (1 / 4, 1 / 16, 1 / 64):
+            places = {
+                j + i * spacing
+                for _, _, j in self._minima([lattice], read, 4 * spacing)
+                for i in (-3, -2, -1, 1, 2, 3)
+            }
+            self._try(lattice, sorted(places), only=read)
+        return self._best([lattice], read, how)
 
     def stated(self, entry: Entry) -> Iterator[Found]:
         """Yield settings along octaves, unscored, for the read-outs agents and average."""
@@ -241,25 +266,19 @@ class Search:
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
-        problem = self._bare()
-        bare = Network(self.network.graph, order=self.network.order)  # nothing happens on it
-        begin = value_of(entry.sampler, entry.tune, entry.name)
+        begin = read_value(entry.sampler, entry.tune, entry.name)
         found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
-            price = self._price(changed(entry.sampler, own, entry.name))
+            one = changed(entry.sampler, own, entry.name)
+            price = self._price(one)
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
-
-            def sampler_of(step: float, own: Any = own) -> Sampler:
-                """Return the entry's sampler with a step and a value of its second option."""
-                return changed(entry.sampler, {**own, entry.tune: step}, entry.name)
-
             limit = np.inf
             with suppress(NoLaw):
-                self._check_law(entry.sampler)
-                limit = stable(sampler_of, begin, problem, bare)
+                self._check_law(one)
+                limit = find_limit(one, entry.tune, self._bare(), self.network)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
                 found.append(Lattice(entry, own, top, limit, price, {}))
@@ -311,21 +330,23 @@ class Search:
         self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
         return True
 
-    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
-        """Return the two best minima along octaves as (score, place of the lattice, j)."""
+    def _minima(
+        self, lattices: Sequence[Lattice], read: str | int, apart: float = 4
+    ) -> list[tuple[float, int, float]]:
+        """Return the two best minima among places ``apart``: (score, place of the lattice, j)."""
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
         found = [
             (score, place, j)
             for (place, j), score in own.items()
             if np.isfinite(score)
-            and score <= min(own.get((place, j + side), np.inf) for side in (-4, 4))
+            and score <= min(own.get((place, j + side), np.inf) for side in (-apart, apart))
         ]
         return sorted(found)[:2]
 
     def _try(
         self,
         lattice: Lattice,
-        js: Sequence[int],
+        js: Sequence[float],
         own: bool = False,
         only: str | int | None = None,
     ) -> None:
@@ -381,7 +402,7 @@ class Search:
         careful = not self._exact and self.wish.target is None
         own = {(place, j): score for score, place, j in _scores(lattices, read)}
 
-        def worse(place: int, j: int) -> float:
+        def worse(place: int, j: float) -> float:
             """Return a setting's score; for approximate laws the largest of it and neighbors."""
             beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
             return max(own[place, j], *beside, 0.0)
@@ -402,9 +423,9 @@ class Search:
     def _found(
         self,
         lattice: Lattice,
-        j: int,
+        j: float,
         read: str | int,
-        near: Sequence[int],
+        near: Sequence[float],
         how: str,
         known: tuple[float, int, Mapping[str, float]],
     ) -> Found:
@@ -429,10 +450,9 @@ class Search:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
             return LONGEST if self.network.is_lossless else LONGEST_LOSSY
-        most = [amount / paid[name] for name, amount in self.wish.budget.items() if paid[name] > 0]
-        if not most:
+        if not any(paid[name] for name in self.wish.budget):
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
-        return int(min(min(most), 10**9))
+        return prices.count_iterations(self.wish.budget, paid, 10**9)
 
     def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
         """Return the laws of samplers: exact or linearized if ``own``, else surrogates."""
@@ -483,7 +503,7 @@ class Search:
         return np.nan_to_num(both, nan=np.inf)
 
 
-def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
+def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, float]]:
     """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
         for j, of in lattice.tried.items():

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from concord_studies import words
+from concord.errors import ConcordError, nearest
 from concord_studies.contracts import PRICES
 from concord_studies.results import Measured
+from concord_studies.runs.run import Run
 from concord_studies.scores import missing
 
 COLUMNS = (
@@ -20,20 +21,25 @@ _SCORES = re.compile(
 )
 
 
-def task_of(run: Mapping[str, Any]) -> str:
-    """Return a task's key: its labels of problem and network, joined by "+"."""
-    return "+".join(f"{k}={v}" for k, v in run["labels"].items() if k != "entry") or "task"
+def name_task(labels: Mapping[str, Any]) -> str:
+    """Return a task's name, as it is printed and typed: its labels, such as "apart, ring"."""
+    return ", ".join(str(v) for k, v in labels.items() if k != "entry") or "task"
 
 
-def short_name(run: Mapping[str, Any]) -> str:
-    """Return a task's name as it is printed and typed, such as "apart, ring"."""
-    return ", ".join(str(v) for k, v in run["labels"].items() if k != "entry") or "task"
+def choose_tasks(runs: Sequence[Run], typed: Sequence[str]) -> list[Run]:
+    """Return the runs whose task, or a label of it, is among the typed words; without words all.
 
-
-def called(run: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Return a task's name for readers, such as "apart, ring"; ``names`` are the study's texts."""
-    told = (words.label(k, v, names) for k, v in run["labels"].items() if k != "entry")
-    return ", ".join(told) or run["experiment"].replace("_", " ")
+    A ConcordError if there is none.
+    """
+    names = [
+        {name_task(run.labels), *(str(v) for k, v in run.labels.items() if k != "entry")}
+        for run in runs
+    ]
+    chosen = [run for run, own in zip(runs, names, strict=True) if not typed or own & {*typed}]
+    if not chosen:
+        known = {name for own in names for name in own}
+        raise ConcordError(f"--tasks: no task has {typed[0]!r}; {nearest(typed[0], known)}")
+    return chosen
 
 
 def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
@@ -43,7 +49,7 @@ def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
     """
     for cell in cells:
         run = cell.run
-        head = [run["experiment"], task_of(run), run["labels"]["entry"]]
+        head = [run["experiment"], name_task(run["labels"]), run["labels"]["entry"]]
         if (lacking := missing(cell)) is not None:
             yield [*head, *[None] * 7, lacking]
             continue

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from concord_arena.board import called
+from concord_arena.board import name_task
 from concord_studies import words
 from concord_studies.pages import markdown
 from concord_studies.pages.markdown import Section
@@ -13,26 +13,21 @@ from concord_studies.results import Measured
 from concord_studies.scores import missing
 
 
-def card(
-    name: str, cells: Sequence[Measured], about: Mapping[str, Any], names: Mapping[str, str]
-) -> str:
-    """Return an entry's card.
-
-    ``about`` is what the catalog says of its sampler, ``names`` the study's texts for labels.
-    """
+def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
+    """Return an entry's card; ``about`` is what the catalog says of its sampler."""
     sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
     steps: list[list[str]] = []
     done: list[tuple[float, list[str]]] = []
     lacking: dict[str, list[str]] = {}
     for cell in cells:
         if (why := missing(cell)) is not None:
-            lacking.setdefault(why, []).append(": ".join(_place(cell, names)))
+            lacking.setdefault(why, []).append(": ".join(_place(cell)))
         elif "share" in cell.run["labels"]:
             bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
             numbers = cell.run["arena"]["share"], _value(cell, "chosen.", "network"), *bias
             steps.append([f"{number:.3g}" for number in numbers])
         else:
-            done += _scores(cell, names)
+            done += _scores(cell)
     if steps:
         text = "b² of the stationary law, computed exactly, along the tuned option."
         columns = ["share of the largest stable value", "value", "worst agent", "average"]
@@ -82,18 +77,18 @@ def _value(cell: Measured, metric: str, agent: str) -> float:
     return float(values[0]) if len(values) else float("nan")
 
 
-def _place(cell: Measured, names: Mapping[str, str]) -> list[str]:
-    """Return what readers call a cell's experiment and task."""
-    return [cell.run["experiment"].replace("_", " "), called(cell.run, names)]
+def _place(cell: Measured) -> list[str]:
+    """Return a cell's experiment and task."""
+    return [cell.run["experiment"].replace("_", " "), name_task(cell.run["labels"])]
 
 
-def _scores(cell: Measured, names: Mapping[str, str]) -> Iterator[tuple[float, list[str]]]:
+def _scores(cell: Measured) -> Iterator[tuple[float, list[str]]]:
     """Yield the score of a task at each price, with its row of the table."""
     tune = cell.run["arena"]["tune"]
     for price in cell.run["arena"]["budget"]:
         value = _value(cell, f"b2_by_{price}", "worst")
         if not np.isnan(value):
-            named = [*_place(cell, names), price, f"{value:.2g}"]
+            named = [*_place(cell), price, f"{value:.2g}"]
             metrics = ("stable.", f"chosen.{tune}_by_{price}", f"steps_by_{price}")
             numbers = [_value(cell, metric, "network") for metric in metrics]
             yield value, [*named, *("" if np.isnan(n) else f"{n:.3g}" for n in numbers)]

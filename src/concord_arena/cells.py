@@ -97,7 +97,7 @@ Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
-def task_of(run: Run, resources: Path) -> Task:
+def build_task(run: Run, resources: Path) -> Task:
     """Return the task of a run, the same for all entries: problems, network and events.
 
     Of runs after each other whose problems are the same these are the same objects, so that what is
@@ -175,7 +175,7 @@ def score(run: Run, task: Task) -> Scored:
         assert privacy is not None
         ((name, budget),) = arena.budget.items()
         each = prices.most_broadcasts(sampler, first, network, task.masks())
-        sent = max(math.ceil(each * _iterations(budget, price[name], last) - 1e-9), 1)
+        sent = max(math.ceil(each * prices.count_iterations({name: budget}, price, last) - 1e-9), 1)
         noise = sigma(arena.epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
@@ -236,7 +236,7 @@ def score(run: Run, task: Task) -> Scored:
             assert own is not None
             judged[chosen] = own
         path = judged[chosen]
-        rows += _judged(path, task, arena, name, budget, paid[name], run)
+        rows += _judged(path, task, arena, name, budget, paid, run)
         if name == next(iter(arena.budget)) and isinstance(path, Laws):
             rows += _limit(path, task)
     return Scored(rows, choice)
@@ -245,11 +245,6 @@ def score(run: Run, task: Task) -> Scored:
 def _network(k: int, metric: str, value: float) -> Row:
     """Return the row of a number of the network that no chance enters."""
     return Row(k, "network", metric, value, chance=False)
-
-
-def _iterations(budget: float, price: float, last: int) -> int:
-    """Return the number of iterations that a budget pays for, at most ``last``."""
-    return int(min(budget / price if price > 0 else np.inf, last))
 
 
 def _end(found: _Tuned, open_above: Sequence[Mapping[str, Any]]) -> str | None:
@@ -283,7 +278,7 @@ def _tuned(
     for group, path, price in tried:
         if not price[name]:
             continue
-        k = _iterations(budget, price[name], last)
+        k = prices.count_iterations({name: budget}, price, last)
         b2 = np.full((1, len(group)), np.inf)
         if k >= 1:
             due = [k] if arena.aim is None else _looks(k, PER_OCTAVE_OF_TUNING)
@@ -324,7 +319,7 @@ def _tuned(
         "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],
         "largest value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == max(alike)[0],
         "within twice the best": float(max(near) / min(near)) if near else 1.0,
-        "iterations": _iterations(budget, all_prices[best][name], last),
+        "iterations": prices.count_iterations({name: budget}, all_prices[best], last),
         "price of an iteration": dict(all_prices[best]),
     }
     return chosen, all_prices[best], about
@@ -371,13 +366,13 @@ def _judged(
     arena: Arena,
     name: str,
     budget: float,
-    price: float,
+    price: Mapping[str, float],
     run: Run,
 ) -> Iterator[Row]:
     """Yield the scores of the chosen setting on the judging data sets."""
     last, judges = run.iterations, task.problems[1:]
     score = "b2" if known(judges[0]) else "log_loss"
-    end = _iterations(budget, price, last)
+    end = prices.count_iterations({name: budget}, price, last)
     if end < 1:  # too dear: it stays where it starts
         yield from _scores(last, f"{score}_by_{name}", _ends(_bias(path, [0], judges)))
         for number in range(arena.sets):
@@ -402,7 +397,7 @@ def _judged(
                 yield _mean(last, level, f"{metric}_by_{name}", values)
     if score != "b2":
         return
-    paid = np.append(np.array(due) * price, np.inf)
+    paid = np.append(np.array(due) * price[name], np.inf)
     for target in scores.TARGETS:
         first = {level: scores.solved_at(values, target) for level, values in b2.items()}
         hit = {level: paid[places] for level, places in first.items()}
@@ -413,7 +408,7 @@ def _judged(
         yield _network(last, f"status.{name}_set_{number + 1}", float(value))
     if arena.curve:
         for row, k in enumerate(due):
-            yield _network(k, f"spent.{name}", k * price)
+            yield _network(k, f"spent.{name}", k * price[name])
             of_row = {level: values[row] for level, values in b2.items()}
             yield from _scores(k, f"curve.{name}", of_row, each=False)
 

@@ -1,63 +1,109 @@
-"""compete: entries of the arena against each other on tasks, and the board of all their scores."""
+"""``compare``: entries of the arena, or other samplers, on tasks; and the board of all scores."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas
 
 from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.options import plain
 from concord.progress import each
+from concord.summary import Summarized
 from concord_arena import board as scored
 from concord_arena import cards, cells
-from concord_arena.board import short_name, task_of
+from concord_arena.board import choose_tasks, name_task
+from concord_arena.entries import ARENA, state_entry
 from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import described
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 from concord_studies.scores import missing
 from concord_studies.tables import head_to_head
 
 if TYPE_CHECKING:
-    from concord_studies.configuration.study import Study
     from concord_studies.results import Measured
 
 
-def compare(
-    study: Study,
-    experiment: str | None,
-    names: Sequence[str],
-    parts: Sequence[str],
-    resources: Path,
-) -> Iterator[str]:
-    """Yield lines that compare entries, or other samplers, on the tasks of an experiment.
+@dataclass(frozen=True, repr=False)
+class Comparison(Summarized):
+    """The result of ``concord_arena.compare``; ``print`` shows it as ``concord compare`` does.
 
-    experiment: none: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no
-    law.
-    names: entries of the experiment, or kinds of samplers (``entry_of``).
-    parts: parts of tasks' names, of which a task must have one; none: all tasks.
+    table: a row for each task, price and sampler: ``task``, ``price``, ``sampler``, ``b2``, the
+    worst agent's squared bias in posterior variances at the budget, the geometric mean over data
+    sets, and ``state``: scored, diverged, not applicable or not run.
     """
+
+    table: pandas.DataFrame
+    _lines: Sequence[str]
+
+    def summary(self) -> dict[str, Any]:
+        """Return how many tasks and samplers were compared."""
+        return {name: self.table[name].nunique() for name in ("task", "sampler", "price")}
+
+    def __str__(self) -> str:
+        """Return the tables, and what was tuned, as text."""
+        return "\n".join(self._lines)
+
+
+def compare(
+    *names: str,
+    tasks: Sequence[str] = (),
+    experiment: str | None = None,
+    study: Study | None = None,
+    resources: Path = Path("resources"),
+) -> Comparison:
+    """Compare entries, or other samplers, on tasks of the arena, each tuned, at the same price.
+
+    Parameters
+    ----------
+    names
+        Entries of the experiment, or kinds of samplers (``state_entry``), plug-ins included.
+    tasks
+        Tasks by their names, such as ``"apart, ring"``, or labels in them, such as ``"ring"``;
+        none: all.
+    experiment
+        None: ``tasks``, whose scores are exact, or ``sampled`` where a sampler has no law.
+    study
+        The arena; None: Concord's own.
+    resources
+        The folder of data that tasks may need.
+
+    Raises
+    ------
+    ConcordError
+        If an entry, a task or the experiment is not there.
+
+    Examples
+    --------
+    >>> import concord_arena
+    >>> found = concord_arena.compare("de_sgld", "extra_sgld", tasks=["even, ring"])
+    >>> bool(found.table.b2[0] < found.table.b2[1])
+    True
+    """
+    study = Study(ARENA, load_config()) if study is None else study
     known = {*kinds.names("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
+    if not names:
+        raise ConcordError("compare: no sampler is named; name one or more, such as 'de_sgld'")
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
-
-    def task(run: Run) -> str:
-        """Return the name of a run's task."""
-        return short_name(run.document)
-
-    lawless = _lawless(study, names)
+    lawless, lines = _lawless(study, names), []
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
     shown = {name: words.called(name, study.sections.names) or name for name in names}
     experiment = experiment or ("sampled" if lawless else "tasks")
     if lawless and experiment == "sampled":
         stated = words.either(shown[name] for name in lawless)
-        yield f"Scores are estimated from chains, since no exact law is known of {stated}."
+        lines.append(f"Scores are estimated from chains, since no exact law is known of {stated}.")
     if experiment not in study.arenas:
         raise ConcordError(
             f"--experiment: {study.path} has no arena {experiment!r}; "
@@ -65,52 +111,68 @@ def compare(
         )
     runs = [study.runs[key] for key in study.runs if key[0] == experiment]
     entries = list(dict.fromkeys(run.labels["entry"] for run in runs))
-    tasks = [run for run in runs if run.labels["entry"] == entries[0]]
-    chosen = [run for run in tasks if not parts or any(part in task(run) for part in parts)]
-    if not chosen:
-        known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
-        raise ConcordError(f"--tasks: no task has {parts[0]!r}; {nearest(parts[0], known)}")
+    chosen = choose_tasks([run for run in runs if run.labels["entry"] == entries[0]], tasks)
     far = [run for run in chosen if not all((resources / d).is_dir() for d in run.data_sets)]
     if far and len(far) < len(chosen):
         chosen = [run for run in chosen if run not in far]
-        yield (
-            f"Left out: {', '.join(map(task, far))}, whose data are not in "
-            f"{resources}; `snakemake arena` makes or downloads them."
+        left = ", ".join(name_task(run.labels) for run in far)
+        lines.append(
+            f"Left out: {left}, whose data are not in {resources}; `snakemake arena` makes or "
+            "downloads them."
         )
     for name in names:  # before any is scored
         entered(study, chosen[0], name, entries)
-    measured: list[Measured] = []
-    said: dict[str, str] = {}  # what was tuned of an entry, on the first task
+    measured: dict[str, dict[str, Measured]] = {}  # by task and name
+    tuned: dict[str, str] = {}  # what was tuned of an entry, on the first task
     reasons: dict[str, str] = {}  # why an entry has no score, of the first task
-    lines: list[tuple[str, dict[str, Measured]]] = []
     for run in each(chosen, "tasks"):
-        own = {}
+        task = name_task(run.labels)
         for name in names:
             cell = entered(study, run, name, entries)
-            scored = cells.score(cell, cells.task_of(cell, resources))
-            own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
+            scored = cells.score(cell, cells.build_task(cell, resources))
+            own = results.of_text(cell.document, metrics.to_csv(scored.rows))
+            measured.setdefault(task, {})[name] = own
+            tuned.setdefault(name, _tuned(shown[name], task, cell, scored.choice))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
-            if name not in said:
-                said[name] = _tuned(shown[name], task(run), cell, scored.choice)
-            if why is not None and name not in reasons:
-                reasons[name] = f"{shown[name]} on {task(run)}: {why}"
-        measured += own.values()
-        lines.append((task(run), own))
-    budget = chosen[0].arena
-    assert budget is not None
-    yield from said.values()
-    yield from reasons.values()
-    for price, amount in budget.budget.items():
+            if why is not None:
+                reasons.setdefault(name, f"{shown[name]} on {task}: {why}")
+    arena = chosen[0].arena
+    assert arena is not None
+    table = pandas.DataFrame(
+        [
+            {"task": task, "price": price, "sampler": name, **_score(cell, f"b2_by_{price}")}
+            for price in arena.budget
+            for task, cells_of in measured.items()
+            for name, cell in cells_of.items()
+        ]
+    )
+    lines += [*tuned.values(), *reasons.values(), *_describe(table, measured, arena, shown)]
+    return Comparison(table, lines)
+
+
+def _describe(
+    table: pandas.DataFrame,
+    measured: Mapping[str, Mapping[str, Measured]],
+    arena: Arena,
+    shown: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield the lines of a comparison's scores: a table for each price, and every pair."""
+    every = [cell for own in measured.values() for cell in own.values()]
+    for price, amount in arena.budget.items():
         yield (
             f"The worst agent's squared bias in posterior variances after {amount:g} {price} "
-            f"per agent, mean over {budget.sets} data sets:"
+            f"per agent, mean over {arena.sets} data sets:"
         )
-        table = [["", *shown.values()]]
-        for text, own in lines:
-            table.append([text, *(_shown(cell, f"b2_by_{price}") for cell in own.values())])
-        yield from _columns(table)
-        scores = head_to_head.of_tasks(measured, f"b2_by_{price}", "entry", "worst")
-        for one, other in itertools.combinations(names, 2):
+        rows = [["", *shown.values()]]
+        for task, own in table[table["price"] == price].groupby("task", sort=False):
+            texts = (
+                f"{b2:.3g}" if state == "scored" else state
+                for b2, state in zip(own["b2"], own["state"], strict=True)
+            )
+            rows.append([str(task), *texts])
+        yield from _columns(rows)
+        scores = head_to_head.of_tasks(every, f"b2_by_{price}", "entry", "worst")
+        for one, other in itertools.combinations(shown, 2):
             logs = head_to_head.meet(scores, one, other)
             if not logs:
                 yield f"{shown[one]} and {shown[other]} have no task in common."
@@ -144,7 +206,7 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     if name not in kinds.names("samplers"):
         known = {*entries, *kinds.names("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
-    own, tuned = entry_of(name)
+    own, tuned = state_entry(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
     stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
     return Run.from_document(stated, name)
@@ -171,45 +233,25 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     )
 
 
-def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a sampler that is no entry, and its options to tune.
-
-    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
-    data sets and the rest are the same for all. A ConcordError if it says more.
-    """
-    stated = getattr(kinds.find("samplers", name, "sampler"), "ENTRY", {})
-    own = {"sampler": {"step_size": 0.01}, "arena": {"tune": "step_size"}} | stated
-    if more := sorted(own["arena"].keys() - OF_ENTRIES):
-        raise ConcordError(
-            f"{name}: ENTRY says {more[0]}, which is the same for all; it may say "
-            + ", ".join(OF_ENTRIES)
-        )
-    return own["sampler"], own["arena"]
-
-
-OF_ENTRIES = ("tune", "second", "share", "read")
-
-
 def _lawless(study: Study, names: Sequence[str]) -> list[str]:
     """Return the names of entries or samplers whose steps are not affine."""
     entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
     samplers = {
         name: entries[name]
         if name in entries
-        else ChosenSampler.parse({"kind": name, **entry_of(name)[0]}, name)
+        else ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
         for name in names
     }
     return [name for name, chosen in samplers.items() if not metrics.states_law(chosen.params)]
 
 
-def _shown(cell: Measured, metric: str) -> str:
-    """Return the worst agent's score of a cell as text, or why there is none."""
+def _score(cell: Measured, metric: str) -> dict[str, Any]:
+    """Return the worst agent's score of a cell as ``b2``, nan if it has none, and its ``state``."""
     lacking = missing(cell)
-    table = cell.metrics[(cell.metrics["metric"] == metric) & (cell.metrics["agent"] == "worst")]
-    if lacking or not len(table):
-        return lacking or "not applicable"
-    value = float(table["value"].iloc[0])
-    return f"{value:.3g}" if np.isfinite(value) else "diverged"
+    values = cell.values(metric, "worst")
+    if lacking or not len(values):
+        return {"b2": np.nan, "state": lacking or "not applicable"}
+    return {"b2": values[-1], "state": "scored" if np.isfinite(values[-1]) else "diverged"}
 
 
 def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path) -> None:
@@ -225,7 +267,7 @@ def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder:
         for name, cell in results.read(table.parent).items():
             measured.append(cell)
             entry = cell.run["labels"]["entry"]
-            costs.append([table.parent.name, task_of(cell.run), entry, seconds[name]])
+            costs.append([table.parent.name, name_task(cell.run["labels"]), entry, seconds[name]])
     scores, cost = outputs
     columns = "experiment", "task", "entry", "cpu_seconds"
     texts = {
@@ -236,5 +278,5 @@ def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder:
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
-        texts[folder / f"{entry}.md"] = cards.card(name, own, about, study.sections.names)
+        texts[folder / f"{entry}.md"] = cards.card(name, own, about)
     provenance.write(texts)

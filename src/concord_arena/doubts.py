@@ -9,11 +9,10 @@ from concord.problem import Problem, Quadratic, WithMiniBatches
 from concord.problems.gaussian_fit import (
     POINTS,
     Fit,
+    find_second_mode,
     format_point,
-    gradient_field,
-    mode,
     normals,
-    total_gradient,
+    weigh,
 )
 
 WEIGHED = 2048  # points that are weighed against the posterior
@@ -25,19 +24,9 @@ FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
-    The points are drawn from a wider version of the fit ``found``. Log densities at them are
-    integrals of gradients along rays from the mean, by Gauss-Legendre quadrature.
+    The points are drawn from a wider version of the fit ``found``.
     """
-    at, z = gradient_field(problem), normals(WEIGHED, problem.dim)
-    rays = WIDER * z @ np.linalg.cholesky(found.cov).T
-    rise = np.zeros(len(z))
-    for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
-        x = found.mean + (1 + node) / 2 * rays
-        rise += weight / 2 * np.einsum("pd,pd->p", total_gradient(at, x, problem.agents), rays)
-    logs = 0.5 * (z**2).sum(axis=1) - rise
-    logs = np.where(np.isfinite(logs), logs, -np.inf)
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
+    rays, weights = weigh(problem, found.law, WEIGHED, WIDER)
     center = weights @ rays
     return found.mean + center, weights @ (rays - center) ** 2
 
@@ -80,10 +69,9 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     """
     if isinstance(problem, Quadratic):
         return []
-    at, dim, reasons = gradient_field(problem), problem.dim, []
+    reasons = []
     if not found.settled:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
-    root = np.linalg.cholesky(found.cov)
     ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
@@ -91,15 +79,9 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
             f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
             "the variance of the fit"
         )
-    directions = normals(16, dim)[:8]
-    for z in directions / np.linalg.norm(directions, axis=1, keepdims=True):
-        try:
-            other = mode(at, problem.agents, found.mean + 3 * root @ z)[0]
-        except ConcordError:
-            continue
-        if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
-            reasons.append(f"there is a second mode, at {format_point(other)}")
-            break
+    second = find_second_mode(problem, found)
+    if second is not None:
+        reasons.append(f"there is a second mode, at {format_point(second)}")
     least = np.linalg.eigvalsh(found.hessians)[:, 0]
     if (least < -1e-9 * np.abs(found.hessians).max()).any():
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")

@@ -23,7 +23,7 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
     found = {}
     for name, _, _ in each(part_of(experiment, part, parts), "cells"):
         run, begun = experiment.runs[name], time.process_time()
-        scored = cells.score(run, cells.task_of(run, resources))
+        scored = cells.score(run, cells.build_task(run, resources))
         rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]
         seconds = round(time.process_time() - begun, 3)
         found[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}

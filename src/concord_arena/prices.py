@@ -7,6 +7,7 @@ over many iterations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -54,6 +55,16 @@ def price_per_iteration(
         "bytes": float(np.mean(counts.bytes * up)),
         "seconds": seconds,
     }
+
+
+def count_iterations(budget: Mapping[str, float], price: Mapping[str, float], most: float) -> int:
+    """Return how many iterations every one of several amounts pays for, at most ``most``.
+
+    budget: amounts by currency. price: of an iteration, by currency; what costs nothing sets no
+    limit.
+    """
+    counts = (amount / price[name] for name, amount in budget.items() if price[name] > 0)
+    return int(min(*counts, most, np.inf))
 
 
 def try_step(

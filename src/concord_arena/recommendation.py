@@ -14,10 +14,10 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import kinds, streams
+from concord import streams
 from concord.calls import sample
 from concord.distances import squared_bias
-from concord.errors import ConcordError, DivergenceWarning, nearest, short
+from concord.errors import ConcordError, DivergenceWarning, short
 from concord.laws.gaussian import monomials
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
@@ -25,29 +25,25 @@ from concord.laws.read_off import NoLaw
 from concord.networks.construction import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import Fit, fit
+from concord.problems.gaussian_fit import fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.reference import reference_of
 from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord.summary import Summarized
-from concord_arena.answer import UNSOLVED, Entry, Found, Search, Wish
+from concord_arena.answer import UNSOLVED, Found, Search, Wish
 from concord_arena.doubts import doubts
+from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
-from concord_studies.home import HOME
-from concord_studies.io import load_yaml
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
-# Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
-CURVATURE = 0.5
-STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
+LEADING = 8  # rows that are searched more finely
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
@@ -144,9 +140,10 @@ class Answer(Summarized):
         if not runs:
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
-            "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
-            "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
-            "xlabel": PRICES[price].axis, "names": {name: name for name in runs},
+            "metric": "b2", "lines": "entry", "agents": ["worst"], "layers": [],
+            "x": {"metric": "spent", "scale": "log", "label": PRICES[price].axis},
+            "y": {"scale": "log", "label": "predicted $b^2$"},
+            "names": {name: name for name in runs},
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]
@@ -280,13 +277,13 @@ def recommend(
         masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, agents, positions, found, wish, masks)
         how = {"chains": chains, "seed": master, "initial": start}
-        entries, others = _entries(found, samplers)
+        entries, others = scale_entries(found, samplers)
         rows, lacking = _search_entries(search, entries, how)
         lacking += others
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
-        rows = _confirm_leaders(search, rows)
+        rows = _confirm_leaders(search, _refine_leaders(search, rows))
         if not isinstance(problem, Quadratic):
             rows, lost, diverging = _lead_with_finite_chains(search, rows, how)
             lacking += diverging
@@ -310,57 +307,6 @@ def recommend(
         verified = _verify_rows(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
-
-
-def _entries(found: Fit, names: Sequence[str] | None) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return the samplers to tune, in the problem's units, and reasons why others cannot be.
-
-    Entries are those of the arena, and the step size of samplers without one. found: the Gaussian
-    fit. names: the samplers that a caller chose; None: all. The unit is a length s, a power of two,
-    such that curvature times s^2 is about as in the arena.
-    """
-    arena = load_yaml(ARENA)
-    stated = {
-        name: entry
-        for experiment in ("sampled", "tasks")
-        for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
-        if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
-    }
-    own = {entry["sampler"]["kind"] for entry in stated.values()}
-    for kind in kinds.names("samplers"):
-        if kind not in own:
-            step = {"kind": kind, "step_size": STEP}
-            stated[kind] = {"sampler": step, "arena": {"tune": "step_size"}}
-    if names is not None:
-        known = stated.keys() | own
-        if isinstance(names, str) or not names:
-            raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
-        for name in names:
-            if name not in known:
-                raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(name, known)}")
-    agents, dim = found.hessians.shape[:2]
-    curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
-    unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
-    entries, lacking = [], []
-    for name, entry in stated.items():
-        options = dict(entry["sampler"])
-        kind = options.pop("kind")
-        if names is not None and name not in names and kind not in names:
-            continue
-        sampler = kinds.find("samplers", kind, "samplers")
-        scale = {option: unit**power for option, power in sampler.units.items()}
-        params = {k: v * scale[k] if k in scale else v for k, v in options.items()}
-        second = {
-            option: [value * scale[option] if option in scale else value for value in values]
-            for option, values in entry["arena"].get("second", {}).items()
-        }
-        title = arena["names"].get(name) or sampler.name or name
-        try:
-            tuned = build(sampler, params, f"samplers.{name}")
-            entries.append(Entry(title, kind, tuned, entry["arena"]["tune"], second))
-        except ConcordError as error:
-            lacking.append((title, f"more than a step has to be chosen: {error}"))
-    return entries, lacking
 
 
 def _search_entries(
@@ -389,6 +335,15 @@ def _search_entries(
         if not own:
             lacking.append((entry.name, why))
     return sorted(rows, key=lambda row: row.score), lacking
+
+
+def _refine_leaders(search: Search, rows: list[Found]) -> list[Found]:
+    """Replace the leading rows, where they are exact, by the best settings near theirs."""
+    refined = [
+        search.refine(row) if row.how == "exact" and search.wish.target is None else row
+        for row in rows[:LEADING]
+    ]
+    return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 
 def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:

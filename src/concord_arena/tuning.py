@@ -11,7 +11,7 @@ What is to reach a target soonest may need far smaller values: 24 settings go do
 and twelve lie between the neighbors of the best of these.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,27 +48,29 @@ def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
     return found
 
 
-def value_of(sampler: Sampler, name: str, where: str) -> float:
+def read_value(sampler: Sampler, tune: str, where: str) -> float:
     """Return the stated value of the option to tune, around which the search begins."""
     stated = plain(sampler)
-    value = stated.get(name)
+    value = stated.get(tune)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        what = f"{value!r} is no number" if name in stated else nearest(name, stated)
-        raise ConcordError(f"{where}.tune: {name}: {what}; tune an option that is a number")
+        what = f"{value!r} is no number" if tune in stated else nearest(tune, stated)
+        raise ConcordError(f"{where}.tune: {tune}: {what}; tune an option that is a number")
     return float(value)
 
 
-def stable(
-    sampler_of: Callable[[float], Sampler], value: float, problem: Problem, network: Network
-) -> float:
+def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) -> float:
     """Return the largest stable value of an option on a perfect network; infinity if not known.
 
     For a sampler with random choices the limit is that of its mean step.
     """
+    bare = Network(network.graph, order=network.order)  # what happens on it left out
+
+    def mean(step: float) -> exact.Affine:
+        """Return the mean step at a value of the option."""
+        return _mean_step(changed(sampler, {tune: step}, tune), problem, bare)
+
     try:
-        return exact.stable_limit(
-            lambda step: _mean_step(sampler_of(step), problem, network), value, 1e-3
-        )
+        return exact.stable_limit(mean, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
 
@@ -108,8 +110,7 @@ def settings(
             f"{where}.second: {len(arena.second)} options; tune one besides the first"
         )
     tune = arena.tune
-    begin = value_of(sampler, tune, where)
-    bare = Network(network.graph)  # what happens on it left out
+    begin = read_value(sampler, tune, where)
     groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
     factor = FACTOR if name is None else COARSE
@@ -118,19 +119,15 @@ def settings(
         factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
         own = {} if name is None else {name: value}
-
-        def sampler_of(step: float, own: Mapping[str, Any] = own) -> Sampler:
-            """Return the sampler with a step and a value of the second option."""
-            return changed(sampler, {**own, tune: step}, f"{where}.second")
-
-        limit = stable(sampler_of, begin, problem, bare)
+        one = changed(sampler, own, f"{where}.second")
+        limit = find_limit(one, tune, problem, network)
         limits.append(limit)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]
         else:
             top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
             steps = [top * factor**-i for i in range(1, count + 1)]
-        groups.append([Setting({tune: s, **own}, sampler_of(s)) for s in steps])
+        groups.append([Setting({tune: s, **own}, changed(one, {tune: s}, where)) for s in steps])
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits

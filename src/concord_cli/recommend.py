@@ -5,7 +5,7 @@ from argparse import Namespace
 import pandas
 
 from concord.errors import ConcordError, nearest
-from concord_arena.board import short_name
+from concord_arena.board import choose_tasks, name_task
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli import studies
 from concord_studies.experiment import read_runs
@@ -60,14 +60,13 @@ def _tasks(options: Namespace) -> dict[str, Run]:
         )
     found: dict[str, Run] = {}
     seen = set()
-    for (experiment, _), run in study.runs.items():
+    for run in (
+        run for (experiment, _), run in study.runs.items() if experiment == options.experiment
+    ):
         stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
-        labels = {key: label for key, label in run.labels.items() if key != "sampler"}
-        task = short_name({"labels": labels})
-        chosen = not options.tasks or any(word in task for word in options.tasks)
-        if experiment == options.experiment and str(stated) not in seen and chosen:
+        if str(stated) not in seen:
             seen.add(str(stated))
-            found[task] = run
-    if not found:
-        raise ConcordError(f"--tasks: no task has {options.tasks[0]!r}")
-    return found
+            labels = {key: label for key, label in run.labels.items() if key != "sampler"}
+            found[name_task(labels)] = run
+    chosen = choose_tasks([*found.values()], options.tasks)
+    return {task: run for task, run in found.items() if run in chosen}

@@ -3,13 +3,13 @@
 from argparse import Namespace
 from pathlib import Path
 
-from concord_arena import compete
+import concord_arena
+from concord_arena.entries import ARENA
 from concord_cli import kinds
 from concord_cli.runs import changes
 from concord_studies.claims import ledger
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.home import HOME
 from concord_studies.pages.site import build
 from concord_studies.stages.crate import crate as pack
 
@@ -22,11 +22,11 @@ def site(options: Namespace) -> None:
 def compare(options: Namespace) -> None:
     """Compare samplers on the arena's tasks."""
     own = Path("config", "studies", "arena")
-    study = Study(options.arena or (own if own.is_dir() else HOME / own), load_config())
+    study = Study(options.arena or (own if own.is_dir() else ARENA), load_config())
     kinds.find_plugins(options)
     names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
-    for line in compete.compare(study, options.experiment, names, options.tasks, options.resources):
-        print(line)
+    about = {name: getattr(options, name) for name in ("tasks", "experiment", "resources")}
+    print(concord_arena.compare(*names, study=study, **about))
 
 
 def differing(options: Namespace) -> None:

@@ -2,11 +2,17 @@
 
 import json
 import shlex
+import sys
 from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 
 from concord import kinds
+from concord.calls import SOON
 from concord.errors import ConcordError
+from concord.stability import diverges, largest_stable_step
 from concord_cli.runs import changes, study_of
 from concord_studies.configuration.checks import check_outputs
 from concord_studies.configuration.config import results_folder
@@ -15,6 +21,9 @@ from concord_studies.configuration.init import init as begin
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.project import orphans as left_over
 from concord_studies.configuration.study import Study
+from concord_studies.runs.run import Run
+
+FEW = 30  # runs of a study whose steps are tried when it is checked, in a second or two
 
 
 def study(options: Namespace) -> Study:
@@ -52,6 +61,29 @@ def check(options: Namespace) -> None:
     for run in found.runs.values():
         print(run.folder)
     check_outputs(found)
+    if len(found.runs) <= FEW:
+        warn_of_steps(found.runs.values())
+
+
+def warn_of_steps(runs: Iterable[Run]) -> None:
+    """Print which runs will diverge, by their exact laws, with the largest stable step.
+
+    Runs with downloaded data, lost vectors, or more than ``SOON`` numbers (agents * dim) are left
+    out, and so is what has no law.
+    """
+    for run in runs:
+        network, last = run.network_of_agents, run.iterations - 1
+        with suppress(ConcordError):
+            if run.downloads or not network.is_lossless:
+                continue
+            problem = run.build_problem(Path("resources"))
+            at = run.sampler.params, problem, network, run.sampler.batches, last
+            if problem.agents * problem.dim <= SOON and diverges(*at):
+                print(
+                    f"concord: {run.folder}: its chains will diverge; take a smaller step_size, "
+                    f"below {largest_stable_step(*at):.3g} with these options",
+                    file=sys.stderr,
+                )
 
 
 def schema(options: Namespace) -> None:

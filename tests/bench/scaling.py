@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from bench import AXES, Timing
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_log_axis
 
 Curve = dict[int, float]  # seconds by size
 
@@ -55,7 +56,7 @@ def draw(timings: Sequence[Timing], paths: Sequence[Path]) -> None:
             lines.append(Line2D([], [], label=label, **line))
         axes.set_xscale("log")
         axes.set_yscale("log")
-        style.plain_log_axis(axes)
+        label_log_axis(axes.yaxis)
         axes.set_title(style.panel_title(index, axis.setting, len(panels)))
         axes.set_xlabel(f"{name}, $n$")
         what = "run" if name == "iterations" else "step"

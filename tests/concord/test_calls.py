@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import operator
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ DOCUMENTED = [
     for path in sorted(SOURCE.rglob("*.py"))
     if ">>> " in path.read_text()
 ]
+PROBLEMS = [f"problems.{path.stem}" for path in SOURCE.glob("problems/kinds/[a-z]*.py")]
 EXTRAS = {  # libraries that examples need and the package does not
     "concord.distances": ("arviz_stats",),
     "concord.models.numpyro": ("numpyro",),
@@ -80,9 +82,14 @@ def test_import_is_fast_and_knows_its_names():
 )
 def test_what_is_public_is_documented(name):
     member = getattr(concord, name)
-    assert "\n    Examples\n    --------\n    >>> " in (member.__doc__ or "")
     for parameter in inspect.signature(member).parameters:
         assert re.search(rf"\b{parameter}\b", member.__doc__), parameter
+
+
+@pytest.mark.parametrize("name", [*concord._PUBLIC, *PROBLEMS])
+def test_what_is_public_has_an_example(name):
+    member = operator.attrgetter(name)(concord)
+    assert name == "problems" or "\nExamples\n--------\n>>> " in inspect.getdoc(member)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -588,7 +595,7 @@ WRONG = {
     ),
     "no posterior": (
         lambda: concord.w2(call(), None),
-        "posterior: None is no concord.Gaussian; give one",
+        "posterior: it is None, as of a problem whose posterior is not Gaussian; give the problem",
     ),
     "no result": (
         lambda: concord.w2(3, quadratic().posterior),
@@ -600,7 +607,7 @@ WRONG = {
     ),
     "another dimension": (
         lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),
-        "posterior: it has dimension 3, and the result 2; give that of the problem",
+        "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
     ),
     "negative covariance": (
         lambda: concord.Gaussian(np.zeros(2), -np.eye(2)),

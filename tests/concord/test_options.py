@@ -244,6 +244,7 @@ def test_options_cannot_be_changed():
 
 def test_nearest_suggests_or_lists():
     assert nearest("rnig", ["ring", "star"]) == "did you mean 'ring'?"
+    assert nearest("w3", ["bias2", "w2"]) == "did you mean 'w2'?"
     assert nearest("zzz", ["star", "ring"]) == "choose one of ring, star"
     assert nearest("zzz", []) == "there are none to choose from"
     many = nearest("zzz", [f"run{i:02}" for i in range(40)])

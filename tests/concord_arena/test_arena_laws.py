@@ -114,7 +114,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     for graph in ("ring", "directed", "server"):
         run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}")
         run = replace(run, arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
-        task = cells.task_of(run, Path())
+        task = cells.build_task(run, Path())
         found = cells.score(run, task)
         if "gradients" not in found.choice:
             continue
@@ -192,9 +192,7 @@ def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
     sampler, prob = made("local_sgld", step_size=0.01, **options), problem(5, 2)
     with pytest.raises(NoLaw, match="of positions alone"):
         laws_of_versions([sampler], [prob], GRAPH, START(2))
-    limit = tuning.stable(
-        lambda s: tuning.changed(sampler, {"step_size": s}, ""), 0.01, prob, GRAPH
-    )
+    limit = tuning.find_limit(sampler, "step_size", prob, GRAPH)
     assert 0 < limit < np.inf
     silent = made("local_sgld", step_size=0.01, communication=0.5)
     assert laws_of_versions([silent], [prob], GRAPH, START(2)).limit() is not None

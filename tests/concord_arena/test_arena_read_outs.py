@@ -58,7 +58,7 @@ def study(tmp_path_factory):
 
 def scored(study, read, network="ring", entry="de_sgld"):
     run = study.run("tasks", f"read={read}+network={network}+entry={entry}")
-    return cells.score(run, cells.task_of(run, Path()))
+    return cells.score(run, cells.build_task(run, Path()))
 
 
 def value(found, metric, agent="worst"):
@@ -135,7 +135,7 @@ def test_everybody_pays_for_tuning_or_nobody(study):
 def test_a_budget_below_one_iteration_leaves_the_start(study):
     run = study.run("tasks", "read=agents+network=ring+entry=de_sgld")
     run = replace(run, arena=structs.replace(run.arena, budget={"bytes": 5.0}))
-    found = cells.score(run, cells.task_of(run, Path()))
+    found = cells.score(run, cells.build_task(run, Path()))
     assert np.isfinite(value(found, "b2_by_bytes"))
     assert value(found, "status.bytes_set_1", "network") == 0
 

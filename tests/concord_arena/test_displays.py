@@ -7,24 +7,18 @@ from matplotlib.text import Text
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies.figures import (
-    best_maps,
-    curves,
-    metric_pairs,
-    ratio_maps,
-    solved_curves,
-    style,
-)
+from concord_studies.figures import cells, curves, metric_pairs, solved_curves, style
 from concord_studies.results import Measured
 
 GROWTH = {
     "metric": "p",
-    "over": "agents",
     "lines": "entry",
     "agents": ["worst"],
-    "yscale": "log",
-    **{"intervals": "none", "growth": True, "thin": True},
+    "layers": ["growth"],
+    "legend": "ends",
+    **{"x": {"over": "agents"}, "y": {"scale": "log"}},
 }
+RATIOS = {"rows": "entry", "columns": "fault", "metric": "b2", "ratio": {"plain": "none"}}
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 
 
@@ -66,9 +60,10 @@ def test_the_best_and_by_how_much(tmp_path):
         for entry, zeta, value in (("a", 0, 1.0), ("b", 0, 3.0), ("a", 1, 8.0), ("b", 1, 2.0),
                                    ("a", 2, np.inf), ("b", 2, 5.0), ("a", 3, np.inf))
     ]  # fmt: skip
-    figure = draw(best_maps, runs, tmp_path, rows="zeta", columns="topology", metric=["b2"])
+    figure = draw(cells, runs, tmp_path, rows="zeta", columns="topology", metric=["b2"], best={})
     said = texts(figure)
-    assert "3.0" in said and "4.0" in said and ">999" in said
+    assert {"A\n×3.0", "B\n×4.0", "B\n×>999"} <= set(said)
+    assert {"A: A", "B: B", "no finite score"} <= set(said)
     image = figure.axes[0].images[0].get_array()
     assert np.allclose(image[3, 0], 1.0)  # nothing is finite there: white
     assert not np.allclose(image[0, 0], image[1, 0])
@@ -82,20 +77,16 @@ def test_ratios_to_the_plain_condition(tmp_path):
         fault("none", "a", 2.0), fault("loss", "a", 10.0), fault("burst", "a", np.inf),
         fault("none", "b", 1.0), fault("loss", "b", 0, 0.0), fault("burst", "b", 0, -1.0),
     ]  # fmt: skip
-    figure = draw(
-        ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
-    )
-    assert {"5", "∞", "n/r", "Empty cells: not applicable."} <= set(texts(figure))
+    figure = draw(cells, runs, tmp_path, **RATIOS)
+    assert {"5", "∞", "n/r", "does not apply"} <= set(texts(figure))
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(rows) == 2
     more = [*runs, *(fault(name, "c", 0, 0.0) for name in ("none", "loss", "burst"))]
-    figure = draw(
-        ratio_maps, more, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
-    )
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
-    assert "Not applicable\nanywhere: C." in texts(figure)[3]
+    figure = draw(cells, more, tmp_path, **RATIOS)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*rows, "C"]
+    assert len([patch for patch in figure.axes[0].patches if patch.get_hatch()]) == 1 + 2
     with pytest.raises(ConcordError, match="did you mean 'none'"):
-        draw(ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="non", metric="b2")
+        draw(cells, runs, tmp_path, **{**RATIOS, "ratio": {"plain": "non"}})
 
 
 def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
@@ -109,14 +100,12 @@ def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
         fault("none", "chains", 0.01, 0.01), fault("loss", "chains", 0.01, 0.01),
         fault("late", "chains", 0.07, 0.01), fault("burst", "chains", 0.1),
     ]  # fmt: skip
-    figure = draw(
-        ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
-    )
+    figure = draw(cells, runs, tmp_path, **RATIOS)
     said = [text.get_text() for text in figure.axes[0].texts]
     assert said == ["≤0.5", "4", "≤5", "–", "≥7", "≥10"]
-    image = figure.axes[0].images[0].get_array()
+    white = (figure.axes[0].images[0].get_array() == 1).all(axis=-1)
     # No color says of a bound above one that it is worse, or of none anything.
-    assert image.mask.tolist() == [[False, False, True], [True, False, False]]
+    assert white.tolist() == [[False, False, True], [True, False, False]]
 
 
 def test_the_exponent_is_that_of_the_finite_values(tmp_path):

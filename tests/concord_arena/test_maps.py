@@ -20,7 +20,7 @@ def arena():
 
 def scored(arena, experiment, name):
     run = arena.run(experiment, name)
-    task = cells.task_of(run, Path())
+    task = cells.build_task(run, Path())
     found = cells.score(run, task)
     return task, found, {row.metric: row.value for row in found.rows if row.agent != "average"
                          and row.agent != "pooled"}  # fmt: skip

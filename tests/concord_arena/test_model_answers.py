@@ -43,7 +43,7 @@ def test_the_answer_for_a_model_is_that_for_its_potentials():
     )
     answer = concord_arena.recommend(model, "ring", budget={"gradients": 60}, samplers=["de_sgld"])
     row = answer.table[answer.table["read"] == "agents"].iloc[0]
-    step = answer._rows[int(row.name)].params.step_size
+    step = answer._rows[int(row.name)].sampler.step_size
     law = concord.law("de_sgld", own, "ring", step_size=step, iterations=60, record={"at": [60]})
     b2 = concord.bias2(law, own.posterior).value[-1, :-1].max().item()
     assert row["law"] == "approximate" and row["b2"] == pytest.approx(b2, rel=1e-3)

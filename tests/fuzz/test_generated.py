@@ -51,7 +51,7 @@ PAPER = {
     "figures": {
         name: {"kind": kind, "title": "t", "runs": ["one"], "options": options}
         for name, kind, options in (
-            ("curves", "curves", {"metric": "w2", "agents": [0, "average"], "yscale": "log"}),
+            ("curves", "curves", {"metric": "w2", "agents": [0, "average"], "y": {"scale": "log"}}),
             ("metric", "curves", {"metric": "consensus_error", "agents": ["network"]}),
             ("networks", "networks", {}),
         )

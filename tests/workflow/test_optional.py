@@ -23,7 +23,7 @@ experiments:
     metrics: [predictions]
 figures:
   map:
-    kind: heat_maps
+    kind: cells
     title: Map
     runs: [tiny]
     options: { metric: confusion_mnist, panels: [{ title: SGD }] }

@@ -96,7 +96,7 @@ EDITS = {
     "a default": (STUDY, "agents: 6", "agents: 5", WHOLE),
     "the master seed": ("config/config.yaml", "seed: 1", "seed: 2", WHOLE),
     "a limit of the scale": ("config/config.yaml", "iterations: 12", "iterations: 13", WHOLE),
-    "an option of a figure": (STUDY, "yscale: log", "yscale: linear", {"figure"}),
+    "an option of a figure": (STUDY, "scale: log", "scale: linear", {"figure"}),
     "a claim": (STUDY, "says: w2 is small", "says: w2 is tiny", {"claims"}),
     "the code of a sampler": (f"{SOURCE}/samplers/de_sgld.py", *CLASS, WHOLE),
     "the code of another sampler": (f"{SOURCE}/samplers/d_ula.py", *CLASS, set()),
@@ -127,7 +127,7 @@ def test_what_is_edited_is_noticed_without_snakemakes_records(copy):
 
 def test_a_change_that_was_planned_and_taken_back_makes_nothing(copy):
     for _ in range(2):
-        with copy.edited(STUDY, "yscale: log", "yscale: linear"):
+        with copy.edited(STUDY, "scale: log", "scale: linear"):
             assert remade(copy) == {"figure"}
     assert remade(copy) == set()
 
@@ -154,7 +154,7 @@ def test_a_table_that_was_deleted_is_not_missed_until_it_is_needed(copy):
 
 
 def test_a_stale_figure_and_one_that_was_never_made_are_both_made(copy):
-    with copy.edited(STUDY, "yscale: log", "yscale: linear"):
+    with copy.edited(STUDY, "scale: log", "scale: linear"):
         assert copy.jobs(FIGURE, OTHER) == {"figure": 2}
         copy.make(FIGURE, OTHER)
         assert remade(copy, FIGURE, OTHER) == set()

@@ -85,7 +85,7 @@ def component_share(middle, point, weight):  # type: ignore[no-untyped-def]
 
 
 @compile_lazily
-def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
+def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore[no-untyped-def]
     """Write the gradients of the tied mixture's potentials at x, (m, 2), into out, (m, 2).
 
     points: data of each row of x, (n, m); a column may have fewer than n, and fill. totals: number
@@ -114,7 +114,7 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore
 
 
 @compile_lazily
-def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore
+def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixture, dims, most):  # type: ignore[no-untyped-def]
     """Take steps x' = M x - gain grad f(x) + sd w; return how many were taken.
 
     x, spare: the positions, (chains, agents, dim), and an array like it; the steps write spare and
@@ -152,7 +152,7 @@ def take_langevin_steps(x, spare, rng, rows, values, gain, sd, quadratic, mixtur
 
 
 @compile_lazily
-def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, most):  # type: ignore
+def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, most):  # type: ignore[no-untyped-def]
     """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 
     drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim).

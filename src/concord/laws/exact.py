@@ -19,6 +19,7 @@ from functools import cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import matrix_balance
 
 from concord.errors import FINITE_RANGE
 from concord.summary import Summarized
@@ -429,18 +430,27 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     change = affine.matrix - np.eye(size)
     if _invertible(change):
         return affine, np.eye(size)
-    left, values, _ = np.linalg.svd(change)
+    # In units in which all entries of the state are of one size: positions and gradients are not.
+    _, (units, _) = matrix_balance(change, permute=False, separate=True)
+    left, values, _ = np.linalg.svd(change * units / units[:, None])
     still = values <= 1e-11 * max(values[0], 1e-300)
-    fixed = left[:, still]
+    fixed = left[:, still] / units[:, None]
     gain = affine.gradient_gain
-    reached = [affine.noise, affine.offset[:, None]] + ([] if gain is None else [gain])
-    pushes = fixed.T @ np.concatenate(reached, axis=1)
-    combinations, sizes, _ = np.linalg.svd(pushes, full_matrices=False)
-    scale = max(np.abs(part).max() for part in reached)
+    kicks = (
+        affine.noise / units,
+        affine.offset[:, None],
+        np.empty((size, 0)) if gain is None else gain,
+    )
+    # Each of them relative to its own size: offsets may be far larger than noise.
+    sizes = [np.abs(part / units[:, None]).max(initial=0.0) or 1.0 for part in kicks]
+    pushes = np.concatenate(
+        [fixed.T @ (part / of) for part, of in zip(kicks, sizes, strict=True)], 1
+    )
+    combinations, pushed, _ = np.linalg.svd(pushes, full_matrices=False)
     # Rounding turns these vectors towards others the more, the slower those are.
     slowest = values[~still].min(initial=np.inf)
     unsure = max(1e-11, 100 * np.finfo(float).eps * values[0] / slowest)
-    rank = int(np.sum(sizes > unsure * scale))
+    rank = int(np.sum(pushed > unsure))
     conserved = fixed @ combinations[:, rank:]
     basis = np.linalg.qr(np.concatenate([conserved, np.eye(size)], axis=1))[0]
     basis = basis[:, conserved.shape[1] :]

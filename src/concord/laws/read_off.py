@@ -44,6 +44,7 @@ LEAST = 1e-13  # relative to what is added and may cancel
 ELSEWHERE = (0, 1, 2, 720_720)
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
 READINGS = 8  # that are kept of one sampler
+MOST_STEPS = 10_000  # in which what all chains share must settle
 
 
 class NoLaw(ConcordError):
@@ -285,6 +286,8 @@ class StepReader:
         """Return the fields that are the same in all chains, as before iteration k."""
         while len(self._history) <= k and not self._settled:
             last = len(self._history) - 1
+            if last == MOST_STEPS:
+                raise UnreadableStep(f"its state still changes after {MOST_STEPS} steps")
             after = self._probe(last).after
             if all(_close(part, after[name]) for name, part in self._history[last].items()):
                 self._settled = True

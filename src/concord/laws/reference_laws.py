@@ -54,21 +54,30 @@ class AnalyticLaw(WithMoments):
 
 @dataclass(frozen=True, repr=False)
 class Draws(WithMoments):
-    """A law given by draws of a run that count as independent, ``values``, (draws, dim)."""
+    """A law given by draws that count as independent, or by weighted points.
+
+    values: draws, (draws, dim).
+    weights: of the points, (draws,), not negative, with sum 1; none: all are equal.
+    """
 
     values: np.ndarray
+    weights: np.ndarray | None = None
 
     @property
     def draws(self) -> float:
-        """The number of draws.
+        """The number of independent draws that these are worth, 1 / sum of squared weights.
 
         The law's means have the error of a standard deviation over its square root.
         """
-        return len(self.values)
+        return len(self.values) if self.weights is None else 1 / float(self.weights @ self.weights)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (dim,) and covariance (dim, dim)."""
-        return fit(self.values)
+        if self.weights is None:
+            return fit(self.values)
+        mean = self.weights @ self.values
+        centered = self.values - mean
+        return mean, (centered * self.weights[:, None]).T @ centered
 
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
@@ -78,13 +87,19 @@ class Draws(WithMoments):
     def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean and variance of coordinates and their squares, computed once."""
         values = np.concatenate([self.values, self.values**2], axis=1)
-        return values.mean(axis=0), values.var(axis=0)
+        if self.weights is None:
+            return values.mean(axis=0), values.var(axis=0)
+        means = self.weights @ values
+        return means, self.weights @ (values - means) ** 2
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``count`` draws in random order, (count, dim).
 
-        Each is returned as often as any other, or once more.
+        Of draws without weights each is returned as often as any other, or once more; points with
+        weights are drawn by these.
         """
+        if self.weights is not None:
+            return self.values[rng.choice(len(self.values), count, p=self.weights)]
         rounds = -(-count // len(self.values))
         order = [rng.permutation(len(self.values)) for _ in range(rounds)]
         return self.values[np.concatenate(order)[:count]]

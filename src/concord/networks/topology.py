@@ -98,7 +98,7 @@ class ChosenTopology(Chosen):
         """
         return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
-    def graph(self, agents: int, where: str = "topology") -> Graph:
+    def graph(self, agents: Any, where: str = "topology") -> Graph:
         """Return the graph over a number of agents.
 
         A ConcordError, which names ``where`` (file and key), if an option or the resulting graph

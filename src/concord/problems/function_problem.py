@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from concord import reference
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
-from concord.laws.reference_laws import Draws
 from concord.options import Count, build
+from concord.problems.arrays import read_reference
 from concord.problems.one_data_set import OneDataSet
-from concord.values import check_masks, read_numbers
+from concord.values import check_masks
 
 Function = Callable[..., Any]
 
@@ -74,7 +73,7 @@ class Problem(OneDataSet):
         reference: Any = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
-        functions = {
+        functions: dict[str, Any] = {
             "gradient": gradient,
             "potential": potential,
             "hessian_product": hessian_product,
@@ -92,7 +91,7 @@ class Problem(OneDataSet):
             )
         self.posterior = posterior
         if reference is not None:
-            self.reference = _read_reference(reference, self.dim)
+            self.reference = read_reference(reference, self.dim, "reference")
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
@@ -108,24 +107,6 @@ class Problem(OneDataSet):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
         return _evaluate("gradient", self._gradient, x.shape, x)
-
-
-def _read_reference(given: Any, dim: int) -> reference.Reference:
-    """Return a caller's reference posterior as a ``Reference``.
-
-    given: draws (draws, dim), or an object with moments and draws.
-    """
-    if isinstance(given, reference.Reference):
-        found = len(given.moments()[0])
-    else:
-        given = Draws(read_numbers(given, "reference"))
-        found = given.values.shape[1] if given.values.ndim == 2 else 0
-    if found != dim:
-        raise ConcordError(
-            f"reference: {short(given)} is no posterior of dimension {dim}; give draws of shape "
-            f"(draws, {dim})"
-        )
-    return given
 
 
 def _checked_potential(potential: Function, x: np.ndarray) -> np.ndarray:

@@ -27,8 +27,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import Privacy
 from concord.networks.network import Network
+from concord.networks.privacy import Privacy
 from concord.networks.weights import Weights
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_mixing

@@ -32,8 +32,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import LIES, ROBUST, Compress, Noise, Privacy
+from concord.networks.byzantine import LIES, ROBUST
+from concord.networks.effects import Compress, Noise
 from concord.networks.network import Network
+from concord.networks.privacy import Privacy
 from concord.sampler import Sampler, langevin_noise
 from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule

@@ -66,7 +66,10 @@ def graphs_are_the_same_again(module: Any) -> None:
             kind = ChosenTopology(_kind(module), **plain(case[0]))
             return [kind.graph(case[1]).edges.tolist() for _ in range(2)]
         except ConcordError as error:
-            expect(";" in str(error), f"it refuses {case[1]} agents without a remedy: {error}")
+            expect(
+                ";" in str(error),
+                f"it refuses {case[1]} agents without a remedy after a semicolon: {error}",
+            )
             raise
 
     for (_, agents), (one, other) in _accepted(twice, product(variants(module), (1, 2, 3, 5, 12))):
@@ -129,7 +132,9 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             check_network(module, None)
             rows = list(module.rows(run))
         except ConcordError as error:
-            expect(";" in str(error), f"it refuses a run without a remedy: {error}")
+            expect(
+                ";" in str(error), f"it refuses a run without a remedy after a semicolon: {error}"
+            )
             continue
         for row in rows:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")

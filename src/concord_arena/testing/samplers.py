@@ -359,7 +359,9 @@ def refuses_in_one_sentence_what_it_cannot_sample(sampler: Any) -> None:
             variant.check(trial.problem, trial.network)
             trial.run(trial.draw(2), 1, stream("bare"))
         except ConcordError as error:
-            expect(";" in str(error), f"it refuses without a remedy: {error}", trial)
+            expect(
+                ";" in str(error), f"it refuses without a remedy after a semicolon: {error}", trial
+            )
 
 
 CHECKS = (

@@ -20,7 +20,8 @@ from urllib3.exceptions import HTTPError
 
 from concord import __version__
 from concord.errors import ConcordError, short
-from concord_studies.datasets.registry import REGISTRY, DataFile, Refused, check, find
+from concord_studies.datasets.registry import DataFile, Refused, check, find
+from concord_studies.home import REGISTRY
 from concord_studies.io import whole
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """Layers of a panel of curves: what each draws, and the entries of the legend that it needs."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,348 +10,237 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from concord_studies import words
-from concord_studies.figures import style
+from concord_studies import results, words
+from concord_studies.figures import _axes, style
+from concord_studies.figures._lines import MUTED, Line, Params
 from concord_studies.figures._panels import Cell
-from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
-MUTED = "#a6a6a6"
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line of a panel; its series and exact law end where the run diverged.
-
-    ``iteration`` of both, ``span`` (of the whole run) and ``diverged_at`` are what x counts.
-    """
-
-    run: Measured
-    agent: int | str
-    series: Series
-    exact: Series | None
-    recorded: Series | None
-    look: style.Look
-    label: str
-    name: str  # label, and agent or what else its pattern stands for
-    linestyle: Any
-    first: bool  # carries the markers and the legend's entry of its color
-    diverged: Divergence | None
-    diverged_at: float
-    span: tuple[float, float]
+_RECORDED: dict[str, Any] = {
+    **{"marker": "o", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.8},
+    "linestyle": "",
+}
+_CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
 
 
 @dataclass(frozen=True)
-class Ends:
-    """One line of a panel: last values over a number in which runs differ, shapes (numbers,)."""
-
-    label: str
-    look: style.Look
-    x: np.ndarray
-    value: np.ndarray  # nan: there is none, or it is infinite
-    lo: np.ndarray
-    hi: np.ndarray
-    exact: np.ndarray
-    estimated: np.ndarray  # from chains, in a figure that has exact values, too
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A panel of curves or ends, with everything that it shows."""
+class LinePanel:
+    """A panel with its options, its lines, and its floors (with numbers of draws) and points."""
 
     cell: Cell
-    lines: str
-    over: str | None  # what x counts is a label, and the panel has no curves
-    yscale: str
-    limits: tuple[float | None, float | None]
-    curves: list[Curve]
-    ends: list[Ends]
-    floors: list[tuple[float, int]]  # with numbers of draws
+    params: Params
+    lines: list[Line]
+    floors: list[tuple[float, int]]
     points: list[float]
 
     @property
+    def log(self) -> bool:
+        """Whether the y axis is logarithmic."""
+        return self.params.y.scale == "log"
+
+    @property
+    def bars(self) -> bool:
+        """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
+        return self.log or len(self.lines) > 2 or bool(self.params.x.over)
+
+    @property
     def handles(self) -> list[Artist]:
-        """Return the legend's entries of the panel's lines, each label once."""
-        of_agents = self.lines == "agent"
-        lines = [
-            (c.label, c.look, c.linestyle if of_agents else "-") for c in self.curves if c.first
-        ]
-        lines += [(ends.label, ends.look, "-") for ends in self.ends]
-        found = {text: {"linestyle": pattern, **look.line} for text, look, pattern in lines}
+        """Return the legend's entries of the panel's lines, each text once."""
+        found: dict[str, dict[str, Any]] = {}
+        for line in (line for line in self.lines if line.first):
+            pattern = line.pattern if self.params.lines == "agent" else "-"
+            found[line.text] = {"linestyle": pattern, **line.look.line}
+            if self.params.has("deviation"):
+                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
         return [style.entry(text, **look) for text, look in found.items()]
 
 
-def bounds(panels: Sequence[Panel], log: bool) -> tuple[float, float]:
-    """Return the y limits that hold the curves; of diverging curves only the start counts.
+def draw_levels(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's points and floors, as arrows at the edge where they are beyond it."""
+    low, high = axes.get_ylim()
+    beyond = 0
+    levels = [(value, "floor", style.FLOOR) for value, _ in panel.floors]
+    levels += [(value, "point", style.POINT) for value in panel.points]
+    for value, text, look in levels:
+        if low <= value <= high:
+            axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
+        elif value > high or panel.log:
+            _axes.mark_edge(axes, value, text, beyond)
+            beyond += 1
 
-    Lower ends of intervals do not count: near 0 they would stretch a log axis without end.
-    """
-    values = [np.array([value for value, _ in p.floors] + p.points) for p in panels]
-    tops = []
-    diverged = False
-    for curve in (curve for panel in panels for curve in panel.curves):
-        if curve.diverged:
-            diverged = True
-            values.append(curve.series.value[:1])
+
+def draw_lines(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's lines with their layers; the first line is on top."""
+    params, many = panel.params, len(panel.lines) > 6
+    for order, line in enumerate(panel.lines):
+        depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
+        color, gray = line.look.color, line.look.color == MUTED
+        for other in line.others:
+            hair: dict[str, Any] = {
+                "color": style.lighten(color),
+                "linewidth": 0.5,
+                "label": "_agent",
+            }
+            axes.plot(other.iteration, other.value, **hair, zorder=1.7)
+        if params.has("deviation"):
+            _draw_deviation(line, axes)
             continue
-        values.append(curve.series.value)
-        tops.append(curve.series.hi)
-        if curve.exact is not None:
-            values.append(curve.exact.value)
-    for ends in (ends for panel in panels for ends in panel.ends):
-        values += [ends.value, ends.exact]
-        tops.append(ends.hi)
-    known = np.concatenate(values)
-    known = known[np.isfinite(known) & (known > 0 if log else True)]
-    if not known.size:
-        return (0.1, 1.0) if log else (0.0, 1.0)
-    every = np.concatenate([known, *tops])
-    low, high = known.min(), min(every[np.isfinite(every)].max(), 1e300)
-    if log:
-        return low / 1.3, high * (30 if diverged else 1.3)
-    if low < 0:
-        return low - 0.05 * (high - low), high + (0.6 if diverged else 0.05) * (high - low)
-    # A little below 0, so that curves near it are seen in full.
-    return -0.02 * high, high * (1.6 if diverged else 1.05)
-
-
-def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool) -> None:
-    """Draw a panel's curves with their intervals and exact laws.
-
-    Where the limits of y are known (``framed``) intervals on a log axis are bars at the markers, as
-    a band that reaches 0 would fill the panel. The first curve, the one that the figure is about,
-    is on top there and where hairlines of others are.
-    """
-    bars = framed and panel.yscale == "log"
-    reach = (-math.inf, math.inf)
-    if framed:  # PDF cannot hold a band that reaches 1e300: cut bands out of sight
-        low, high = axes.get_ylim()
-        reach = (low / 100, high * 100) if bars else (low, low + 100 * (high - low))
-    places = list(enumerate(panel.curves))
-    for order, curve in reversed(places) if others else places:
-        shown = curve.series
-        step = max(1, len(shown.iteration) // (6 if others else 8))
-        first = step * order // len(panel.curves)
-        depth = 2.0
-        if framed:
-            depth += 0.5 * (1 - order / len(panel.curves)) + 0.1 * (curve.agent == AVERAGE)
-        color = curve.look.color
-        if np.isfinite(shown.lo).any():
-            if bars:
-                at = slice(first, None, step)
-                ends = shown.lo[at], np.clip(shown.hi, *reach)[at]
-                draw_bars(axes, shown.iteration[at], shown.value[at], *ends, color, depth)
-            else:
-                ends = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)
-                band = {**style.BAND, "alpha": 0.08} if thin else style.BAND
-                axes.fill_between(shown.iteration, *ends, color=color, **band, zorder=1.5)
-        # Staggered, or lines that coincide would hide each other's markers: at recorded iterations,
-        # where bars stand or lines are many, or at equal distances on the page.
-        apart = (0.03 + 0.15 * order / len(panel.curves), 0.15)
+        if line.exact is not None and not gray:
+            width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
+            look: dict[str, Any] = {
+                "color": style.lighten(color),
+                "linestyle": line.pattern,
+                "linewidth": width,
+            }
+            axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
         axes.plot(
-            shown.iteration,
-            shown.value,
-            **(curve.look.line if curve.first else {**curve.look.line, "marker": ""}),
-            linestyle=curve.linestyle,
-            linewidth=0.6 if color == MUTED else 0.9 if thin else style.RC["lines.linewidth"],
-            markevery=(first, step) if framed or others else apart,
-            label=curve.name,
-            zorder=depth,
+            line.main.iteration,
+            line.main.value,
+            **(line.look.line if line.first else {**line.look.line, "marker": ""}),
+            linestyle=line.pattern,
+            linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
+            markersize=2.8 if many else style.RC["lines.markersize"],
+            markevery=_choose_places(panel, order, line.main.iteration).tolist(),
+            label=line.name,
+            zorder=1.85 if gray else depth,
         )
-        if curve.exact is not None and color != MUTED:
-            label = f"_exact {curve.name}"
-            draw_exact(axes, curve.exact.iteration, curve.exact.value, color, label)
-
-        if curve.recorded is not None:
-            axes.plot(
-                curve.recorded.iteration,
-                curve.recorded.value,
-                **{**_RECORDED, "color": style.dark(color)},
-                label=f"_recorded {curve.name}",
-            )
-
-
-def draw_bars(
-    axes: Axes,
-    x: np.ndarray,
-    value: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    color: str,
-    depth: float,
-) -> None:
-    """Draw intervals on a log axis: one that reaches 0 ends in a small arrow."""
-    endless = lo < value / 10
-    low = np.where(endless, value / 1.8, lo)
-    axes.vlines(x, low, hi, colors=color, **_BAR, zorder=depth - 0.6)
-    axes.plot(
-        x[endless], low[endless], color=color, **_TO_ZERO, zorder=depth - 0.6, label="_to_zero"
-    )
+        _draw_intervals(panel, line, order, axes, depth)
+        if line.recorded is not None:
+            at = _choose_places(panel, order, line.recorded.iteration, 14)
+            x, y = line.recorded.iteration[at], line.recorded.value[at]
+            look = {**_RECORDED, "markeredgecolor": color}
+            axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
+        if line.hollow.any():
+            x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
+            axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
+    _draw_slopes(panel, axes)
+    if metric := params.layer_option("exponent"):
+        _write_exponents(panel, axes, metric)
 
 
-def draw_exact(axes: Axes, x: np.ndarray, value: np.ndarray, color: str, label: str) -> None:
-    """Draw the exact law over its estimate, thin and dark."""
-    axes.plot(x, value, color=style.dark(color), linewidth=_THIN, label=label, zorder=3)
+def _choose_places(panel: LinePanel, order: int, x: np.ndarray, count: int = 8) -> np.ndarray:
+    """Return the indices at which the line of an order has marks, about ``count`` of them.
+
+    They are as far apart on a log axis as on a linear one, and others for each line, or lines that
+    coincide would hide each other's; over a label each point has one.
+    """
+    if panel.params.x.over or not len(x):
+        return np.arange(len(x))
+    apart = order / len(panel.lines)
+    if panel.params.x.scale == "log":
+        along = np.log(x)
+        wanted = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
+        return np.unique(np.searchsorted(along, wanted).clip(0, len(x) - 1))
+    step = max(1, len(x) // count)
+    return np.arange(int(step * apart), len(x), step)
 
 
-def draw_levels(panel: Panel, axes: Axes, framed: bool) -> None:
-    """Draw a panel's points and floors; a single floor on a log axis with room is named."""
-    for value in panel.points:
-        axes.axhline(value, **style.POINT, label="_point", zorder=1.8)
-    for value, _ in panel.floors:
-        axes.axhline(value, **style.FLOOR, label="_floor", zorder=1.8)
-        named = framed and panel.yscale == "log" and len(panel.floors) == 1
-        if named and value > axes.get_ylim()[0]:
-            axes.annotate(
-                "floor",
-                (0.01, value),
-                (0, 1),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                fontsize=5.5,
-                color="#555555",
-                in_layout=False,
-                zorder=1.8,
-            )
+def _draw_intervals(panel: LinePanel, line: Line, order: int, axes: Axes, depth: float) -> None:
+    """Draw the intervals of a line's estimate: a band, or bars at some of its points.
+
+    On a log axis a bar that reaches 0 ends in a small arrow.
+    """
+    shown = line.estimate
+    if not np.isfinite(shown.lo).any():
+        return
+    low, high = axes.get_ylim()
+    reach = (low / 100, high * 100) if panel.log else (2 * low - high, 2 * high - low)
+    lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
+    if not panel.bars:
+        axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
+        return
+    at = _choose_places(panel, order, shown.iteration)
+    x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
+    color = style.lighten(line.look.color)
+    endless = panel.log & (lo < value / 10)
+    lo = np.where(endless, value / 1.8, lo)
+    axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
+    arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
+    axes.plot(x[endless], lo[endless], color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
 
 
-def draw_others(curve: Curve, others: Iterable[Series], axes: Axes) -> None:
-    """Draw the other agents of a curve's run as hairlines."""
-    for series in others:
-        look: dict[str, Any] = {"color": curve.look.color, "linewidth": _HAIR, "alpha": 0.5}
-        axes.plot(series.iteration, series.value, **look, zorder=1.7, label="_agent")
+def _draw_deviation(line: Line, axes: Axes) -> None:
+    """Draw how far recorded values are from ours, over the band in which another run would be."""
+    shown, color = line.estimate, line.look.color
+    axes.axhline(0, **style.POINT, zorder=1.6)
+    axes.fill_between(shown.iteration, shown.lo, shown.hi, color=color, **style.BAND, zorder=1.5)
+    look = {**_RECORDED, "markeredgecolor": color, "markersize": 2}
+    axes.plot(shown.iteration, shown.value, **look, label=line.name)
 
 
-def draw_ends(panel: Panel, axes: Axes, framed: bool, small: bool) -> None:
-    """Draw the last values of runs over a number, with hollow markers where they are estimated."""
-    for ends in panel.ends:
-        size: dict[str, Any] = {"linewidth": 1, "markersize": 3} if small else {}
-        depth = 3 if framed else 2
-        axes.plot(ends.x, ends.value, **ends.look.line, **size, label=ends.label, zorder=depth)
-        if framed:
-            draw_bars(axes, ends.x, ends.value, ends.lo, ends.hi, ends.look.color, 2.6)
-            draw_exact(axes, ends.x, ends.exact, ends.look.color, f"_exact {ends.label}")
-        if ends.estimated.any():
-            at, color = ends.estimated, ends.look.color
-            axes.plot(ends.x[at], ends.value[at], "o", ms=4, mfc="w", mec=color, label="_hollow")
-    numbers = np.unique(np.concatenate([ends.x for ends in panel.ends]))
-    seen = np.isfinite(np.concatenate([ends.value for ends in panel.ends])).any()
-    if not framed:
-        axes.set_yscale(panel.yscale if seen else "linear")  # a log scale needs a point
-    if len(numbers) and (numbers > 0).all() and (np.log2(numbers) % 1 == 0).all():
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(numbers, [f"{n:g}" for n in numbers])
-        axes.minorticks_off()
-    else:
-        axes.set_xscale("log")
-        style.sparse_log_axis(axes.xaxis)
-
-
-def draw_slopes(panel: Panel, axes: Axes, slopes: Sequence[float]) -> None:
+def _draw_slopes(panel: LinePanel, axes: Axes) -> None:
     """Draw powers of x above the first value of each curve, over the range of log axes."""
-    drawn = []
-    for curve in panel.curves:
-        x, y = curve.series.iteration, curve.series.value
-        drawn.append((x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]))
-    for (x, y), slope in zip(drawn, slopes, strict=False):
+    slopes = panel.params.layer_option("slopes") or ()
+    for line, slope in zip(panel.lines, slopes, strict=False):
+        x, y = line.main.iteration, line.main.value
+        x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
         if not len(x) or y[-1] > 0.7 * y[0]:
             continue  # nothing that falls
-        start = 1.35 * y[0]
         ends = np.array([x[0], x[-1]])
-        axes.plot(ends, start * (ends / x[0]) ** slope, **style.POINT, zorder=1.9, label="_slope")
-        if len(slopes) == 1:
-            continue  # the legend has its name
-        # Its name stands above or below it, where the curves are farthest from that.
-        at = np.geomspace(x[0], x[-1], 9)[1:-1]
-        along = np.log(start * (at / x[0]) ** slope)
-        aside = 0.05 * np.ptp(np.log(np.concatenate([y for _, y in drawn])))
-        gaps = [
-            [
-                abs(np.interp(np.log(at), np.log(x), np.log(y)) - along - up)
-                for x, y in drawn
-                if len(x)
-            ]
-            for up in (aside, -aside)
-        ]
-        below, place = divmod(int(np.round(np.min(gaps, axis=1), 2).argmax()), len(at))
-        axes.annotate(
-            f"$k^{{{slope:g}}}$",
-            (at[place], np.exp(along[place])),
-            (-2, -1) if below else (2, 1),
-            textcoords="offset points",
-            ha="right" if below else "left",
-            va="top" if below else "baseline",
-            fontsize=6.5,
-            color="#666666",
-        )
+        along = 1.35 * y[0] * (ends / x[0]) ** slope
+        axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
+        if len(slopes) > 1:  # else the legend has its name
+            name: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
+            axes.annotate(
+                f"$k^{{{slope:g}}}$",
+                (ends[1], along[1]),
+                (3, 0),
+                textcoords="offset points",
+                va="center",
+                annotation_clip=False,
+                **name,
+            )
 
 
-def write_exponents(axes: Axes, fitted: Sequence[tuple[str, Series]]) -> None:
+def _write_exponents(panel: LinePanel, axes: Axes, metric: str) -> None:
     """Write fitted exponents of decay into the panel."""
-    texts = [
-        f"{label}: fitted exponent {words.rounded(s.value[-1], s.lo[-1], s.hi[-1])}"
-        for label, s in fitted
-    ]
-    axes.text(0.03, 0.04, "\n".join(texts), transform=axes.transAxes, fontsize=6, va="bottom")
+    texts = []
+    for line in panel.lines:
+        s = results.series(line.run, metric, "network")
+        value = words.rounded(s.value[-1], s.lo[-1], s.hi[-1])
+        texts.append(f"{line.text}: fitted exponent {value}")
+    at: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "va": "bottom"}
+    axes.text(0.03, 0.04, "\n".join(texts), **at)
 
 
-def stretch(axes: Axes, knee: float, low: float, high: float) -> None:
-    """Scale an axis so that values above the knee take as much room as those below."""
-    ends, half = (low, knee, high), (0.0, 0.5, 1.0)
-
-    def forward(values: np.ndarray) -> np.ndarray:
-        """Map values of the axis to places on its stretched scale."""
-        return np.interp(values, ends, half, left=-1.0, right=2.0)
-
-    def inverse(places: np.ndarray) -> np.ndarray:
-        """Map places on the stretched scale back to values of the axis."""
-        return np.interp(places, half, ends)
-
-    axes.set_yscale("function", functions=(forward, inverse))
-    axes.axhspan(knee, high, color="#f5f5f5", zorder=0)
-    ticks = [*np.arange(low, knee - 0.12, 0.2), *np.linspace(knee, high, 3)]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in np.round(ticks, 3)])
-
-
-def mark_divergence(panel: Panel, axes: Axes) -> None:
+def mark_divergence(panel: LinePanel, axes: Axes) -> None:
     """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
     top = axes.get_ylim()[1]
     noted: list[str] = []
-    for curve in panel.curves:
-        if curve.diverged is None:
+    for line in panel.lines:
+        if line.diverged is None:
             continue
-        k = curve.diverged.iteration
-        last = curve.series.value[-1] if curve.series.value.size else math.inf
+        last = line.main.value[-1] if line.main.value.size else math.inf
         inside = last < top
         axes.plot(
-            [curve.diverged_at],
+            [line.diverged_at],
             [last if inside else 0.97],
             transform=axes.transData if inside else axes.get_xaxis_transform(),
             **_CROSS,
-            color=curve.look.color,
-            label=f"_diverged {curve.name}",
+            color=line.look.color,
+            label=f"_diverged {line.name}",
             clip_on=False,
             zorder=4,
         )
-        if curve.run.name in noted:
+        if line.run.name in noted:
             continue
-        noted.append(curve.run.name)
-        part = curve.diverged.fraction
-        who = "" if panel.lines == "agent" else f"{curve.label}: "
+        noted.append(line.run.name)
+        part = line.diverged.fraction
+        who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
         # An arrow from the text, in the room that the limits leave above the other curves, to where
         # the curve leaves the panel.
-        out = np.flatnonzero(curve.series.value > top)
-        exit_at = curve.series.iteration[out[0]] if out.size else curve.diverged_at
-        color = style.dark(curve.look.color)
+        out = np.flatnonzero(line.main.value > top)
+        exit_at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        color = style.darken(line.look.color)
         axes.annotate(
-            f"{who}{share} chains diverged,\nthe first at $k$ = {k:g}",
+            f"{who}{share} chains diverged,\nthe first at $k$ = {line.diverged.iteration:g}",
             (exit_at, 0.99),
             xycoords=("data", "axes fraction"),
             xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
             textcoords="axes fraction",
             ha="right",
             va="top",
-            fontsize=6,
+            fontsize=style.SMALL,
             color=color,
             arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
             in_layout=False,
@@ -359,62 +248,53 @@ def mark_divergence(panel: Panel, axes: Axes) -> None:
         )
 
 
-_THIN = 0.6
-_HAIR = 0.35
-_RECORDED: dict[str, Any] = {
-    **{"color": "#222222", "linestyle": (0, (3, 1.5)), "linewidth": 1.0, "zorder": 3.2},
-}
-_BAR: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.6}
-_TO_ZERO: dict[str, Any] = {
-    **{"marker": 11, "markersize": 3, "linestyle": "", "alpha": 0.6, "markeredgewidth": 0},
-}
-_CROSS: dict[str, Any] = {
-    "marker": "x",
-    "markersize": 5,
-    "markeredgewidth": 1.3,
-    "linestyle": "",
-}
+def list_references(
+    params: Params, panels: Sequence[LinePanel], seen: Collection[Any]
+) -> Iterator[Artist]:
+    """Yield the legend's entries of what is no line of data: intervals, floors, points, crosses.
 
-
-def intervals_entries(panels: Sequence[Panel], framed: bool) -> Iterator[Artist]:
-    """Yield the legend's entries of intervals, for the y scales that show any."""
-    known = [c.series.lo for panel in panels for c in panel.curves]
-    known += [ends.lo for panel in panels for ends in panel.ends]
-    if not any(np.isfinite(lo).any() for lo in known):
+    seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
+    """
+    lines = [line for panel in panels for line in panel.lines]
+    gray: dict[str, Any] = {"color": style.GRAY}
+    if params.has("deviation"):
+        yield Patch(**gray, **style.BAND, label="95 % interval for another run")
         return
-    scales = {p.yscale if framed else "linear" for p in panels if p.curves or p.ends}
-    apart = len(scales) > 1
-    if "log" in scales:
-        bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 0.9}
-        text = f"95 % interval{' (log axis)' if apart else ''}"
-        yield style.entry(text, color=style.GRAY, linestyle="", **bar)
-    if "linear" in scales:
-        text = f"95 % interval{' (linear axis)' if apart else ''}"
-        yield Patch(color=style.GRAY, **style.BAND, label=text)
-
-
-def levels_entries(panels: Sequence[Panel]) -> Iterator[Artist]:
-    """Yield the legend's entries of exact laws, floors, points and crosses."""
-    curves = [curve for panel in panels for curve in panel.curves]
-    ends = [ends for panel in panels for ends in panel.ends]
-    if any(c.exact is not None for c in curves) or any(np.isfinite(e.exact).any() for e in ends):
-        yield style.entry("exact law", color="#222222", linewidth=_THIN)
-    if any(c.recorded is not None for c in curves):
-        yield style.entry("recorded by the authors", **_RECORDED)
+    over = any(panel.params.x.over for panel in panels)
+    with_ends = [p for p in panels if any(np.isfinite(li.estimate.lo).any() for li in p.lines)]
+    sd = "± 1 sd over chains" if params.layer_option("sd") else "95 % interval"
+    exact = [line.exact is not None for line in lines]
+    pale = "estimate, " if any(exact) and not over else ""
+    if any(p.bars for p in with_ends):
+        bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
+        bar |= {
+            "linestyle": "-" if pale else "",
+            "linewidth": 0.7,
+            "color": style.lighten(style.GRAY),
+        }
+        yield style.entry(f"{pale}{sd}", **bar)
+    if not all(p.bars for p in with_ends):
+        yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
+    if any(exact) and not all(exact):
+        yield style.entry("exact law, where an estimate is beneath", **gray)
+    if params.has("others"):
+        yield style.entry("each other agent", color=style.lighten(style.GRAY), linewidth=0.5)
+    slopes: Sequence[float] = params.layer_option("slopes") or ()
+    if len(slopes) == 1:
+        yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
+    if any(line.recorded is not None for line in lines):
+        yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
-    if draws:
-        yield style.entry(f"floor of {' or '.join(draws)} exact draws", **style.FLOOR)
-    elif any(panel.floors for panel in panels):
-        yield style.entry("floor of exact draws", **style.FLOOR)
-    if any(panel.points for panel in panels):
+    if "_floor" in seen:
+        of = f"{' or '.join(draws)} " if draws else ""
+        yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
+    if "_point" in seen:
         yield style.entry("a point at the posterior's mean", **style.POINT)
-    if any(curve.diverged for curve in curves):
-        yield style.entry("diverged", color=style.GRAY, **_CROSS)
-
-
-def spread_entries(agents: Sequence[int | str], others: bool) -> Iterator[Artist]:
-    """Yield the legend's entries of standard deviations, and of hairlines of other agents."""
-    who = ", ".join(style.name("agent", agent) for agent in agents) + ": mean " if others else ""
-    yield Patch(color=style.GRAY, **style.BAND, label=f"{who}± 1 sd over chains")
-    if others:
-        yield style.entry("mean of each other agent", color=style.GRAY, linewidth=_HAIR)
+    if "_printed" in seen:
+        tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
+        yield style.entry("print", color=style.BLACK, linestyle="", **tick)
+    if any(line.diverged for line in lines):
+        yield style.entry("diverged", **gray, **_CROSS)
+    if any(line.hollow.any() for line in lines):
+        hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+        yield style.entry("estimated", **gray, **hollow)

@@ -2,9 +2,6 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from concord.options import Some
 from concord_studies.option_notes import NamesLabel, NamesRuns
 
 Rows = Annotated[str | None, NamesLabel("label with one row of panels per value")]
@@ -21,8 +18,3 @@ Sharing = Annotated[Literal["all", "row", "none"], "panels with one y axis"]
 Scale = Literal["linear", "log"]
 Limits = tuple[float | None, float | None] | None
 Lines = Annotated[str, NamesLabel("'agent', or the label that colors tell apart")]
-Mass = Annotated[
-    Some[Annotated[float, Meta(gt=0, le=1)]],
-    "parts of the exact posterior's mass that contours enclose",
-]
-AxisNames = Annotated[tuple[str, str], "names of the two parameters"]

@@ -1,5 +1,6 @@
 """Panels: which runs each shows, where it is, which axes it shares, and what is written on them."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,16 +47,13 @@ def listed(
 ) -> list[Cell]:
     """Return a panel for each title and its runs, in reading order, ``across`` of them a row.
 
-    A row that is not full is the first, so that labels stand below the last row only.
+    Rows are filled from the top, so that a free cell is the last one and may hold the legend.
     """
     shown = [(title, list(runs)) for title, runs in panels]
     count = len(shown)
     if across is None:
         across = max(count, 1) if count <= 3 else 2 if count == 4 else 4 if count in (7, 8) else 3
-    spare = -count % across
-    first = across - spare
-    places = ((0, i) if i < first else divmod(i + spare, across) for i in range(count))
-    return [Cell(*panel, *place) for panel, place in zip(shown, places, strict=True)]
+    return [Cell(*panel, *divmod(place, across)) for place, panel in enumerate(shown)]
 
 
 def lines(
@@ -95,9 +93,11 @@ class Panels:
         self.figure = Figure(figsize=size, layout="constrained")
         sharing: Any = {"all": True, "row": "row", "none": False}[share]
         table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=sharing)
-        for spare in table.ravel():
-            spare.set_visible(False)
+        for axes in table.ravel():
+            axes.set_visible(False)
         self.axes: list[Axes] = [table[cell.row, cell.column] for cell in cells]
+        free = [axes for axes in table[-1] if axes not in self.axes]
+        self.free: Axes | None = free[0] if free else None
         for index, (cell, axes) in enumerate(self):
             axes.set_visible(bool(cell.runs))
             axes.set_title(style.panel_title(index, cell.title, len(cells)))
@@ -114,17 +114,30 @@ class Panels:
             self.figure.set_figheight(self.figure.get_figheight() + 0.15)
         for cell, axes in self:
             others = [c for c in self.cells if c.runs]
-            below = any(c.column == cell.column and c.row > cell.row for c in others)
             left = any(c.row == cell.row and c.column < cell.column for c in others)
-            if not below:
+            if not any(c.column == cell.column and c.row > cell.row for c in others):
                 axes.set_xlabel(x)
             if not left:
                 axes.set_ylabel(y)
             axes.tick_params(labelleft=self.share == "none" or not left)
 
-    def with_legend(self, handles: Sequence[Artist]) -> Figure:
-        """Return the figure, with one legend below all panels."""
-        style.legend_of(self.figure, handles)
+    def with_legend(self, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> Figure:
+        """Return the figure with a legend, in a free cell of the grid or below all panels.
+
+        references: entries of what is no line of the data, which begin a new row.
+        """
+        entries = [*handles, *references]
+        if self.free is None or len(entries) > 9:
+            style.legend_of(self.figure, handles, references)
+            return self.figure
+        for entry in entries:
+            label = str(entry.get_label())
+            entry.set_label(
+                textwrap.fill(label, int(11 * self.figure.get_figwidth() / self.columns))
+            )
+        self.free.set_visible(True)
+        self.free.set_axis_off()
+        self.free.legend(handles=entries, loc="upper left", borderaxespad=0)
         return self.figure
 
 

@@ -21,8 +21,9 @@ from matplotlib.patches import Patch
 from concord_studies import words
 from concord_studies.claims.robustness import BASE, SEED, Row, of_claims, way
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_log_axis
 
-COLORS = {"holds": style.BLUE, "open": "#9A9A9A", "fails": style.VERMILION, "": style.BLACK}
+COLORS = {"holds": style.BLUE, "open": "#8a8a8a", "fails": style.VERMILION, "": style.BLACK}
 MARKERS = {"holds": "o", "open": "D", "fails": "s", "": "o"}
 WORDS = {"holds": "holds", "open": "inconclusive", "fails": "does not hold"}
 NONE = "#f3f3f3"  # nothing that the claim reads is changed
@@ -149,7 +150,7 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
                 rotation=90,
                 ha="center",
                 va="bottom",
-                fontsize=6,
+                fontsize=style.SMALL,
                 color=COLORS[said],
             )
             continue
@@ -177,7 +178,7 @@ def _scale(axes: Axes, rows: Sequence[Row]) -> None:
     marked = np.array([*values[np.isfinite(values)], *_ends(rows)])
     if len(marked) and marked.min() > 0 and marked.max() > 20 * marked.min():
         axes.set_yscale("log")
-        style.plain_log_axis(axes)
+        label_log_axis(axes.yaxis)
 
 
 def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -269,7 +270,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
         axes.xaxis.tick_top()
         axes.set_title(reading, loc="center")
         axes.grid(False)
-        axes.tick_params(length=0, labelsize=6)
+        axes.tick_params(length=0, labelsize=style.SMALL)
         axes.spines[:].set_visible(False)
         axes.set_ylim(len(claims), 0)
     panels[0].set_yticks(np.arange(len(claims)) + 0.5, claims, parse_math=False)

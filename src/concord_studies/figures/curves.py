@@ -1,26 +1,29 @@
 """Curves of any metric over iterations, or over what has been paid, in layers.
 
 Panels come from labels of the runs, and so do the lines in them. A key is a swept label or a
-parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. Lines are over
-iterations; over a price of the whole network, such as ``unicast_bytes``, which compares samplers at
-equal communication; over another metric (``x_metric``); or, of the last values alone, over a label
-of numbers (``over``).
+parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. ``x`` counts
+iterations, a price of the whole network such as ``unicast_bytes``, another metric, or, of the last
+values alone, a label of numbers.
 
-Layers, each of a metric ``m`` where a run has what it draws:
+``layers`` says what is drawn of a metric ``m`` beside its estimate, where a run has it:
 
-- intervals, from lo to hi: bands, or on a log axis bars at some iterations, since what reaches 0
-  would fill the panel (``auto``, which also sets the limits of y by the curves and not by
-  intervals); bands everywhere (``band``); one standard deviation over chains, of the metric that is
-  named; or ``none``;
-- ``m_exact``: the exact law, a thin dark line over each curve;
-- ``m_floor``: what as many exact draws would show, a dotted line; ``floor`` names another metric;
-- ``m_point``: how far a point at the posterior's mean is, a gray line;
-- ``m_recorded``: what a paper's authors recorded of the run, a dashed dark line;
-- divergence: a run of which a chain diverged is drawn up to that iteration; a cross marks it, at
-  the top of the panel if the curve left it, and a note says the iteration and the part of the
-  chains. What is not over iterations has a note on top;
-- predictions: powers of k (``slopes``), and fitted exponents (``exponent``, a metric);
-- ``others``: every other recorded agent as a hairline.
+- ``intervals``: bands on a linear axis with at most two lines, else bars at some iterations, with
+  an arrow where one reaches 0; ``{sd: metric}`` draws one standard deviation over chains instead;
+- ``exact``: ``m_exact``, the exact law, is the line, and the estimate a pale line beneath;
+- ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
+- ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
+- ``point``: ``m_point``, how far a point at the posterior's mean is;
+- ``others``: every other recorded agent as a hairline;
+- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn; ``{exponent: metric}``: a fitted
+  exponent, written in the panel; ``growth``: with which exponent a line grows over a label;
+- ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
+  minus one, and the band in which another run would lie;
+- ``{gray: {text: [values of lines]}}``: lines that are one gray group.
+
+A run of which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the
+panel if the curve left it, and a note says the iteration and the part of the chains. A floor or
+point more than half a decade beyond the curves is an arrow at the edge. ``printed`` are numbers in
+print, as ticks at the right edge.
 
 What a researcher writes in a paper's YAML
 ------------------------------------------
@@ -28,10 +31,10 @@ One panel per topology, one line per agent (Gürbüzbalaban et al., Figs 2 and 3
 
     metric: w2
     columns: topology
-    lines: agent
     agents: [0, 1, 2, 3, average]
+    y: { scale: log, share: all }
 
-Rows for the number of agents, columns for topologies, a color per sampler, agent 0 solid and the
+Rows for the number of agents, columns for topologies, a color per sampler, agent 1 solid and the
 average dashed (Tzikas et al., Figs 1 and 2)::
 
     metric: w2
@@ -40,63 +43,46 @@ average dashed (Tzikas et al., Figs 1 and 2)::
     lines: sampler
     agents: [0, average]
 
-Panels of different kinds side by side, each with its own runs, lines and scale (Gürbüzbalaban et
-al., Fig 4), and the last distances over a number (Tzikas et al., Fig 3)::
+Panels with their own runs, lines and scales (Gürbüzbalaban et al., Fig 4; Tzikas et al., Fig 3)::
 
     metric: w2
-    share_y: none
     panels:
       - { title: Batch size, select: { experiment: linear_batch }, lines: sampler.batch_size }
-      - { title: Network, select: { experiment: linear_network }, lines: topology, yscale: log }
-      - { title: At the end, over: penalty, lines: reading }
+      - { title: At the end, x: { over: penalty }, lines: reading }
 
-Two readings in one panel, a color per sampler, a line pattern per reading::
-
-    metric: w2
-    lines: sampler
-    styles: reading
-
-Accuracies with a standard deviation and hairlines (Tzikas et al., Fig 6); those above ``stretch``
-take half of the axis, so that what ends near 1 can be told apart::
+Error rates with a standard deviation, and hairlines of other agents (Tzikas et al., Fig 6)::
 
     metric: accuracy_mean
-    intervals: accuracy_sd
-    others: true
-    lines: sampler
-    ylim: [0.2, 1.0]
-    stretch: 0.9
-
-How a score grows with the number of agents: medians over the data sets of each run, hollow where
-they are estimated from chains, and the exponent in the legend::
-
-    metric: gradients_to_0.01
-    over: agents
-    lines: entry
-    agents: [worst]
-    intervals: none
-    growth: true
+    layers: [{ sd: accuracy_sd }, others]
+    y: { scale: log, shows: error }
 
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
 sets the order of panels and lines.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.options import Options, Positive, Some
-from concord_studies import results, scores, selection, words
+from concord_studies import selection, words
 from concord_studies.contracts import Read
-from concord_studies.figures import _layers, _prices, style
-from concord_studies.figures._layers import Curve, Ends
+from concord_studies.figures import _axes, style
+from concord_studies.figures._layers import (
+    LinePanel,
+    draw_levels,
+    draw_lines,
+    list_references,
+    mark_divergence,
+)
+from concord_studies.figures._lines import read_lines
 from concord_studies.figures._options import (
     Columns,
     Limits,
@@ -108,14 +94,71 @@ from concord_studies.figures._options import (
     Sharing,
     Width,
 )
-from concord_studies.figures._panels import Cell, Panels, cross, limits, lines, listed
-from concord_studies.figures._prices import Price
+from concord_studies.figures._panels import Panels, cross, limits, listed
 from concord_studies.option_notes import NamesLabel, NamesRuns
-from concord_studies.results import AVERAGE, Measured, Series
+from concord_studies.results import Measured
 
 LABELS = {"w2": "$W_2$ to the posterior"}
 # Floors of as many exact draws as there are chains; others are of draws over time, too.
 OF_CHAINS = ("w2_floor",)
+HALF_DECADE = math.sqrt(10)
+
+
+class LayerOf(Options):
+    """A layer that names what it draws, by one of these keys."""
+
+    sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
+    floor: Annotated[str | None, "metric that is the floor"] = None
+    slopes: Annotated[tuple[float, ...], "exponents of k, one beside each line in turn"] = ()
+    exponent: Annotated[str | None, "metric of the network, a fitted exponent of decay"] = None
+    gray: Annotated[dict[str, Some[Any]] | None, "{text in the legend: [values of lines]}"] = None
+
+
+Layer = (
+    Literal[
+        "intervals",
+        "exact",
+        "recorded",
+        "floor",
+        "point",
+        "others",
+        "growth",
+        "difference",
+        "deviation",
+    ]
+    | LayerOf
+)
+Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
+Printed = Annotated[tuple[float, ...], "numbers in print, ticks at the right edge"]
+
+
+class X(Options):
+    """The x axis."""
+
+    counts: _axes.Price = _axes.ITERATION
+    metric: Annotated[str | None, "metric of the network that x counts, of the same iteration"] = (
+        None
+    )
+    over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
+    scale: Annotated[Scale, "scale of x"] = "linear"
+    limits: Annotated[Limits, "[low, high] of x"] = None
+    label: Annotated[str | None, "text below the axis; none: what x counts"] = None
+
+
+class Y(Options):
+    """The y axis."""
+
+    scale: Annotated[Scale, "scale of y"] = "linear"
+    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
+    label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
+    share: Sharing = "row"
+    shows: Annotated[
+        Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
+    ] = "value"
+
+    def convert(self, values: np.ndarray) -> np.ndarray:
+        """Return the metric's values as the axis shows them."""
+        return {"value": values, "percent": 100 * values, "error": 1 - values}[self.shows]
 
 
 class Panel(Options):
@@ -127,11 +170,10 @@ class Panel(Options):
     )
     lines: Annotated[str | None, NamesLabel("'agent', or the label that colors tell apart")] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
-    over: Annotated[
-        str | None, NamesLabel("label of numbers: the last values over it, on a log axis")
-    ] = None
-    yscale: Annotated[Scale | None, "scale of y"] = None
-    ylim: Annotated[Limits, "[low, high] of y"] = None
+    layers: Layers | None = None
+    x: Annotated[X | None, "the x axis"] = None
+    y: Annotated[Y | None, "the y axis"] = None
+    printed: Printed | None = None
 
 
 class Params(Options):
@@ -143,74 +185,39 @@ class Params(Options):
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
     lines: Lines = "agent"
-    styles: Annotated[
-        str | None,
-        NamesLabel("label that line patterns tell apart, of one agent, where lines is a label"),
+    hollow: Annotated[
+        str | None, NamesLabel("label whose second value has hollow markers, of one agent")
     ] = None
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
-    x: Price = "iteration"
-    x_metric: Annotated[
-        str | None, "metric of the network that x counts, in rows of the same iteration"
-    ] = None
-    over: Annotated[
-        str | None, NamesLabel("label of numbers: the last values over it, on a log axis")
-    ] = None
-    distribution: Annotated[
-        bool, "draw values in rising order, over the share of iterations that have no larger one"
-    ] = False
-    intervals: Annotated[
-        str,
-        "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
-    ] = "auto"
-    exact: Annotated[bool, "draw <metric>_exact where a run has it"] = True
-    floor: Annotated[
-        bool | str, "draw <metric>_floor where a run has it; or the metric that is the floor"
-    ] = True
-    point: Annotated[bool, "draw <metric>_point, how far a point at the posterior's mean is"] = True
-    others: Annotated[bool, "draw all other recorded agents as hairlines"] = False
-    differences: Annotated[
-        bool, "draw what each line differs from the mean of all, without intervals"
-    ] = False
-    slopes: Annotated[
-        tuple[float, ...], "exponents of k drawn as gray lines, one beside each line in turn"
-    ] = ()
-    exponent: Annotated[
-        str | None, "metric of the network, a fitted exponent of decay, written in each panel"
-    ] = None
-    growth: Annotated[bool, "write beside each line with which exponent it grows over a label"] = (
-        False
-    )
-    muted: Annotated[
-        dict[str, Some[Any]] | None, "lines drawn gray, {text in the legend: [values of lines]}"
-    ] = None
-    thin: Annotated[bool, "thinner lines and paler bands, where there are many"] = False
-    xscale: Annotated[Scale, "scale of x"] = "linear"
-    yscale: Annotated[Scale, "scale of y"] = "linear"
-    xlim: Annotated[Limits, "[low, high] of x"] = None
-    ylim: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
-    share_y: Sharing = "row"
-    stretch: Annotated[
-        Annotated[float, Meta(gt=0, lt=1)] | None, "values above it take half of the axis"
-    ] = None
-    xlabel: Annotated[str | None, "text below the x axis"] = None
-    ylabel: Annotated[str | None, "text beside the y axis; none: what the metric is"] = None
+    layers: Layers = ("intervals", "exact", "recorded", "floor", "point")
+    x: Annotated[X, "the x axis"] = X()
+    y: Annotated[Y, "the y axis"] = Y()
+    printed: Printed = ()
+    legend: Annotated[
+        Literal["below", "ends"], "below: under the panels; ends: names at the lines' ends"
+    ] = "below"
     height: Annotated[
         Positive | None, "of a row of panels, in inches; none: 1.75, of a panel alone 2.1"
     ] = None
     width: Width = "auto"
     names: Names = None
 
-    @property
-    def framed(self) -> bool:
-        """Whether the y limits follow the curves alone, and not other layers."""
-        return self.intervals == "auto" and not self.differences
+    def has(self, layer: str) -> bool:
+        """Return whether a layer is drawn."""
+        return layer in self.layers
 
-    @property
-    def spread(self) -> str | None:
-        """The metric with the standard deviation over chains, if it is shown."""
-        return None if self.intervals in ("auto", "band", "none") else self.intervals
+    def layer_option(self, key: str) -> Any:
+        """Return what a layer names, None if there is no such layer."""
+        values = (getattr(layer, key) for layer in self.layers if isinstance(layer, LayerOf))
+        return next(filter(None, values), None)
+
+    def with_panel(self, panel: Panel) -> "Params":
+        """Return the options of one panel."""
+        fields = ("lines", "agents", "layers", "x", "y", "printed")
+        own = {key: value for key in fields if (value := getattr(panel, key)) is not None}
+        return msgspec.structs.replace(self, **own)
 
 
 def reads(params: Params) -> list[Read | str]:
@@ -218,291 +225,87 @@ def reads(params: Params) -> list[Read | str]:
     found: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
-        if panel.over or params.over:  # some runs have no score
+        own = params.with_panel(panel)
+        if own.x.over:  # some runs have no score
             found.append(params.metric)
             continue
-        agents = panel.agents or params.agents
-        spread = [params.spread] if params.spread else []
-        found += [Read(name, select, agents) for name in (params.metric, *spread)]
-        if params.x_metric:
-            found.append(Read(params.x_metric, select, ("network",)))
-        found += _prices.reads(params.x, select)
-    named = [params.floor if isinstance(params.floor, str) else None, params.exponent]
-    return [*found, *(metric for metric in named if metric)]
+        spread = [own.layer_option("sd")] if own.layer_option("sd") else []
+        found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
+        if own.x.metric:
+            found.append(Read(own.x.metric, select, ("network",)))
+        found += _axes.reads(own.x.counts, select)
+        found += [metric for key in ("floor", "exponent") if (metric := own.layer_option(key))]
+    return found
 
 
 @style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of a metric over iterations, a price or a label, in panels."""
-    panels = _shown(params, selection.select(runs, params.select))
+    panels = _build_panels(params, selection.select(runs, params.select))
     height = params.height or (1.75 if len(panels) > 1 else 2.1)
-    drawn = Panels([panel.cell for panel in panels], height, params.share_y, params.width)
-    axes = drawn.axes
-    if params.framed:
-        _frame(panels, axes, params.share_y)
-    along = [(panel, ax) for panel, ax in zip(panels, axes, strict=True) if panel.over is None]
-    for panel, ax in along:
-        if panel.curves:
-            _draw(panel, ax, params)
-    for panel, ax in zip(panels, axes, strict=True):  # after all have drawn into what they share
-        if not params.framed and panel.limits != (None, None):
-            ax.set_ylim(*panel.limits)
-        if not params.framed and panel.yscale == "log" and panel.over is None:
-            style.plain_log_axis(ax)
-    for panel, ax in along:
-        _layers.mark_divergence(panel, ax)
-    xlabel = _prices.axis([ax for _, ax in along], params.x, params.xscale)
-    xlabel = params.x_metric.replace("_", " ") if params.x_metric else xlabel
-    xlabel = "share of iterations" if params.distribution else xlabel
-    ylabel = params.ylabel or LABELS.get(params.metric, words.metric(params.metric))
-    drawn.label(params.xlabel or xlabel, ylabel)
-    for panel, ax in zip(panels, axes, strict=True):
-        if panel.over is not None:
-            _draw_over(panel, panel.over, ax, params, bool(along))
-    _legends(params, panels, drawn)
-    if not along or params.x_metric:  # no cross marks them
+    drawn = Panels([panel.cell for panel in panels], height, params.y.share, params.width)
+    shown = [(panel, ax) for panel, ax in zip(panels, drawn.axes, strict=True) if panel.cell.runs]
+    _set_limits(shown, params.y.share)
+    for panel, ax in shown:
+        draw_levels(panel, ax)
+        draw_lines(panel, ax)
+        _set_x(panel, ax)
+        mark_divergence(panel, ax)
+        _axes.mark_printed(ax, panel.params.printed)
+    x, y = params.x, params.y
+    price = x.over or x.metric
+    xlabel = price.replace("_", " ") if price else _axes.name_price(x.counts)
+    if x.over:
+        xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
+    drawn.label(
+        x.label or xlabel, y.label or LABELS.get(params.metric, words.metric(params.metric))
+    )
+    for panel, ax in shown:
+        if panel.params.x is not x:
+            ax.set_xlabel(panel.params.x.label or panel.params.x.over or ax.get_xlabel())
+        if panel.params.y.label and panel.params.y is not y:
+            ax.set_ylabel(panel.params.y.label)
+    _add_legends(params, [panel for panel, _ in shown], drawn)
+    if params.x.over or params.x.metric:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
 
 
-def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
+def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
     """Return the figure's panels with everything that they show; refuse mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
         cells = listed((p.title, selection.select(runs, p.select)) for p in params.panels)
-        specs = list(zip(cells, params.panels, strict=True))
+        each = [params.with_panel(panel) for panel in params.panels]
     else:
         cells = cross(runs, params.names, params.columns, params.rows)
-        specs = [(cell, Panel()) for cell in cells]
-    scales = {panel.yscale or params.yscale for _, panel in specs}
-    if len(scales) > 1 and params.share_y != "none":
+        each = [params] * len(cells)
+    if len({own.y.scale for own in each}) > 1 and params.y.share != "none":
         raise ConcordError(
             f"panels with linear and log scale cannot share a y axis "
-            f"(share_y: {params.share_y}); set share_y: none"
+            f"(y.share: {params.y.share}); set it to none"
         )
-    keys = [panel.lines or params.lines for _, panel in specs]
-    everything = [m for cell, _ in specs for m in cell.runs]
-    built = []
-    for (cell, panel), key in zip(specs, keys, strict=True):
-        # One legend for all panels needs one look for a value in all of them.
-        scope = everything if len(set(keys)) == 1 else cell.runs
-        agents = panel.agents or params.agents
-        over = panel.over or params.over
-        curves: list[Curve] = []
-        ends: list[Ends] = []
-        if over is not None:
-            ends = [*_ends(cell, key, agents[0], scope, params, over)]
-        elif cell.runs:
-            found = _lines(cell, key, agents, scope, params)
-            curves = [_curve(*line, params) for line in found]
-        here = [curve.run for curve in curves] or cell.runs
-        asked = panel.ylim if panel.ylim is not None else params.ylim
-        built.append(
-            _layers.Panel(
-                cell,
-                key,
-                over,
-                panel.yscale or params.yscale,
-                limits(asked, "ylim"),
-                _apart(curves) if params.differences else curves,
-                ends,
-                _floors(here, params) if params.floor else [],
-                _points(here, params.metric) if params.point else [],
-            )
-        )
-    return built
-
-
-def _lines(
-    cell: Cell, key: str, agents: Sequence[int | str], scope: Sequence[Measured], params: Params
-) -> Iterator[tuple[Measured, int | str, style.Look, str, str, Any, bool]]:
-    """Yield run, agent, look, texts and line pattern of each curve of a panel."""
-    if key == "agent":
-        where = f"panel {cell.title!r}" if cell.title else "the panel"
-        run = selection.only(cell.runs, where)
-        for agent, look in zip(agents, style.looks(key, agents), strict=True):
-            text = style.name(key, agent, params.names)
-            pattern = style.AVERAGE_STYLE if agent == AVERAGE else style.AGENT_STYLES[0]
-            yield run, agent, look, text, text, pattern, True
-        return
-    if params.styles is not None and len(agents) != 1:
-        raise ConcordError(
-            f"styles: {params.styles} needs the line patterns, which tell "
-            f"agents apart too; draw one agent instead of {list(agents)}"
-        )
-    for value, look, text, mine in lines(cell.runs, scope, key, params.names):
-        if (muted := _muted(value, params)) is not None:
-            look, text = style.Look(_layers.MUTED, ""), muted
-        members = _members(mine, f"line {key} = {value}", agents, scope, params)
-        for place, (run, agent, pattern, part) in enumerate(members):
-            name, first = f"{text}, {part}", place == 0
-            label = text if first or params.styles is None else name
-            yield run, agent, look, label, name, pattern, first
-
-
-def _members(
-    runs: list[Measured],
-    where: str,
-    agents: Sequence[int | str],
-    scope: Sequence[Measured],
-    params: Params,
-) -> Iterator[tuple[Measured, int | str, Any, str]]:
-    """Yield run, agent, pattern and its meaning for each curve of one value of ``lines``."""
-    if params.styles is None:
-        for agent in agents if runs else ():
-            run = selection.only(runs, where)
-            yield run, agent, _pattern(agent, agents), style.name("agent", agent)
-        return
-    for place, pattern in enumerate(selection.distinct(scope, params.styles)):
-        if mine := selection.having(runs, params.styles, pattern):
-            linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
-            part = style.name(params.styles, pattern, params.names)
-            yield selection.only(mine, f"{where}, {pattern}"), agents[0], linestyle, part
-
-
-def _muted(value: Any, params: Params) -> str | None:
-    """Return the text under which a value's line is drawn gray, None if it has a color."""
-    groups = (params.muted or {}).items()
-    return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
-
-
-def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
-    """Return an agent's line pattern: solid for the first one, dashed for the average."""
-    if agent == AVERAGE and len(agents) > 1:
-        return style.AVERAGE_STYLE
-    numbered = [a for a in agents if a != AVERAGE]
-    place = numbered.index(agent) if agent in numbered else 0
-    return style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
-
-
-def _curve(
-    run: Measured,
-    agent: int | str,
-    look: style.Look,
-    label: str,
-    name: str,
-    linestyle: Any,
-    first: bool,
-    params: Params,
-) -> Curve:
-    """Return the curve of an agent's metric in a run, with intervals and exact law."""
-    diverged = results.divergence(run)
-    end = diverged.iteration if diverged else math.inf
-    whole = results.series(run, params.metric, agent)
-    if params.intervals == "none":
-        whole = _with_ends(whole, np.nan, np.nan)
-    elif params.spread:
-        sd = results.series(run, params.spread, agent).value
-        whole = _with_ends(whole, whole.value - sd, whole.value + sd)
-    exact = _beside(run, "exact", agent, end, params) if params.exact else None
-    last = diverged.iteration if diverged else math.nan
-    known = np.array([whole.iteration[0], whole.iteration[-1], last])
-    first_x, last_x, diverged_at = _prices.along(run, known, params.x)
-    if params.distribution:
-        first_x, last_x = 0.0, 1.0
-    return Curve(
-        run=run,
-        agent=agent,
-        series=_along(run, whole.before(end), params),
-        exact=exact,
-        recorded=_beside(run, "recorded", agent, end, params),
-        look=look,
-        label=label,
-        name=name,
-        linestyle=linestyle,
-        first=first,
-        diverged=None if params.x_metric else diverged,  # x has no place for a cross
-        diverged_at=float(diverged_at),
-        span=(float(first_x), float(last_x)),
-    )
-
-
-def _beside(
-    run: Measured, what: str, agent: int | str, end: float, params: Params
-) -> Series | None:
-    """Return a companion metric of an agent over iterations, such as its exact law, if any."""
-    table, name = run.metrics, f"{params.metric}_{what}"
-    if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
-        return None
-    return _along(run, results.series(run, name, agent).before(end), params)
-
-
-def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -> Series:
-    """Return a series with other ends of its intervals."""
-    none = np.zeros(len(series.value))
-    return Series(series.iteration, series.value, none + lo, none + hi)
-
-
-def _along(run: Measured, series: Series, params: Params) -> Series:
-    """Return a series with iterations replaced by the quantity on the x axis."""
-    if params.distribution:
-        share = (np.arange(len(series.value)) + 1) / len(series.value)
-        ordered = Series(share, np.sort(series.value), series.lo, series.hi)
-        return _with_ends(ordered, np.nan, np.nan)
-    x = _prices.along(run, series.iteration, params.x)
-    if params.x_metric:
-        over = results.series(run, params.x_metric, "network")
-        x = over.value[np.searchsorted(over.iteration, series.iteration)]
-    shown = (x > 0) | (params.xscale == "linear")  # a log axis has no place for what is free
-    return Series(*(column[shown] for column in (x, series.value, series.lo, series.hi)))
-
-
-def _apart(curves: Sequence[Curve]) -> list[Curve]:
-    """Return curves minus the mean of all, without intervals."""
-    values = [curve.series.value for curve in curves]
-    if len({len(value) for value in values}) > 1:
-        raise ConcordError("differences: the lines have different iterations; record the same")
-    middle = np.mean(values, axis=0)
+    # One legend for all panels needs one look for a value in all of them.
+    whole = [run for cell in cells for run in cell.runs]
+    alike = len({own.lines for own in each}) == 1
     found = []
-    for curve in curves:
-        series = Series(curve.series.iteration, curve.series.value - middle, middle, middle)
-        found.append(replace(curve, series=_with_ends(series, np.nan, np.nan), exact=None))
+    for cell, own in zip(cells, each, strict=True):
+        there = read_lines(cell, whole if alike else cell.runs, own)
+        of = [line.run for line in there if not own.x.over] or cell.runs
+        found.append(LinePanel(cell, own, there, _read_floors(of, own), _read_points(of, own)))
     return found
 
 
-def _ends(
-    cell: Cell,
-    key: str,
-    agent: int | str,
-    scope: Sequence[Measured],
-    params: Params,
-    over: str,
-) -> Iterator[Ends]:
-    """Yield the lines of a panel whose x axis is a numeric label, in its order."""
-    exact = f"{params.metric}_exact"
-    for _, look, text, mine in lines(cell.runs, scope, key, params.names):
-        found = {}
-        for run in mine:
-            values = scores.of_sets(run, params.metric, agent)
-            if not len(values):
-                continue
-            row = [np.nan, np.nan, np.nan]
-            if len(values) == 1 and len(run.values(params.metric)):
-                last = results.series(run, params.metric, agent)
-                row[:2] = last.lo[-1], last.hi[-1]
-            if params.exact and len(run.values(exact)):
-                row[2] = results.series(run, exact, agent).value[-1]
-            found[float(selection.lookup(run.run, over))] = values, row, scores.estimated(run)
-        x = np.array(sorted(found))
-        sets = np.array([found[n][0] for n in x]).reshape(len(x), -1 if len(x) else 1)
-        middle = np.median(sets, axis=1)
-        sound = np.isfinite(middle) & ((middle > 0) | (params.yscale == "linear"))
-        lo, hi, law = np.array([found[n][1] for n in x]).reshape(len(x), 3).T
-        drawn = np.array([found[n][2] for n in x], dtype=bool)
-        if params.growth and (fitted := scores.exponent(x, sets)) is not None:
-            p, half = fitted
-            text += f" ({p:.1f})" if np.isnan(half) else f" ({p:.2f} ± {max(half, 0.01):.2f})"
-        yield Ends(text, look, x, np.where(sound, middle, np.nan), lo, hi, law, drawn)
-
-
-def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
+def _read_floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
     """Return the floors of a panel, each with its number of draws (0 if not known).
 
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
     """
-    named = params.floor if isinstance(params.floor, str) else None
+    named = params.layer_option("floor")
+    if not (named or params.has("floor")):
+        return []
     metric = named or f"{params.metric}_floor"
     floors: dict[float, int] = {}
     for run in runs[:1] if named else runs:
@@ -512,132 +315,144 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     return list(floors.items())
 
 
-def _points(runs: Sequence[Measured], metric: str) -> list[float]:
+def _read_points(runs: Sequence[Measured], params: Params) -> list[float]:
     """Return the distance of a point at the posterior's mean, for each posterior shown."""
-    first = (value for run in runs for value in run.values(f"{metric}_point")[:1])
+    if not params.has("point"):
+        return []
+    first = (value for run in runs for value in run.values(f"{params.metric}_point")[:1])
     return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
-def _frame(panels: Sequence[_layers.Panel], axes: Sequence[Axes], share: str) -> None:
-    """Set the y limits of panels, together for those that share an axis."""
-    groups: dict[Any, list[int]] = {}
-    for index, panel in enumerate(panels):
-        if panel.curves or panel.ends:
-            key = {"all": 0, "row": panel.cell.row, "none": index}[share]
-            groups.setdefault(key, []).append(index)
-    for members in groups.values():
-        log = panels[members[0]].yscale == "log"
-        low, high = _layers.bounds([panels[i] for i in members], log)
-        for i in members:
-            asked_low, asked_high = panels[i].limits
-            low = low if asked_low is None else asked_low
-            high = high if asked_high is None else asked_high
-        for i in members:
-            axes[i].set_yscale(panels[i].yscale)
-            axes[i].set_ylim(low, high)
-            if log:
-                style.plain_log_axis(axes[i])
+def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
+    """Set scale, limits and ticks of y, together for panels that share an axis."""
+    groups: dict[Any, list[tuple[LinePanel, Axes]]] = {}
+    for index, (panel, ax) in enumerate(shown):
+        groups.setdefault({"all": 0, "row": panel.cell.row, "none": index}[share], []).append(
+            (panel, ax)
+        )
+    for group in groups.values():
+        panels = [panel for panel, _ in group]
+        low, high = _compute_bounds(panels)
+        for panel in panels:
+            asked = limits(panel.params.y.limits, "y.limits")
+            low = low if asked[0] is None else asked[0]
+            high = high if asked[1] is None else asked[1]
+        lines = [line for panel in panels for line in panel.lines if not line.diverged]
+        ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
+        for panel, ax in group:
+            ax.set_yscale(panel.params.y.scale)
+            ax.set_ylim(low, high)
+            if panel.log:
+                _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
 
 
-def _draw(panel: _layers.Panel, axes: Axes, params: Params) -> None:
-    """Draw the layers of a panel of curves."""
-    if not params.framed:
-        axes.set_yscale(panel.yscale)
-    _layers.draw_levels(panel, axes, params.framed)
-    if params.others:
-        for curve in reversed(panel.curves):  # the first on top
-            _layers.draw_others(curve, _others(curve, params), axes)
-    _layers.draw_curves(panel, axes, params.framed, params.thin, params.others)
-    _layers.draw_slopes(panel, axes, params.slopes)
-    if params.exponent:
-        metric = params.exponent
-        fitted = [(c.label, results.series(c.run, metric, "network")) for c in panel.curves]
-        _layers.write_exponents(axes, fitted)
-    if params.stretch is not None:
-        low, high = panel.limits
-        _layers.stretch(axes, params.stretch, low or 0.0, high or 1.0)
-    if params.framed:
-        _across(panel, axes, params.xscale == "log")
-    else:
-        axes.margins(x=0.02)
-    if params.xlim is not None:
-        axes.set_xlim(*limits(params.xlim, "xlim"))
+def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
+    """Return the y limits that hold the curves; of diverging curves only the start counts.
 
-
-def _others(curve: Curve, params: Params) -> Iterator[Series]:
-    """Yield the metric of the other recorded agents of a curve's run, one series each."""
-    table = curve.run.metrics
-    recorded = table["agent"][(table["metric"] == params.metric).to_numpy()]
-    for agent in dict.fromkeys(recorded):
-        if str(agent) not in map(str, params.agents):
-            whole = results.series(curve.run, params.metric, agent)
-            end = curve.diverged.iteration if curve.diverged else math.inf
-            yield _along(curve.run, whole.before(end), params)
-
-
-def _across(panel: _layers.Panel, axes: Axes, log: bool) -> None:
-    """Set the x limits of a panel by whole runs, even where a curve ends early."""
-    start = min(curve.span[0] for curve in panel.curves)
-    end = max(curve.span[1] for curve in panel.curves)
-    if log:
-        begun = [curve.series.iteration[:1] for curve in panel.curves]
-        start = min(np.concatenate(begun), default=end / 10)
-        axes.set_xlim(start / 1.1, end * 1.1)
-        return
-    margin = 0.02 * ((end - start) or 1)
-    axes.set_xlim(start - margin, end + margin)
-
-
-def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, legend: bool) -> None:
-    """Draw a panel over a label, with its own legend if ``legend``."""
-    _layers.draw_levels(panel, axes, params.framed)
-    _layers.draw_ends(panel, axes, params.framed, params.thin)
-    text = str((params.names or {}).get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
-    axes.set_xlabel(text if legend else params.xlabel or text)
-    if legend:
-        axes.legend(handles=panel.handles, loc="best", fontsize=6)
-
-
-def _legends(params: Params, panels: Sequence[_layers.Panel], drawn: Panels) -> None:
-    """Put a legend below all panels, or one below each if their lines differ."""
-    common = _common(params, panels)
-    along = [panel for panel in panels if panel.over is None]
-    if not along:
-        size = {"ms": 3} if params.thin else {}
-        own = {ends.label: ends for panel in panels for ends in panel.ends}.values()
-        seen = [ends.look for ends in own if np.isfinite(ends.value).any()]
-        named = ((ends.label, ends.look) for ends in own)
-        common = [*style.entries_drawn(drawn.axes[0], named, seen, **size), *common]
-    elif len({panel.lines for panel in along}) == 1:
-        entries = {h.get_label(): h for panel in along for h in panel.handles}
-        common = [*entries.values(), *common]
-    else:
-        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
-        below = [panel.handles if panel.over is None else [] for panel in panels]
-        style.legends_below(drawn.axes, below, width)
-    style.legend_of(drawn.figure, common)
-
-
-def _common(params: Params, panels: Sequence[_layers.Panel]) -> list[Artist]:
-    """Return the legend's entries of line patterns and layers, which panels share."""
-    if params.differences:
-        return []
-    patterns: dict[str, Any] = {}
-    for curve in (c for panel in panels if panel.lines != "agent" for c in panel.curves):
-        text = style.name("agent", curve.agent, params.names)
-        if params.styles is not None:
-            value = selection.lookup(curve.run.run, params.styles)
-            text = style.name(params.styles, value, params.names)
-        elif curve.agent == "network" or params.intervals not in ("auto", "band"):
-            continue
-        patterns[text] = curve.linestyle
-    entries: list[Artist] = [
-        style.entry(text, color=style.GRAY, linestyle=pattern) for text, pattern in patterns.items()
+    Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
+    and neither do floors, points and printed numbers half a decade away.
+    """
+    log = panels[0].log
+    values, ends = [np.zeros(0)], [np.zeros(0)]
+    for line in (line for panel in panels for line in panel.lines):
+        parts = [line.estimate, line.exact, line.recorded, *line.others]
+        values += [s.value[:1] if line.diverged else s.value for s in parts if s is not None]
+        if not line.diverged:
+            ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]
+    known = np.concatenate(values)
+    known = known[np.isfinite(known) & (known > 0 if log else True)]
+    if not known.size:
+        return (0.1, 1.0) if log else (0.0, 1.0)
+    levels = [
+        value
+        for panel in panels
+        for value in (*(floor for floor, _ in panel.floors), *panel.points, *panel.params.printed)
     ]
-    if params.spread:
-        entries += _layers.spread_entries(params.agents, params.others)
+    near = (known.min() / HALF_DECADE, known.max() * HALF_DECADE)
+    known = np.append(known, [v for v in levels if near[0] <= v <= near[1]])
+    tops = np.concatenate([known, *ends])
+    tops = tops[np.isfinite(tops)]
+    diverged = any(line.diverged for panel in panels for line in panel.lines)
+    if log:
+        return known.min() / 1.2, min(tops.max(), 1e300) * (30 if diverged else 1.2)
+    low, high = tops.min(), min(tops.max(), 1e300)
+    room = high - low or abs(high) or 1.0
+    if 0 <= low < 0.3 * high:  # from a little below 0, so that curves near it are seen in full
+        return -0.02 * high, high * (1.6 if diverged else 1.05)
+    return low - 0.05 * room, high + (0.6 if diverged else 0.05) * room
+
+
+def _set_x(panel: LinePanel, axes: Axes) -> None:
+    """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
+    x = panel.params.x
+    numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
+    if x.over:
+        numbers = np.unique(numbers)
+        if len(numbers) and (numbers > 0).all() and (np.log2(numbers) % 1 == 0).all():
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(numbers, [f"{n:g}" for n in numbers])
+            axes.minorticks_off()
+        elif len(numbers) and (numbers > 0).all():
+            axes.set_xscale("log")
+            _axes.label_log_axis(axes.xaxis)
+        return
+    axes.set_xscale(x.scale)
+    spans = [line.span for line in panel.lines if line.span]
+    start, end = min((s for s, _ in spans), default=0), max((e for _, e in spans), default=1)
+    if x.metric and len(numbers):
+        start, end = numbers.min(), numbers.max()
+    if x.scale == "log":
+        start = min(numbers, default=end / 10)
+        axes.set_xlim(start / 1.1, end * 1.1)
     else:
-        entries += _layers.intervals_entries(panels, params.framed)
-    if len(params.slopes) == 1:
-        entries.append(style.entry(f"$k^{{{params.slopes[0]:g}}}$", **style.POINT))
-    return [*entries, *_layers.levels_entries(panels)]
+        margin = 0.02 * ((end - start) or 1)
+        axes.set_xlim(start - margin, end + margin)
+    if x.limits is not None:
+        axes.set_xlim(*limits(x.limits, "x.limits"))
+    if x.scale == "log":
+        _axes.label_log_axis(axes.xaxis)
+    _axes.number_axis(axes, x.counts)
+
+
+def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
+    """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
+    axes = [ax for cell, ax in drawn if cell.runs]
+    seen = {line.get_label() for ax in axes for line in ax.lines}
+    levels = list(list_references(params, panels, seen))
+    if params.legend == "ends":
+        for panel, ax in zip(panels, axes, strict=True):
+            ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
+            _axes.label_ends(ax, [end for end in ends if len(end) == 3])
+        style.legend_of(drawn.figure, levels)
+        return
+    if len({panel.params.lines for panel in panels}) > 1:
+        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
+        texts = [[str(handle.get_label()) for handle in panel.handles] for panel in panels]
+        below = [
+            panel.handles if len(own) > 1 and own not in texts[:place] else []
+            for place, (panel, own) in enumerate(zip(panels, texts, strict=True))
+        ]
+        style.legends_below(axes, below, width)
+        style.legend_of(drawn.figure, levels)
+        return
+    entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
+    if params.x.over:
+        own = {line.text: line for panel in panels for line in panel.lines}.values()
+        there = [line.look for line in own if np.isfinite(line.main.value).any()]
+        named = [(line.text, line.look) for line in own]
+        entries = style.entries_drawn(drawn.axes[0], named, there)
+    entries = entries if len(entries) > 1 else []  # what does not differ needs no name
+    drawn.with_legend([*entries, *_list_patterns(params, panels)], levels)
+
+
+def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
+    """Return the legend's entries of line patterns, if there are several."""
+    patterns = {
+        style.name("agent", line.agent, params.names): line.pattern
+        for panel in panels
+        if panel.params.lines != "agent" and not panel.params.x.over
+        for line in panel.lines
+    }
+    if len(patterns) < 2:
+        return []
+    return [style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()]

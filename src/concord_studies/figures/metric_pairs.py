@@ -19,8 +19,9 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Columns, Names, Scale, Select
-from concord_studies.figures._panels import Panels, cross, lines
+from concord_studies.figures._axes import label_log_axis
+from concord_studies.figures._options import Names, Select
+from concord_studies.figures._panels import Panels, lines, listed
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
@@ -32,11 +33,8 @@ class Params(Options):
     y: Annotated[str, "metric on the y axis"]
     lines: Annotated[str, NamesLabel("label that colors tell apart")]
     agent: Annotated[int | str, "agent whose metrics these are"] = "worst"
-    columns: Columns = None
     xlabel: Annotated[str | None, "text of the x axis; none: the metric's name"] = None
     ylabel: Annotated[str | None, "text of the y axis; none: the metric's name"] = None
-    xscale: Annotated[Scale, "scale of the x axis"] = "log"
-    yscale: Annotated[Scale, "scale of the y axis"] = "log"
     front: Annotated[bool, "draw the Pareto front of both being small"] = False
     select: Select = None
     names: Names = None
@@ -51,28 +49,28 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of one metric against another; a point that is not finite interrupts a curve."""
     shown = selection.select(runs, params.select)
-    panels = Panels(cross(shown, params.names, params.columns), 2.6)
-    drawn: set[style.Look] = set()
-    for cell, ax in panels:
-        everything = []
-        for _, look, _, own in lines(cell.runs, shown, params.lines, params.names):
-            points = np.array([_point(run, params) for run in own])
-            points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
-            ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
-            everything.append(points)
-            if np.isfinite(points).any():
-                drawn.add(look)
-        if not np.isfinite(np.concatenate(everything)).any():
-            continue  # a log scale needs a point
-        ax.set_xscale(params.xscale)
-        ax.set_yscale(params.yscale)
+    panels = Panels(listed([("", shown)]), 2.6)
+    ax = panels.axes[0]
+    seen: set[style.Look] = set()
+    everything = []
+    for _, look, _, own in lines(shown, shown, params.lines, params.names):
+        points = np.array([_point(run, params) for run in own])
+        points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
+        ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
+        everything.append(points)
+        if np.isfinite(points).any():
+            seen.add(look)
+    if seen:  # a log scale needs a point
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        label_log_axis(ax.xaxis)
+        label_log_axis(ax.yaxis)
         if params.front:
             x, y = front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
     named = lines(shown, shown, params.lines, params.names)
-    entries = ((text, look) for _, look, text, _ in named)
-    handles = style.entries_drawn(panels.axes[0], entries, drawn)
+    handles = style.entries_drawn(ax, ((text, look) for _, look, text, _ in named), seen)
     if params.front:
         handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
     return panels.with_legend(handles)

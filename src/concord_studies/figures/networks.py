@@ -35,8 +35,8 @@ from concord.options import Options
 from concord.options import build as options_of
 from concord_studies import selection
 from concord_studies.figures import style
+from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed
-from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points
@@ -46,12 +46,9 @@ NUMBERED = 8.5  # smallest diameter in points that a number fits into
 class Params(Options):
     """Options of a figure of networks."""
 
-    select: Annotated[
-        dict | None,
-        NamesRuns("runs whose graphs are drawn: {label: value or [values]}; a list sets the order"),
-    ] = None
+    select: Select = None
     width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
-    names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None
+    names: Names = None
     weights: Annotated[
         bool, "draw what edges weigh in the runs' mixing, and which share of vectors is lost"
     ] = False
@@ -91,7 +88,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         weights = measured.run["sampler"].get("weights") if params.weights else None
         _draw_network(axes, network, 72 * side, params.weights, weights)
     if params.weights:
-        panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
+        panels.figure.supxlabel(
+            "width: weight; gaps: share lost", fontsize=style.SMALL, color=style.NOTE
+        )
     return panels.figure
 
 
@@ -110,7 +109,7 @@ def _draw_network(
     graph = network.graph
     at = positions(graph)
     reach = np.abs(at).max(initial=0.5) * 1.22
-    color = style.looks("topology", [graph.name])[0].color
+    color = style.AGENTS[1]
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
     diameter = min(NODE, 0.13 * side, 0.6 * apart.min() * side / (2 * reach))
     ends = graph.edges
@@ -131,7 +130,7 @@ def _draw_network(
         at[:, 1],
         s=diameter**2,
         c=[style.mix(color, "white", 0.3)],
-        edgecolors=style.dark(color),
+        edgecolors=style.darken(color),
         linewidths=0.7,
         zorder=2,
     )

@@ -10,7 +10,7 @@ What a researcher writes in a study's YAML::
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,11 +19,14 @@ from concord.options import Options, Positive, Some
 from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_ends, label_log_axis
+from concord_studies.figures._lines import MUTED
 from concord_studies.figures._options import Names, Select
 from concord_studies.figures._panels import Panels, listed
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
+BEST = 5  # named and colored
 LABELS = {name: price.axis for name, price in PRICES.items()}
 
 
@@ -45,41 +48,46 @@ def reads(params: Params) -> list[Read | str]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the share of tasks and targets solved against the price, a panel for each price."""
+    """Draw the share of tasks and targets solved against the price, a panel for each price.
+
+    The five that have solved most are named at their ends, the others gray.
+    """
     shown = selection.select(runs, params.select)
-    panels = Panels(listed(("", shown) for _ in params.prices), 2.5)
+    cells = listed((f"by {price}", shown) for price in params.prices)
+    panels = Panels(cells, 2.5 if len(cells) == 1 else 3.0, width="full")
     groups = selection.split(shown, params.lines)
     looks = style.looks(params.lines, [value for value, _ in groups])
-    top = 0.1
-    for number, (price, ax) in enumerate(zip(params.prices, panels.axes, strict=True)):
+    shares = []
+    for price, ax in zip(params.prices, panels.axes, strict=True):
         found = [_prices(price, params, own) for _, own in groups]
         # One sampler's data sets are all samplers': what does not apply is unsolved on each.
         most = max(max((sets for _, sets in numbers), default=1) for numbers in found) or 1
-        paid = np.concatenate([values for numbers in found for values, _ in numbers])
-        finite = paid[np.isfinite(paid)]
+        solved = [
+            np.sort(np.concatenate([paid[np.isfinite(paid)] for paid, _ in own])) for own in found
+        ]
+        total = [max(len(own) * most, 1) for own in found]
+        finite = np.concatenate(solved)
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
-        for look, numbers in zip(looks, found, strict=True):
-            total = len(numbers) * most
-            solved = np.sort(np.concatenate([v[np.isfinite(v)] for v, _ in numbers]))
-            top = max(top, len(solved) / len(numbers) / most)
-            x = np.concatenate([[low / 1.1], solved, [high * 1.1]])
-            share = np.arange(len(solved) + 1) / max(total, 1)
-            marked = np.unique(np.linspace(0, len(solved), 6).astype(int))[1:]
-            ax.plot(
-                x, np.append(share, share[-1]), drawstyle="steps-post", lw=1.1, ms=3,
-                markevery=marked.tolist(), **look.line,
-            )  # fmt: skip
+        ends = [len(paid) / count for paid, count in zip(solved, total, strict=True)]
+        best = set(np.argsort(ends, kind="stable")[::-1][:BEST].tolist())
+        for place, (look, paid) in enumerate(zip(looks, solved, strict=True)):
+            share = np.arange(len(paid) + 1) / total[place]
+            color, width = (look.color, 1.3) if place in best else (MUTED, 0.7)
+            x = np.concatenate([[low / 1.1], paid, [high * 1.1]])
+            line: dict[str, Any] = {"drawstyle": "steps-post", "color": color, "lw": width}
+            ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)
         ax.set_xscale("log")
-        ax.set_xlabel(LABELS.get(price, price))
-        ax.set_title(style.panel_title(number, f"by {price}", len(panels.axes)), loc="left")
         ax.set_xlim(low / 1.1, high * 1.1)
-    panels.axes[0].set_ylim(0, min(1, 1.1 * top))  # of all of them
+        label_log_axis(ax.xaxis)
+        ax.set_xlabel(LABELS.get(price, price))
+        names = (style.name(params.lines, value, params.names) for value, _ in groups)
+        shares.append([(n, k.color, e) for n, k, e in zip(names, looks, ends, strict=True)])
+        shares[-1] = [end for place, end in enumerate(shares[-1]) if place in best]
+    panels.axes[0].set_ylim(0, min(1, 1.1 * max(0.1, *(end for own in shares for *_, end in own))))
     panels.axes[0].set_ylabel("share of tasks and targets solved")
-    handles = [
-        style.entry(style.name(params.lines, value, params.names), ms=3, **look.line)
-        for (value, _), look in zip(groups, looks, strict=True)
-    ]
-    return panels.with_legend(handles)
+    for own, ax in zip(shares, panels.axes, strict=True):
+        label_ends(ax, own)
+    return panels.figure
 
 
 def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:

@@ -1,10 +1,17 @@
 """How every figure looks: sizes, fonts, colors, names and files, in this one place.
 
-Figures are made for print: a column is 3.4 in wide, a page 7 in, text 8 pt. Colors are Okabe and
-Ito's, which readers with any common color deficiency can tell apart; each also has a marker of its
-own, so that gray prints can be read. DejaVu Sans comes with matplotlib, so figures do not depend on
-the fonts of the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` holds
-within ``styled`` functions only.
+Figures are made for print: a column is 3.4 in wide, a page 7 in, text 8 pt and never below 6.5 pt.
+Colors are those of Okabe and Ito, which readers with any common color deficiency can tell apart,
+darkened where their contrast on white was below 3:1; each also has a marker of its own, so that
+gray prints can be read. DejaVu Sans comes with matplotlib, so figures do not depend on the fonts of
+the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` holds within
+``styled`` functions only.
+
+One code has one meaning in all figures. Color is the sampler; agents, which are exchangeable, are
+steps of one blue-gray ramp with markers; networks are named in titles, and have other colors where
+lines are networks; readings are gray, filled (equations) or hollow (released code). Dashed is the
+agents' average, dotted a floor, open circles are what authors recorded, ticks at the right edge
+what is printed. Where the exact law is known it is the line, and its estimate a pale line beneath.
 """
 
 import functools
@@ -20,7 +27,6 @@ import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
@@ -28,13 +34,6 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogFormatter,
-    LogFormatterSciNotation,
-    LogLocator,
-    NullFormatter,
-)
 from matplotlib.transforms import ScaledTranslation
 
 from concord.errors import ConcordError, short
@@ -119,36 +118,37 @@ def check_formulas(texts: Any, where: str) -> None:
             check_formulas(value, f"{where}[{number}]")
 
 
-BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#C2679A"
+ORANGE, SKY, BLACK, GRAY = "#B87A00", "#2B8CC4", "#000000", "#7F7F7F"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-# Where there are more values than colors: Paul Tol's muted colors that differ from these.
+# Where there are more values than colors: Paul Tol's muted colors, darkened where too pale.
 MORE = (
-    *("#332288", "#882255", "#999933", "#117733", "#44AA99", "#AA4499"),
-    *("#661100", "#6699CC", "#888888"),
+    *("#332288", "#882255", "#8A8A2B", "#117733", "#2F8F80", "#AA4499"),
+    *("#661100", "#5A8BBF", "#6B6B6B"),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale end.
-ORDERED = ("#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#8BD646")
+# Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale half.
+ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")
+AGENTS = ("#0B2545", "#3F75A0", "#7A93A8", "#14406B", "#5585AB", "#6B7F91")
+NOTE = "#555555"  # the color of what is written beside lines
 
 SAMPLERS = {
     "de_sgld": (BLUE, "o"),
     "de_sghmc": (PURPLE, "s"),
     "d_ula": (GREEN, "^"),
-    "admm": (ORANGE, "D"),
-    "c_admm": (ORANGE, "D"),
+    "admm": (BLACK, "D"),
+    "c_admm": (BLACK, "D"),
     "d_admms": (VERMILION, "v"),
-    "c_ula": (BLACK, "P"),
+    "c_ula": (MORE[6], "P"),
     "extra_sgld": (MORE[1], "P"),
     "diging_sgld": (MORE[0], "v"),
-    "local_sgld": (BLACK, "D"),
+    "local_sgld": (MORE[2], "D"),
     "gossip_ula": (SKY, "X"),
     "sgd": (GRAY, "o"),
 }
 # Of the arena, where every sampler stands beside every other.
 ENTRIES = {
     **SAMPLERS,
-    "local_sgld": (MORE[2], "D"),
     "graph_gibbs": (ORANGE, "o"),
     "push_sum_sgld": (BLACK, "^"),
     "d_mala": (MORE[3], "s"),
@@ -159,23 +159,20 @@ ENTRIES = {
 }
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
 TOPOLOGIES = {
-    "complete": (BLUE, "o"),
-    "ring": (VERMILION, "s"),
-    "no_edges": (GREEN, "^"),
-    "star": (PURPLE, "D"),
-    "path": (ORANGE, "v"),
-    "grid": (SKY, "P"),
-    "erdos_renyi": (BLACK, "X"),
-    "edge_list": (GRAY, "o"),
+    name: (color, marker)
+    for name, color, marker in zip(
+        ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list"),
+        (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY),
+        (*MARKERS, "o"),
+        strict=True,
+    )
 }
-# One meaning per line pattern, in all figures: agents solid (a second one, or a second reading,
-# dash-dotted), their average dashed, the floor of exact draws dotted; thin lines have no chance in
-# them: the exact law dark, a point at the posterior's mean and slopes gray.
-AGENT_STYLES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
+READINGS = {"published": "equations", "released": "released code"}
+LINES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
-POINT: dict[str, Any] = {"color": "#8c8c8c", "linewidth": 0.8, "linestyle": "-"}
+POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
 
 SYMBOLS = {
     "agents": "$N$",
@@ -227,14 +224,14 @@ def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured])
         "\n".join(lines),
         x=0.01,
         ha="left",
-        fontsize=_NOTE,
+        fontsize=SMALL,
         color=_NOTE_COLOR,
         parse_math=False,
     )
-    figure.set_figheight(figure.get_figheight() + (1.25 * _NOTE * len(lines) + 4) / 72)
+    figure.set_figheight(figure.get_figheight() + (1.25 * SMALL * len(lines) + 4) / 72)
 
 
-_NOTE = 6.5
+SMALL = 6.5  # points, the smallest text
 _NOTE_COLOR = "#8a3b00"
 
 
@@ -250,7 +247,7 @@ class Look:
     def line(self) -> dict[str, Any]:
         """The matplotlib options that draw the line and its markers."""
         if self.hollow:
-            own = {"markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": "--"}
+            own = {"markerfacecolor": "white", "markeredgewidth": 0.8}
             return {"color": self.color, "marker": self.marker, **own}
         edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
         return {"color": self.color, "marker": self.marker, **edge}
@@ -265,6 +262,12 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     """
     if key == "agent":
         return [_agent(value) for value in values]
+    if key == "reading":
+        released = [str(value).startswith("released") for value in values]
+        return [
+            Look("#444444", MARKERS[place % len(MARKERS)], hollow)
+            for place, hollow in enumerate(released)
+        ]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _ordered(values)
     known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
@@ -289,7 +292,7 @@ def _agent(agent: Any) -> Look:
     """Return the color and marker of an agent; the average is black without marker."""
     if not isinstance(agent, int):
         return Look(BLACK, "")
-    return Look(PALETTE[agent % len(PALETTE)], MARKERS[agent % len(MARKERS)])
+    return Look(AGENTS[agent % len(AGENTS)], MARKERS[agent % len(MARKERS)])
 
 
 def _ordered(values: Sequence[float]) -> list[Look]:
@@ -311,9 +314,32 @@ def mix(color: str, other: str, part: float) -> str:
     return to_hex((r, g, b))
 
 
-def dark(color: str) -> str:
-    """Return the darker shade in which an exact curve is drawn over its estimate."""
+def darken(color: str) -> str:
+    """Return the darker shade of a color, of outlines and numbers."""
     return mix(color, BLACK, 0.4)
+
+
+def lighten(color: str) -> str:
+    """Return the paler shade of a color, of estimates beneath an exact law and their intervals."""
+    return mix(color, "white", 0.45)
+
+
+def contrast(color: Any, other: Any = "white") -> float:
+    """Return the contrast ratio of two colors, between 1 and 21, as WCAG 2 defines it."""
+
+    def luminance(of: Any) -> float:
+        """Return the relative luminance of a color."""
+        parts = np.array(to_rgb(of))
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(color), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def choose_ink(color: Any) -> str:
+    """Return white or black, whichever can be read better on a color."""
+    return max(("white", BLACK), key=lambda ink: contrast(ink, color))
 
 
 def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
@@ -326,6 +352,8 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
         return given
     if key == "agent":
         return words.agent(value)
+    if key == "reading" and value in READINGS:
+        return READINGS[value]
     if words.is_number(value):
         last = key.split(".")[-1]
         symbol = SYMBOLS.get(last, last.replace("_", " "))
@@ -344,27 +372,6 @@ def panel_title(index: int, text: str, panels: int) -> str:
     """Return "(a) text", without the letter when there is only one panel."""
     letter = chr(ord("a") + index)
     return f"({letter}) {text}".rstrip() if panels > 1 else text
-
-
-def plain_log_axis(axes: Axes) -> None:
-    """Label a log y axis 0.1, 1, 10 where that is short, and between decades if there are few."""
-    low, high = axes.get_ylim()
-    if low >= 1e-3 and high <= 1e5:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        if high / low < 100:
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-
-
-def sparse_log_axis(axis: Axis) -> None:
-    """Number a log axis at decades alone; between them too, if there are few."""
-    low, high = sorted(axis.get_view_interval())
-    decades = np.log10(high / max(low, 1e-300))
-    subs = (1, 2, 5) if decades < 1 else (1, 3) if decades < 2 else (1,)
-    axis.set_major_locator(LogLocator(subs=subs))
-    if isinstance(axis.get_major_formatter(), LogFormatter):
-        axis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(3, 3)))  # all of them
-    axis.set_minor_formatter(NullFormatter())
 
 
 def note_below(axes: Axes, text: str) -> None:
@@ -391,21 +398,34 @@ def entry(text: str, **line: Any) -> Line2D:
 
 
 def entries_drawn(
-    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
+    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look]
 ) -> list[Artist]:
     """Return a legend's entries of the lines with points; note the others below a panel."""
     named = list(lines)
     if none := "; ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
-    return [entry(text, ms=ms, **look.line) for text, look in named if look in drawn]
+    return [entry(text, ms=3, **look.line) for text, look in named if look in drawn]
 
 
-def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Put one legend below all panels, and make the figure higher by the legend's height."""
-    if handles:
-        width = figure.get_figwidth() - 0.1
-        height = _fit_legend(figure, figure.legend, handles, width, loc="outside lower center")
-        figure.set_figheight(figure.get_figheight() + height + 0.05)
+def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> None:
+    """Put one legend below all panels, and make the figure higher by the legend's height.
+
+    references: entries of what is no line of the data, such as floors, which begin a new row.
+    """
+    groups = [group for group in (handles, references) if len(group)]
+    if not groups:
+        return
+    width = figure.get_figwidth() - 0.1
+    place = {"loc": "outside lower center"}
+    made = [_fit_legend(figure, figure.legend, group, width, **place) for group in groups]
+    first: Any = figure.legends[0]
+    more: Any
+    for more in figure.legends[1:]:  # into one box, so that the layout leaves room for all of it
+        more.remove()
+        first._legend_box.get_children().append(more._legend_handle_box)
+        first.texts += more.texts
+        first.legend_handles += more.legend_handles
+    figure.set_figheight(figure.get_figheight() + sum(made) + 0.05)
 
 
 def legends_below(
@@ -450,7 +470,9 @@ def _fit_legend(
     while True:
         rows = -(-len(handles) // columns)
         columns = -(-len(handles) // rows)  # as few as these rows need: no ragged last column
-        legend = make(handles=list(handles), ncols=columns, **options)
+        # matplotlib fills columns first, readers read rows.
+        by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
+        legend = make(handles=by_rows, ncols=columns, **options)
         box = legend.get_window_extent(renderer)
         if columns == 1 or box.width <= width * figure.dpi:
             return box.height / figure.dpi

@@ -127,7 +127,7 @@ def _find_line_metrics(
     params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
-    lines = [line for line in ("exact", "floor", "point") if getattr(params, line, False) is True]
+    lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
     for metric in reads:
         laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
         for name in (*(f"{metric}_{line}" for line in lines), *laws):

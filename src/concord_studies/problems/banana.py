@@ -7,6 +7,12 @@ r"""A bent Gaussian in two dimensions, with adjustable heterogeneity; exact draw
 with f_i = f/N and the tilts of ``concord.problems._heterogeneity``, which leave the posterior where
 it is. Source: H. Haario, E. Saksman and J. Tamminen, Computational Statistics 14 (1999) 375-395,
 where s = 10 and b = 0.03 or 0.1. Gradients grow like x^3.
+
+Examples
+--------
+>>> import concord
+>>> concord.problems.banana(agents=4, bend=0.5).reference.mean
+array([0., 0.])
 """
 
 from __future__ import annotations

@@ -7,6 +7,12 @@ r"""Neal's funnel, with adjustable heterogeneity between agents; exact draws.
 with f_i = f/N and the tilts of ``concord.problems._heterogeneity``, which leave the posterior where
 it is. Source: R. M. Neal, Annals of Statistics 31 (2003) 705-767, section 8, where s = 3 and d =
 10. The curvature in x_j is e^-v: no step size suits all of it.
+
+Examples
+--------
+>>> import concord
+>>> concord.problems.funnel(agents=4, dim=3, sd=1.0).reference.mean
+array([0., 0., 0.])
 """
 
 from __future__ import annotations

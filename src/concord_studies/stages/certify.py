@@ -16,7 +16,8 @@ from concord.sampling.partition import Partition
 from concord_studies import certified
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.folder import DataFolder
-from concord_studies.datasets.registry import REGISTRY, find, verify
+from concord_studies.datasets.registry import find, verify
+from concord_studies.home import REGISTRY
 from concord_studies.io import whole
 from concord_studies.runs.run import ChosenProblem
 

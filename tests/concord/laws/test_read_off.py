@@ -408,6 +408,19 @@ def test_what_is_the_same_for_all_chains_is_followed() -> None:
         same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
 
 
+class Restless(Ageing):
+    """Its age grows without end."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        return super().step(state, k, problem, network, rng)._replace(age=state.age + 1)
+
+
+def test_what_never_settles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concord.laws.read_off.MOST_STEPS", 50)
+    with pytest.raises(NoLaw, match="still changes after 50 steps"):
+        StepReader(Restless(), drawn(5, 2), concord.network("ring", 5))
+
+
 class Sleepy(Sampler):
     """Its state has a coordinate that chance reaches late."""
 

@@ -1,5 +1,9 @@
 """``concord test`` of samplers: mistakes are seen, and what is right is not accused."""
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 import wrong
@@ -57,6 +61,20 @@ def test_a_mistake_is_seen_by_its_check(name):
     # Broken where the sampler runs; other errors where it cannot.
     with pytest.raises((Broken, ConcordError)):
         this(wrong.wrong(name))
+
+
+def test_the_page_has_the_table_of_checks():
+    page = (Path(__file__).parents[3] / "docs" / "plugins.md").read_text()
+    shown = re.findall(r"^\| ([\w ]+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.M)
+    mistakes = Counter(check for check, *_ in wrong.WRONG.values())
+    wanted = []
+    for check in CHECKS["samplers"]:
+        name = check.__name__
+        silent = len(SILENT.get(name, ()))
+        counts = len(SAMPLERS) - silent, silent, mistakes[name]
+        wanted.append((name.replace("_", " "), *map(str, counts)))
+    assert shown == wanted
+    assert f"the {len(SAMPLERS)} built-in samplers and on {len(wrong.WRONG)} samplers" in page
 
 
 def test_what_fails_everywhere_is_seen_everywhere():

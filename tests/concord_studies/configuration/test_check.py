@@ -53,9 +53,9 @@ def claim(metric):
         (claim("w2_exat"), "does not compute 'w2_exat'; did you mean 'w2_exact'?"),
         (figure("curves", metric="w2", lines="agent", agents=["average"]), None),
         (figure("curves", metric="accuracy_mean"), "'accuracy_mean'; add accuracy to the metrics"),
-        (figure("curves", metric="w2", floor="w2_floor"), None),
+        (figure("curves", metric="w2", layers=[{"floor": "w2_floor"}]), None),
         (
-            figure("curves", metric="w2", x="unicast_bytes"),
+            figure("curves", metric="w2", x={"counts": "unicast_bytes"}),
             "'unicast_bytes'; add messages to",
         ),
         (figure("curves", metric="w2", agents=[6]), "one/run has no 'w2' of agent 6, which"),

@@ -55,7 +55,7 @@ figures:
     title: F
     runs: [one]
     options: { metric: w2, agents: [0], lines: sampler, rows: topology, columns: step_size,
-               x: unicasts, floor: w2_floor, select: { topology: ring } }
+               x: { counts: unicasts }, layers: [floor: w2_floor], select: { topology: ring } }
 tables:
   last: { kind: final_values, title: T, runs: [one], options: { metrics: [w2], across: [sampler] } }
   printed:
@@ -190,8 +190,8 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ),
     ("figures.paid.options.select", {"topology": "ring", "chains": 4}, "has all of"),
     ("figures.paid.options.metric", "w3", "'w3'"),
-    ("figures.paid.options.floor", "w2_flor", "did you mean 'w2_floor'?"),
-    ("figures.paid.options.x", "unicast", "'unicast'"),
+    ("figures.paid.options.layers", [{"floor": "w2_flor"}], "did you mean 'w2_floor'?"),
+    ("figures.paid.options.x.counts", "unicast", "'unicast'"),
     ("tables.last.options.metrics", ["w2", "accuracy_mea"], "did you mean 'accuracy_mean'?"),
     ("tables.last.options.across", ["smapler"], "across: *did you mean 'sampler'?"),
     ("tables.printed.options.by", "step", "options.by: *'step'"),

@@ -26,7 +26,7 @@ from concord_studies.provenance import SOURCE
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
-LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
+RAILS = '''"""Two lines of agents, side by side, with rungs between them."""
 
 from concord.errors import ConcordError
 from concord.options import Options
@@ -40,7 +40,7 @@ def graph(params, agents):
     import networkx as nx
 
     if agents % 2:
-        raise ConcordError(f"{agents} agents make no ladder; use an even number")
+        raise ConcordError(f"{agents} agents make no rails; use an even number")
     return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
 '''
 BOWL = '''"""Agents with Gaussian potentials of different widths: f_i(x) = (i + 1) |x - 1|^2 / 2."""
@@ -107,7 +107,7 @@ problems: { bowl: { kind: bowl } }
 experiments:
   compare:
     { problem: bowl, agents: 4, chains: 4, iterations: 5, metrics: [w2], sweep: {
-      topology: [ring, ladder],
+      topology: [ring, rails],
       sampler: {
         de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
         lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
@@ -118,7 +118,7 @@ figures:
 """
 FILES = {
     "samplers/lazy_de_sgld.py": SAMPLER,
-    "topologies/ladder.py": LADDER,
+    "topologies/rails.py": RAILS,
     "problems/bowl.py": BOWL,
     "schedules/cosine.py": COSINE,
 }
@@ -173,11 +173,11 @@ def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
         return {run.name: stated(*run.modules) for run in papers["mine"].runs.values()}
 
     before = digests()
-    path = study / "plugins" / "topologies" / "ladder.py"
+    path = study / "plugins" / "topologies" / "rails.py"
     path.write_text(path.read_text() + "\n\nOTHER = 1\n")
     after = digests()
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {name for name in before if "ladder" in name} and len(changed) == 2
+    assert changed == {name for name in before if "rails" in name} and len(changed) == 2
 
 
 def test_a_new_file_outdates_nothing(study):
@@ -191,12 +191,12 @@ def test_a_new_file_outdates_nothing(study):
 
 
 def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):
-    (study / "plugins" / "topologies" / "ladder.py").write_text(
-        LADDER + "\nraise SystemExit('executed')\n"
+    (study / "plugins" / "topologies" / "rails.py").write_text(
+        RAILS + "\nraise SystemExit('executed')\n"
     )
     assert main(["list", "topologies", "--json"]) == 0
     found = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
-    assert found["ladder"]["is"].startswith("Two lines") and not found["ring"]["from"]
+    assert found["rails"]["is"].startswith("Two lines") and not found["ring"]["from"]
     kinds.use()
     assert main(["describe", "lazy_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
@@ -276,54 +276,54 @@ def test_a_name_that_cannot_be_is_refused_with_the_file(study, name, sentence, c
 )
 def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     shared = study / "plugins" / "words.py"
-    shared.write_text("ODD = 'make no ladder; use an even number'\n")
-    path = study / "plugins" / "topologies" / "ladder.py"
-    text = LADDER.replace('make no ladder; use an even number"', f'{{{name}}}"')
+    shared.write_text("ODD = 'make no rails; use an even number'\n")
+    path = study / "plugins" / "topologies" / "rails.py"
+    text = RAILS.replace('make no rails; use an even number"', f'{{{name}}}"')
     path.write_text(text.replace("from concord.errors", f"{line}\nfrom concord.errors"))
     kinds.use(study)
-    with pytest.raises(ConcordError, match="3 agents make no ladder; use an even number"):
-        build_graph("ladder", 3)
-    ladder = kinds.location("topologies", "ladder")
-    assert str(shared.absolute()) in closure(ladder)
-    before = stated(ladder)
-    shared.write_text("ODD = 'make no ladder; take one more'\n")
+    with pytest.raises(ConcordError, match="3 agents make no rails; use an even number"):
+        build_graph("rails", 3)
+    rails = kinds.location("topologies", "rails")
+    assert str(shared.absolute()) in closure(rails)
+    before = stated(rails)
+    shared.write_text("ODD = 'make no rails; take one more'\n")
     for remembered in (read, digests._remembered, digests._made_from):
         remembered.cache_clear()
-    assert stated(ladder) != before
+    assert stated(rails) != before
 
 
 def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
     kinds.use(study)
-    assert len(build_graph("ladder", 6).edges) == 7
+    assert len(build_graph("rails", 6).edges) == 7
     other = tmp_path / "elsewhere" / "mine" / "plugins" / "topologies"
     other.mkdir(parents=True)
-    (other / "ladder.py").write_text(
-        LADDER.replace("ladder_graph(agents // 2)", "path_graph(agents)")
+    (other / "rails.py").write_text(
+        RAILS.replace("ladder_graph(agents // 2)", "path_graph(agents)")
     )
     kinds.use(tmp_path / "elsewhere" / "mine")
-    assert len(build_graph("ladder", 6).edges) == 5
+    assert len(build_graph("rails", 6).edges) == 5
     kinds.use(study)
-    assert len(build_graph("ladder", 6).edges) == 7
-    with pytest.raises(ConcordError, match="topologies/ladder already; rename the file"):
+    assert len(build_graph("rails", 6).edges) == 7
+    with pytest.raises(ConcordError, match="topologies/rails already; rename the file"):
         kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
 def test_a_kind_that_lies_beside_the_rooms_is_told_its_place(study, capsys):
-    path = study / "plugins" / "ladder.py"
-    (study / "plugins" / "topologies" / "ladder.py").rename(path)
-    sentence = f"there is no topology 'ladder'; move {path} into the folder topologies beside it"
+    path = study / "plugins" / "rails.py"
+    (study / "plugins" / "topologies" / "rails.py").rename(path)
+    sentence = f"there is no topology 'rails'; move {path} into the folder topologies beside it"
     assert sentence in refused(capsys, "check", study)
 
 
 def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
-    path = study / "plugins" / "topologies" / "ladder.py"
-    path.write_text(LADDER + "\n1 / 0\n")
+    path = study / "plugins" / "topologies" / "rails.py"
+    path.write_text(RAILS + "\n1 / 0\n")
     line = len(path.read_text().splitlines())
     assert f"{path}, line {line}: ZeroDivisionError: " in refused(capsys, "check", study)
 
 
 def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
-    (tmp_path / "elsewhere.py").write_text(LADDER)
+    (tmp_path / "elsewhere.py").write_text(RAILS)
     for place in (study / "plugins" / "linked.py", study / "plugins" / "topologies" / "linked.py"):
         place.symlink_to(tmp_path / "elsewhere.py")
         sentence = "it links to what is outside of its study; copy it"
@@ -346,8 +346,8 @@ def test_a_pipe_is_refused_and_not_waited_for(study, capsys):
     ],
 )
 def test_an_import_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
-    path = study / "plugins" / "topologies" / "ladder.py"
-    path.write_text(f"{LADDER}\n{line}\n")
+    path = study / "plugins" / "topologies" / "rails.py"
+    path.write_text(f"{RAILS}\n{line}\n")
     number = len(path.read_text().splitlines())
     assert main(["check", str(study)]) == code
     assert capsys.readouterr().err == f"concord: {path}, line {number}: {sentence}\n"
@@ -362,8 +362,8 @@ def test_an_import_that_ends_everything_has_file_and_line(study, capsys, line, c
     ],
 )
 def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
-    path = study / "plugins" / "topologies" / "ladder.py"
-    path.write_text(LADDER.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
+    path = study / "plugins" / "topologies" / "rails.py"
+    path.write_text(RAILS.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
     number = path.read_text().splitlines().index(f"    {line}") + 1
     assert main(["check", str(study)]) == code
     said = capsys.readouterr().err
@@ -411,16 +411,16 @@ def distribution(tmp_path, monkeypatch):
     site = tmp_path / "site"
     (site / "ladders").mkdir(parents=True)
     (site / "ladders" / "__init__.py").write_text("")
-    (site / "ladders" / "words.py").write_text("ODD = 'make no ladder; use an even number'\n")
-    text = LADDER.replace('make no ladder; use an even number"', '{ODD}"')
+    (site / "ladders" / "words.py").write_text("ODD = 'make no rails; use an even number'\n")
+    text = RAILS.replace('make no rails; use an even number"', '{ODD}"')
     text = text.replace("from concord.errors", "from .words import ODD\nfrom concord.errors")
-    (site / "ladders" / "ladder.py").write_text(text)
+    (site / "ladders" / "rails.py").write_text(text)
     (site / "ladders" / "broken.py").write_text("import nothing_of_that_name\n")
     info = site / "of_ladders-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-ladders\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(
-        "[concord.topologies]\nrungs = ladders.ladder\n[concord.samplers]\nbad = ladders.broken\n"
+        "[concord.topologies]\nrungs = ladders.rails\n[concord.samplers]\nbad = ladders.broken\n"
         "gone = ladders.gone\n"
     )
     monkeypatch.syspath_prepend(site)
@@ -436,7 +436,7 @@ def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
     assert len(build_graph("rungs", 6).edges) == 7
     assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
     files = {Path(f).name for f in closure(kinds.location("topologies", "rungs"))}
-    assert {"ladder.py", "words.py"} <= files
+    assert {"rails.py", "words.py"} <= files
 
 
 def test_an_entry_point_that_cannot_be_imported_is_told_and_the_rest_works(distribution, capsys):

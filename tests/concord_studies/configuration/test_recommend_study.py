@@ -26,6 +26,6 @@ def test_an_answer_is_compared_with_the_least_that_brute_force_finds(gaussian):
         iterations=1,
     )
     found = {row.metric.partition(".")[0] for row in answers.rows(m)}
-    of_exact = {"score", "least_36", "least_72"}
+    of_exact = {"score", "least"}
     of_chains = {"best", "least", "predicted", "measured", "doubted"}
     assert found == (of_exact if gaussian else of_chains) | {"share"}

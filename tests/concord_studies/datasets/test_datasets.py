@@ -149,7 +149,7 @@ def test_registry_has_the_data_sets_of_the_papers():
         **dict.fromkeys(("extra2024_accuracy_synthetic", "extra2024_accuracy_cancer"), 1),
         **dict.fromkeys(("depsgld2026_linear", "depsgld2026_cancer"), 1),
         **dict.fromkeys(("extra2024_w2", "dglmc2021_gaussian", "fald2023_toy"), 1),
-        "qlsd2021_synthetic": 1,
+        **dict.fromkeys(("qlsd2021_synthetic", "mollenhoff2025_digits"), 1),
     }
     svhn = registry["svhn"].files["test_32x32.mat"]
     assert (svhn.bytes, svhn.sha256[:8]) == (64275384, "cdce80df")

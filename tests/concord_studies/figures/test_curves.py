@@ -36,7 +36,7 @@ def by_topology() -> list[Measured]:
 
 
 def test_a_panel_per_topology_shows_the_table(by_topology):
-    figure = draw(by_topology, columns="topology", lines="agent", agents=AGENTS)
+    figure = draw(by_topology, columns="topology", agents=AGENTS)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["(a) Complete", "(b) Ring", "(c) No edges"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["$W_2$ to the posterior", "", ""]
@@ -47,18 +47,23 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
         for agent, line in zip(AGENTS, shown(axes).values(), strict=True):
             table = series(measured, "w2", agent)
             np.testing.assert_array_equal(line.get_xdata(), table.iteration)
-            np.testing.assert_array_equal(line.get_ydata(), table.value)
+            exact = series(measured, "w2_exact", agent)  # the law is the line, its estimate beneath
+            np.testing.assert_array_equal(line.get_ydata(), exact.value)
+            (below,) = [b for b in axes.lines if b.get_label() == f"_estimate {line.get_label()}"]
+            np.testing.assert_array_equal(below.get_ydata(), table.value)
+            assert below.get_zorder() < line.get_zorder()
+            assert below.get_linewidth() < line.get_linewidth()
+            assert below.get_color() == style.lighten(line.get_color())
     assert legend(figure) == [
         "agent 1",
         "agent 2",
         "average",
-        "95 % interval",
-        "exact law",
+        "estimate, 95 % interval",
         "floor of 1000 exact draws",
     ]
 
 
-def test_bands_exact_curves_and_floor(by_topology):
+def test_a_band_and_a_floor(by_topology):
     figure = draw(by_topology, columns="topology", agents=[1])
     axes, measured = figure.axes[1], by_topology[1]
     (band,) = axes.collections
@@ -66,11 +71,6 @@ def test_bands_exact_curves_and_floor(by_topology):
     table = series(measured, "w2", 1)
     assert corners[:, 1].max() == table.hi.max()
     assert corners[:, 1].min() == table.lo.min()
-    (exact,) = [line for line in axes.lines if line.get_label().startswith("_exact")]
-    np.testing.assert_array_equal(exact.get_ydata(), series(measured, "w2_exact", 1).value)
-    (line,) = shown(axes).values()
-    assert exact.get_linewidth() < line.get_linewidth() / 2
-    assert exact.get_color() != line.get_color()
     (floor,) = [line for line in axes.lines if line.get_label() == "_floor"]
     assert list(floor.get_ydata()) == [0.026, 0.026]
 
@@ -79,7 +79,7 @@ def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     measured = w2(run(topology="ring"), [0], exact=False, floor=False)
     table = measured.metrics
     table.loc[(table["metric"] == "w2") & (table["iteration"] > 100), "lo"] = 0.0
-    (axes,) = draw([measured], agents=[0], yscale="log").axes
+    (axes,) = draw([measured], agents=[0], y={"scale": "log"}).axes
     (bars,) = axes.collections
     ends = np.array(bars.get_segments())  # (bars, end, xy)
     marked = shown(axes)["agent 1"]
@@ -103,13 +103,13 @@ def test_the_first_curve_is_on_top_and_no_two_meanings_share_a_pattern():
     assert first.get_zorder() > other.get_zorder()
     patterns = [first.get_linestyle(), average.get_linestyle(), str(style.FLOOR["linestyle"])]
     assert len(set(patterns)) == 3
-    exact = [line for line in axes.lines if line.get_label().startswith("_exact")]
-    assert {line.get_linestyle() for line in exact} == {"-"}
 
 
 def test_muted_lines_share_one_gray_entry():
     runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
-    figure = draw(runs, lines="start", agents=[0], muted={"$q$ = 1 to 3": ["1", "2", "3"]})
+    figure = draw(
+        runs, lines="start", agents=[0], layers=[{"gray": {"$q$ = 1 to 3": ["1", "2", "3"]}}]
+    )
     (axes,) = figure.axes
     colors = [line.get_color() for line in axes.lines if line.get_label()[0] != "_"]
     assert len(colors) == 4 and len(set(colors)) == 2
@@ -124,17 +124,17 @@ def test_a_panel_may_show_the_end_over_a_number():
     ]
     panels = [
         {"select": {"reading": "published"}, "lines": "penalty"},
-        {"over": "penalty", "lines": "reading"},
+        {"x": {"over": "penalty"}, "lines": "reading"},
     ]
-    figure = draw(runs, agents=[0], yscale="log", share_y="all", panels=panels)
+    figure = draw(runs, agents=[0], y={"scale": "log", "share": "all"}, panels=panels)
     lines = shown(figure.axes[1])
-    assert list(lines) == ["Published", "Released"]
-    assert list(lines["Released"].get_xdata()) == [1, 5, 10]
-    ends = [series(runs[i], "w2", 0).value[-1] for i in (4, 5, 3)]
-    np.testing.assert_array_equal(lines["Released"].get_ydata(), ends)
+    assert list(lines) == ["equations", "released code"]
+    assert list(lines["released code"].get_xdata()) == [1, 5, 10]
+    ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (4, 5, 3)]
+    np.testing.assert_array_equal(lines["released code"].get_ydata(), ends)
     assert figure.axes[1].get_xscale() == "log"
     assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
-    assert "Published" not in legend(figure)
+    assert "equations" not in legend(figure)
 
 
 def test_estimates_of_one_floor_are_drawn_once():
@@ -159,14 +159,14 @@ def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
     ]
     assert points == [[0.31], [0.33], []]
     assert "a point at the posterior's mean" in legend(figure)
-    plain = draw(by_topology, columns="topology", agents=[0], point=False)
+    plain = draw(by_topology, columns="topology", agents=[0], layers=["floor"])
     assert "a point at the posterior's mean" not in legend(plain)
 
 
 def test_exact_and_floor_can_be_left_out(by_topology):
-    figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
+    figure = draw(by_topology, columns="topology", agents=[0], layers=["intervals"])
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
-    assert legend(figure) == ["agent 1", "95 % interval"]
+    assert legend(figure) == ["95 % interval"]  # one line alone needs no name
 
 
 def test_runs_without_intervals_have_no_band():
@@ -174,7 +174,7 @@ def test_runs_without_intervals_have_no_band():
     measured.metrics[["lo", "hi"]] = np.nan
     figure = draw([measured], agents=[0])
     assert not figure.axes[0].collections
-    assert legend(figure) == ["agent 1"]
+    assert not figure.legends
 
 
 def test_panels_of_different_kinds():
@@ -184,15 +184,14 @@ def test_panels_of_different_kinds():
     figure = draw(
         runs,
         agents=[0],
-        share_y="none",
+        y={"share": "none"},
         panels=[
             {"title": "Batch", "select": {"experiment": "batch"}, "lines": "sampler.batch_size"},
             {
                 "title": "Step",
                 "select": {"experiment": "step"},
                 "lines": "sampler.step_size",
-                "yscale": "log",
-                "ylim": [0.01, None],
+                "y": {"scale": "log", "limits": [0.01, None]},
             },
             {"title": "Network", "select": {"experiment": "network"}, "lines": "topology"},
         ],
@@ -204,13 +203,12 @@ def test_panels_of_different_kinds():
     ]
     assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log", "linear"]
     assert figure.axes[1].get_ylim()[0] == 0.01
-    entries = [[t.get_text() for t in axes.get_legend().get_texts()] for axes in figure.axes]
+    entries = [sorted(t.get_text() for t in axes.get_legend().get_texts()) for axes in figure.axes]
     assert entries == [
         ["$b$ = 5", "$b$ = 50"],
         [r"$\eta$ = 0.001", r"$\eta$ = 0.003", r"$\eta$ = 0.009"],
-        ["Complete", "Ring", "No edges"],
+        ["Complete", "No edges", "Ring"],
     ]
-    assert legend(figure)[0] == "agent 1"
 
 
 def grid_runs() -> list[Measured]:
@@ -264,13 +262,13 @@ def test_one_value_has_one_color_in_all_panels():
     assert shown(complete)["NEWER, agent 1"].get_color() != color
 
 
-@pytest.mark.parametrize("yscale", ["linear", "log"])
-def test_a_diverged_run_stops_at_a_cross(yscale):
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_a_diverged_run_stops_at_a_cross(scale):
     runs = [
         w2(run(topology="ring", sampler="de_sgld"), [0]),
         w2(run(topology="ring", sampler="d_ula"), [0], diverged_at=37, fraction=0.25),
     ]
-    figure = draw(runs, lines="sampler", agents=[0], yscale=yscale)
+    figure = draw(runs, lines="sampler", agents=[0], y={"scale": scale})
     (axes,) = figure.axes
     assert shown(axes)["D-ULA, agent 1"].get_xdata()[-1] == 36
     (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
@@ -290,7 +288,7 @@ def test_a_diverged_run_stops_at_a_cross(yscale):
 
 def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
     runs = [w2(run(topology="ring"), [0], diverged_at=3)]
-    (axes,) = draw(runs, agents=[0], ylim=[0, 100]).axes
+    (axes,) = draw(runs, agents=[0], y={"limits": [0, 100]}).axes
     (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
     assert cross.get_ydata()[0] == shown(axes)["agent 1"].get_ydata()[-1]
     assert [text.get_text() for text in axes.texts] == [
@@ -323,13 +321,14 @@ def test_x_may_count_what_is_sent(xscale):
     """All of it moves: curve, band, exact curve and cross."""
     cheap = sending(w2(run(sampler="d_ula"), [0]), 100)
     dear = sending(w2(run(sampler="de_sgld"), [0], diverged_at=100), 400)
-    options = {"lines": "sampler", "agents": [0], "x": "unicast_bytes", "xscale": xscale}
+    options = {"lines": "sampler", "agents": [0], "x": {"counts": "unicast_bytes", "scale": xscale}}
     figure = draw([cheap, dear], **options)
     (axes,) = figure.axes
     lines = {line.get_label().removesuffix(", agent 1"): line for line in axes.lines}
     free = xscale == "linear"
     np.testing.assert_array_equal(lines["D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
-    np.testing.assert_array_equal(lines["_exact D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
+    beneath = lines["_estimate D-ULA"]
+    np.testing.assert_array_equal(beneath.get_xdata(), 100 * np.arange(not free, 151))
     assert lines["_diverged DE-SGLD"].get_xdata()[0] == 40_000
     assert axes.get_xlim()[1] > 60_000 and axes.get_xscale() == xscale
     label = axes.get_xlabel().replace("\n", " ")  # wrapped to the panel's width
@@ -337,7 +336,7 @@ def test_x_may_count_what_is_sent(xscale):
     figure.canvas.draw()
     ticks = [text.get_text() for text in axes.get_xticklabels() if text.get_text()]
     assert all(text.endswith("B") for text in ticks) and len(set(ticks)) == len(ticks)
-    band = axes.collections[0].get_paths()[0].vertices[:, 0]
+    band = min((c.get_paths()[0].vertices[:, 0] for c in axes.collections), key=min)
     assert band.min() == 100 * (not free)
 
 
@@ -350,7 +349,7 @@ def test_x_may_count_what_is_sent(xscale):
 )
 def test_x_may_count_other_prices(price, each, label, unit):
     """However small they are: 1.5 ms here."""
-    options = {"lines": "sampler", "agents": [0], "x": price}
+    options = {"lines": "sampler", "agents": [0], "x": {"counts": price}}
     (axes,) = draw([sending(w2(run(sampler="d_ula"), [0]), each, price)], **options).axes
     assert axes.get_xlabel() == label
     assert axes.get_xlim() == pytest.approx((-3 * each, 153 * each))
@@ -384,17 +383,17 @@ def test_missing_agent_says_which_there_are(by_topology):
         ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
         ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
-        ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
+        ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
             {
                 "agents": [0],
                 "panels": [
-                    {"select": {"topology": "ring"}, "yscale": "log"},
+                    {"select": {"topology": "ring"}, "y": {"scale": "log"}},
                     {"select": {"topology": "complete"}},
                 ],
             },
-            "set share_y: none",
+            r"y.share: row\); set it to none",
         ),
     ],
 )
@@ -405,8 +404,12 @@ def test_mistakes_are_told(by_topology, options, message):
 
 
 def test_what_is_no_price_is_told():
-    with pytest.raises(ConcordError, match="x: 'unicast' is no price; did you mean 'unicasts'"):
-        curves.reads(build(curves.Params, {"metric": "w2", "x": "unicast"}, "x.yaml: figures.f"))
+    with pytest.raises(
+        ConcordError, match=r"x\.counts: 'unicast' is no price; did you mean 'unicasts'"
+    ):
+        curves.reads(
+            build(curves.Params, {"metric": "w2", "x": {"counts": "unicast"}}, "x.yaml: figures.f")
+        )
 
 
 def test_no_runs_is_told():
@@ -422,21 +425,14 @@ def readings() -> list[Measured]:
     ]
 
 
-def test_styles_give_readings_a_line_pattern_and_samplers_a_color():
-    figure = draw(readings(), lines="sampler", styles="reading", agents=[0])
-    lines = {
-        line.get_label(): (line.get_color(), line.get_linestyle())
-        for line in figure.axes[0].lines
-        if not str(line.get_label()).startswith("_")
-    }
-    assert len(lines) == 4
-    assert len({color for color, _ in lines.values()}) == 2
-    assert len({pattern for _, pattern in lines.values()}) == 2
-
-
-def test_styles_need_one_agent():
+def test_readings_of_one_color_are_filled_and_hollow():
+    (axes,) = draw(readings(), lines="sampler", hollow="reading", agents=[0]).axes
+    looks = [(line.get_color(), line.get_markerfacecolor()) for line in shown(axes).values()]
+    assert len(looks) == 4 and len({color for color, _ in looks}) == 2
+    assert [face == "white" for _, face in looks] == [False, True, False, True]
+    assert {line.get_linestyle() for line in shown(axes).values()} == {"-"}
     with pytest.raises(ConcordError, match="draw one agent"):
-        draw(readings(), lines="sampler", styles="reading", agents=[0, "average"])
+        draw(readings(), lines="sampler", hollow="reading", agents=[0, "average"])
 
 
 def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
@@ -461,10 +457,10 @@ def by_label(figure):
 
 
 @pytest.mark.parametrize(
-    ("band", "low", "high"), [("band", 0.9, 1.2), ("spread", 1 - 0.1, 1 + 0.1)]
+    ("layer", "low", "high"), [("intervals", 0.9, 1.2), ({"sd": "spread"}, 1 - 0.1, 1 + 0.1)]
 )
-def test_band_is_the_interval_or_a_standard_deviation(band, low, high) -> None:
-    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals=band)
+def test_a_band_is_the_interval_or_a_standard_deviation(layer, low, high) -> None:
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], layers=[layer])
     (area,) = figure.axes[0].collections
     at_start = area.get_paths()[0].vertices
     at_start = at_start[at_start[:, 0] == 0][:, 1]
@@ -473,7 +469,7 @@ def test_band_is_the_interval_or_a_standard_deviation(band, low, high) -> None:
 
 
 def test_floor_and_no_band() -> None:
-    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals="none", floor="floor")
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], layers=[{"floor": "floor"}])
     assert not figure.axes[0].collections
     assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
 
@@ -481,7 +477,7 @@ def test_floor_and_no_band() -> None:
 def test_differences_are_from_the_mean_of_all_lines() -> None:
     one, other = trained("a", 1.0), trained("b", 1.0)
     other.metrics["value"] = 3 * other.metrics["value"]
-    figure = drawn([one, other], lines="training", differences=True)
+    figure = drawn([one, other], lines="training", layers=["difference"])
     found = by_label(figure)
     k = np.arange(0, 101, 10)
     np.testing.assert_allclose(found["A"][:, 1], -1 / (1 + k))
@@ -489,25 +485,27 @@ def test_differences_are_from_the_mean_of_all_lines() -> None:
     assert not figure.axes[0].collections
     short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
     with pytest.raises(ConcordError, match="different iterations"):
-        drawn([short, other], lines="training", differences=True)
+        drawn([short, other], lines="training", layers=["difference"])
 
 
 def test_a_slope_stands_beside_what_falls() -> None:
     flat = trained("b", 1.0)
     flat.metrics["value"] = 1.0
-    options = {"lines": "training", "xscale": "log", "yscale": "log"}
-    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5, -0.5], **options)
+    options = {"lines": "training", "x": {"scale": "log"}, "y": {"scale": "log"}}
+    figure = drawn([trained("a", 1.0), flat], layers=[{"slopes": [-0.5, -0.5]}], **options)
     (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
     (x0, y0), (x1, y1) = slope.get_xydata()
     assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
     assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
-    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5], **options)  # the legend has one alone
+    figure = drawn(
+        [trained("a", 1.0), flat], layers=[{"slopes": [-0.5]}], **options
+    )  # the legend has one alone
     assert not figure.axes[0].texts
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_fitted_exponents_are_written_in_the_panel() -> None:
-    figure = drawn([trained("a", 1.0)], lines="training", exponent="floor")
+    figure = drawn([trained("a", 1.0)], lines="training", layers=[{"exponent": "floor"}])
     (text,) = figure.axes[0].texts
     assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
 
@@ -529,13 +527,13 @@ def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
         steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
         table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
         runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
-    figure = drawn(runs, lines="agent", rows="training", x_metric="step", xlabel="step size")
+    figure = drawn(runs, lines="agent", rows="training", x={"metric": "step", "label": "step size"})
     k = np.arange(0, 101, 10)
     for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
         (line,) = panel.get_lines()
         assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
     assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
-    params = build(curves.Params, {"metric": "distance", "x_metric": "step"}, "options")
+    params = build(curves.Params, {"metric": "distance", "x": {"metric": "step"}}, "options")
     assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
 
 
@@ -551,7 +549,7 @@ def accuracy(sampler: str, agents: int = 3) -> Measured:
 
 
 def accuracies(runs, **options):
-    shown = {"metric": "accuracy_mean", "intervals": "accuracy_sd", "others": True}
+    shown = {"metric": "accuracy_mean", "layers": [{"sd": "accuracy_sd"}, "others"]}
     return draw(runs, lines="sampler", **shown, **options)
 
 
@@ -565,22 +563,77 @@ def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
 
 
 def test_accuracy_can_be_zoomed():
-    axes = accuracies([accuracy("admm")], xlim=[0, 4], ylim=[0.6, None]).axes[0]
+    axes = accuracies([accuracy("admm")], x={"limits": [0, 4]}, y={"limits": [0.6, None]}).axes[0]
     assert axes.get_xlim() == (0, 4)
     assert axes.get_ylim()[0] == 0.6
 
 
-def test_accuracies_near_one_may_have_half_of_the_axis():
-    (axes,) = accuracies([accuracy("d_ula")], ylim=[0.5, 1.0], stretch=0.9).axes
-    low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
-    assert knee - low == pytest.approx(top - knee)
-    assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
+def test_accuracies_may_be_shown_as_errors_or_in_percent():
+    measured = accuracy("d_ula")
+    mean, sd = (series(measured, f"accuracy_{of}", 0).value for of in ("mean", "sd"))
+    (axes,) = accuracies([measured], y={"shows": "error", "scale": "log"}).axes
+    assert shown(axes)["D-ULA, agent 1"].get_ydata() == pytest.approx(1 - mean)
+    (bars,) = axes.collections
+    assert bars.get_segments()[0][:, 1] == pytest.approx(1 - mean[0] + [-sd[0], sd[0]])
+    (axes,) = accuracies([measured], y={"shows": "percent"}).axes
+    assert shown(axes)["D-ULA, agent 1"].get_ydata() == pytest.approx(100 * mean)
+
+
+def test_three_lines_have_bars_in_place_of_bands():
+    (axes,) = accuracies([accuracy(s) for s in ("admm", "d_ula", "de_sgld")]).axes
+    assert {type(drawn).__name__ for drawn in axes.collections} == {"LineCollection"}
+
+
+def test_a_floor_far_below_is_an_arrow_with_its_number():
+    measured = w2(run(), [0])
+    table = measured.metrics
+    table.loc[table["metric"] == "w2_floor", "value"] = 0.0004
+    figure = draw([measured], y={"scale": "log"})
+    (axes,) = figure.axes
+    assert axes.get_ylim()[0] > 0.01
+    assert [text.get_text() for text in axes.texts] == ["floor 0.0004"]
+    assert not any("floor" in text for text in legend(figure))
+
+
+def test_printed_numbers_are_ticks_at_the_right_edge():
+    figure = draw([w2(run(), [0])], printed=[0.25, 99])
+    (axes,) = figure.axes
+    (tick,) = [line for line in axes.lines if line.get_label() == "_printed"]
+    assert list(tick.get_ydata()) == [0.25, 0.25] and min(tick.get_xdata()) == 1
+    assert [text.get_text() for text in axes.texts] == ["0.25"]
+    assert "print" in legend(figure)
+
+
+def test_what_authors_recorded_is_open_circles_or_a_deviation_in_the_band_of_another_run():
+    measured = w2(run(), [0], exact=False, floor=False)
+    table = measured.metrics
+    record = table[table["metric"] == "w2"].assign(metric="w2_recorded", lo=np.nan, hi=np.nan)
+    record["value"] *= 1.1
+    both = Measured({**measured.run, "recorded": {"chains": 250}}, pandas.concat([table, record]))
+    (axes,) = draw([both]).axes
+    (circles,) = [line for line in axes.lines if line.get_label().startswith("_recorded")]
+    assert circles.get_linestyle() == "None" and circles.get_markerfacecolor() == "white"
+    (axes,) = draw([both], layers=["deviation"]).axes
+    (apart,) = shown(axes).values()
+    assert apart.get_ydata() == pytest.approx(0.1)
+    (band,) = axes.collections  # of a difference of 1000 chains and 250: sqrt(1 + 4) wider
+    corners = band.get_paths()[0].vertices[:, 1]
+    assert corners.min() == pytest.approx(-0.08 * 5**0.5)
+    assert corners.max() == pytest.approx(0.09 * 5**0.5)
+
+
+def test_names_may_stand_at_the_ends_of_lines():
+    runs = [w2(run(sampler=s), [0], end=0.03, seed=i) for i, s in enumerate(("d_ula", "admm"))]
+    figure = draw(runs, lines="sampler", legend="ends", layers=[])
+    texts = [text for text in figure.axes[0].texts if text.get_text() in ("D-ULA", "ADMM")]
+    heights = sorted(text.get_position()[1] for text in texts)
+    assert len(heights) == 2 and heights[1] - heights[0] > 0.05 and not figure.legends
 
 
 def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
     runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
     runs.append(w2(run(penalty=10), [0], diverged_at=37))
-    figure = draw(runs, over="penalty", lines="sampler", agents=[0], yscale="log")
+    figure = draw(runs, x={"over": "penalty"}, lines="sampler", agents=[0], y={"scale": "log"})
     (line,) = shown(figure.axes[0]).values()
     assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
     assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
@@ -592,7 +645,7 @@ def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
         table = measured.metrics
         table.loc[table["metric"] == "w2_floor", "metric"] = "other"
         table.loc[table["metric"] == "other", "value"] = floor
-    figure = draw(runs, lines="sampler", agents=[0], floor="other")
+    figure = draw(runs, lines="sampler", agents=[0], layers=[{"floor": "other"}])
     floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
     assert [line.get_ydata()[0] for line in floors] == [0.02]
     assert "floor of exact draws" in legend(figure)
@@ -606,16 +659,17 @@ def test_values_below_zero_are_seen():
 
 
 def test_what_is_read_is_what_is_drawn():
-    panels = [{"agents": [1]}, {"over": "penalty", "lines": "reading"}]
-    options = {"metric": "m", "intervals": "sd", "x": "seconds", "floor": "f", "panels": panels}
+    panels = [{"agents": [1]}, {"x": {"over": "penalty"}, "lines": "reading"}]
+    layers = [{"sd": "sd"}, {"floor": "f"}]
+    options = {"metric": "m", "layers": layers, "x": {"counts": "seconds"}, "panels": panels}
     found = curves.reads(build(curves.Params, options, "x"))
     names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
     network = ("network",)
-    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]
+    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("f", ()), ("m", ())]
 
 
 def test_a_distribution_is_the_values_in_order_over_shares(by_topology):
-    figure = draw(by_topology[:1], lines="agent", agents=[0], distribution=True, exact=False)
+    figure = draw(by_topology[:1], lines="agent", agents=[0], x={"counts": "share"}, layers=[])
     table = series(by_topology[0], "w2", 0)
     (line,) = shown(figure.axes[0]).values()
     np.testing.assert_array_equal(line.get_ydata(), np.sort(table.value))

@@ -7,6 +7,7 @@ from typing import Any
 import pandas
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 import made_up_runs
@@ -18,7 +19,7 @@ from concord_studies.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/concord_arena/test_displays.py).
-ARENA = {"best_maps", "metric_pairs", "predicted_measured", "ratio_maps", "solved_curves"}
+ARENA = {"metric_pairs", "predicted_measured", "solved_curves"}
 KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
@@ -30,10 +31,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **{"rows": "topology", "lines": "case", "shows": ["w2/0"], "xlim": [0.01, 10]},
         **{"titles": ["(a) W2"], "xlabels": ["W2"]},
     },
-    "heat_maps": {"metric": "confusion_digits", "panels": PANELS},
+    "cells": {"metric": "confusion_digits", "panels": PANELS},
     "networks": {},
-    "posterior_maps": {"distance": "w1_marginal"},
-    "posterior_scatter": {"networks": "case", "agents": [0]},
+    "posterior": {"networks": "case", "agents": [0]},
     "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS},
     "stationary_covariance": {"lines": "case"},
     "timeline": {"agents": [0, 1], "columns": "case"},
@@ -85,8 +85,6 @@ def shows_no_numbers(kind: str) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_shows_what_diverged(kind, tmp_path):
     runs = list(RUNS.values())
-    if kind == "posterior_maps":  # of a single run
-        runs = [RUNS["lost"]]
     figure = draw(kind, runs, tmp_path)
     said = " ".join(text for text in texts(figure) if "iverged" in text).lower()
     if shows_no_numbers(kind):
@@ -96,6 +94,22 @@ def test_a_figure_shows_what_diverged(kind, tmp_path):
         name = run.run["labels"]["case"]
         assert (name in said) == (name != "sound"), said
     assert str(DIVERGED) in said
+
+
+PALE = ("_estimate", "_agent", "_to_zero", "_law")  # beneath or beside what is seen
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lines_and_texts_can_be_seen_and_read(kind):
+    figure = draw(kind, list(RUNS.values()))
+    shown = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert min(text.get_fontsize() for text in shown) >= 6.5
+    inside = {id(text) for axes in figure.axes if axes.images for text in axes.texts}  # of cells
+    colors = {to_hex(text.get_color()) for text in shown if id(text) not in inside}
+    for axes in figure.axes:
+        lines = [line for line in axes.lines if not str(line.get_label()).startswith(PALE)]
+        colors |= {to_hex(line.get_color()) for line in lines if line.get_linestyle() != "None"}
+    assert {color for color in colors if style.contrast(color) < 3} <= {"#ffffff"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies import digests, provenance, results
-from concord_studies.figures import _panels, curves, style
+from concord_studies.figures import _axes, _panels, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
 
@@ -128,7 +128,7 @@ def test_smoke_scale_is_seen_in_any_run():
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("full", 7.0)])
 def test_figures_have_print_widths(tmp_path, width, inches):
-    drawn = figure(width=width, share_y="all")
+    drawn = figure(width=width)
     style.save(drawn, [tmp_path / "f.png"])
     assert image.imread(tmp_path / "f.png").shape[1] == round(200 * inches)
 
@@ -208,6 +208,7 @@ def test_numbers_run_from_dark_to_light_in_their_order():
         ("sampler.batch_size", None, "full gradients"),
         ("agents", 20, "$N$ = 20"),
         ("reading", "corrected", "Corrected"),
+        ("reading", "published", "equations"),
         ("agent", 2, "agent 3"),
         ("sampler.delay", 3, "delay = 3"),
     ],
@@ -219,11 +220,11 @@ def test_readers_see_names(key, value, text):
 @pytest.mark.parametrize(
     ("panels", "across", "rows"),
     [
-        *((0, None, []), (3, None, [0, 0, 0]), (4, None, [0, 0, 1, 1]), (5, None, [0, 0, 1, 1, 1])),
-        *((7, None, [0, 0, 0, 1, 1, 1, 1]), (11, 4, [0] * 3 + [1] * 4 + [2] * 4)),
+        *((0, None, []), (3, None, [0, 0, 0]), (4, None, [0, 0, 1, 1]), (5, None, [0, 0, 0, 1, 1])),
+        *((7, None, [0, 0, 0, 0, 1, 1, 1]), (11, 4, [0] * 4 + [1] * 4 + [2] * 3)),
     ],
 )
-def test_a_row_of_panels_that_is_not_full_is_the_first(panels, across, rows):
+def test_rows_of_panels_are_filled_from_the_top(panels, across, rows):
     cells = _panels.listed([("", [])] * panels, across)
     assert [cell.row for cell in cells] == rows
     assert [cell.column for cell in cells] == [rows[:i].count(row) for i, row in enumerate(rows)]
@@ -234,6 +235,48 @@ def test_names_can_be_given():
     assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
     assert style.name("slowest", 10, {"10": "one agent slow"}) == "one agent slow"
     assert style.name("agent", 1, {"1": "agents alike"}) == "agent 2"
+
+
+def test_colors_can_be_seen_on_white():
+    looks = [style.Look(*look) for of in (style.SAMPLERS, style.ENTRIES, style.TOPOLOGIES)
+             for look in of.values()]  # fmt: skip
+    looks += style.looks("agent", [*range(6), "average"])
+    looks += style.looks("reading", ["published", "released", "corrected"])
+    looks += style.looks("step", [1, 2, 3, 4, 5]) + style.looks("any", [*"abcdefghijklmno"])
+    assert min(style.contrast(look.color) for look in looks) >= 3
+    assert style.contrast("black") == pytest.approx(21) and style.contrast("white") == 1
+    assert [style.choose_ink(color) for color in ("white", "#fff3c0", "#222222")] == [
+        *(style.BLACK, style.BLACK, "white")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "end", "texts"),
+    [
+        ((0.001, 10), None, ["0.001", "0.01", "0.1", "1", "10"]),
+        ((231, 800), 231, ["230", "300", "400", "500", "600", "700", "800"]),
+        ((0.2, 2), 0.37, ["0.2", "0.37", "0.5", "1", "2"]),
+        ((0.04, 3), 0.043, ["0.043", "0.1", "0.3", "1", "3"]),
+        ((1e-7, 1e-4), None, [rf"$10^{{{p}}}$" for p in (-7, -6, -5, -4)]),
+    ],
+)
+def test_a_log_axis_has_three_labels_and_one_near_the_end_of_the_curve(limits, end, texts):
+    axes = Figure().subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(*limits)
+    _axes.label_log_axis(axes.yaxis, end)
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) >= 3 and labels == texts
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    axes = Figure(dpi=100).subplots()
+    axes.set_ylim(0, 1)
+    _axes.label_ends(
+        axes, [(name, "k", y) for name, y in zip("abcd", (0.5, 0.5, 0.51, 0.9), strict=True)]
+    )
+    places = [text.get_position()[1] * axes.bbox.height for text in axes.texts]
+    assert np.diff(places).min() > 0.99 * style.SMALL * 1.25 * 100 / 72
 
 
 @pytest.mark.parametrize(("across", "lines"), [(1, 2), (3, 2)])

@@ -11,7 +11,12 @@ and S_i add up to zero, so that the posterior is N(mu, Sigma) whatever the heter
 equations). Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
 ``partition`` divides nothing.
 
-In Python: ``concord.problems.gaussian(agents=16, condition=100.0, heterogeneity=10.0)``.
+Examples
+--------
+>>> import concord
+>>> problem = concord.problems.gaussian(agents=16, condition=100.0, heterogeneity=10.0)
+>>> problem.posterior.cov.shape
+(2, 2)
 """
 
 from __future__ import annotations

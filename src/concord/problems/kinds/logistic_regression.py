@@ -25,7 +25,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
-from concord.problems import _newton
+from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
@@ -242,8 +242,8 @@ def from_arrays(
     Returns
     -------
     LogisticRegression
-        With ``agents``, ``dim`` and ``accuracy``; ``reference`` has the posterior of two
-        parameters, or draws of it if the prior is narrow.
+        With ``agents``, ``dim`` and ``accuracy``; ``reference`` is the posterior on a grid of two
+        parameters, or by draws of more (``concord.w2(result, problem)`` compares with it).
 
     Raises
     ------
@@ -422,20 +422,16 @@ class LogisticRegression(OneDataSet):
 
     @cached_property
     def reference(self) -> Grid | Draws:
-        """Return the posterior on a dense grid if dim is 2, else draws of it by rejection.
+        """Return the posterior: on a dense grid if dim is 2, else by draws.
 
-        A ConcordError for more parameters whose prior is so wide that rejection keeps too few.
+        Draws of more parameters are made by rejection where the prior is narrow, and else weighted
+        points about a Gaussian fit (``gaussian_fit.estimate_posterior``), with its errors.
         """
         if self.dim == 2:
             wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
             return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
         draws = self._draw_by_rejection() if self.prior == "gaussian" else None
-        if draws is None:
-            raise ConcordError(
-                f"the posterior of logistic regression of {self.dim} parameters is not known; use "
-                "2 parameters, a narrow prior, or the problem breast_cancer"
-            )
-        return Draws(draws)
+        return gaussian_fit.estimate_posterior(self) if draws is None else Draws(draws)
 
     def _draw_by_rejection(self) -> np.ndarray | None:
         """Draw independently from the posterior by rejection; None if too few draws are kept.

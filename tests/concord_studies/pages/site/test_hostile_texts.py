@@ -137,7 +137,7 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
     cell = Measured({**run, "labels": {"entry": "a"}}, None)
     monkeypatch.setattr("concord_arena.cards.missing", lambda cell: f"# not run: {HOSTILE}")
     for table, pages in {
-        "scores": {"cards/a": card("a", [cell], about, {})},
+        "scores": {"cards/a": card("a", [cell], about)},
         "multiverse": {"multiverse": multiverse.page(universes(), [])},
     }.items():
         made = [Path("results/mine", f"{name}.md") for name in pages]

@@ -31,6 +31,7 @@ from concord.options import Count, Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
 from concord_studies.figures._panels import Panels, cross, limits
 from concord_studies.option_notes import NamesIterations
@@ -73,17 +74,19 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     cells = cross(chosen, params.names, params.columns, params.rows)
     panels = Panels(cells, 1.75, params.share_y, params.width)
     shown = [(cell, ax) for cell, ax in panels if cell.runs]
-    outside = False
+    outside, lowest = False, np.inf
     for cell, ax in shown:
         run = selection.only(cell.runs, f"panel {cell.title!r}")
-        topology = selection.lookup(run.run, "topology")
-        outside |= _boxes(ax, run, params, style.looks("topology", [topology])[0].color)
+        outside |= _boxes(ax, run, params)
+        median = results.series(run, "misclassified_median", params.agent)
+        end = max(params.iterations or (np.inf,))
+        lowest = min(lowest, median.value[median.iteration <= end][-1])
     low, high = limits(params.ylim, "ylim")
     for _, ax in shown:
         ax.set_yscale(params.yscale)
         ax.set_ylim(low, high)
         if params.yscale == "log":
-            style.plain_log_axis(ax)
+            label_log_axis(ax.yaxis, lowest)
         elif low is None:
             ax.set_ylim(min(0, ax.get_ylim()[0]), None)
     notes = [f"of {params.points} points"] if params.points else []
@@ -93,7 +96,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return panels.with_legend(_handles(params, outside))
 
 
-def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
+def _boxes(axes: Axes, run: Measured, params: Params) -> bool:
     """Draw one run's boxes; return whether any extreme lies outside its whiskers."""
     parts = {p: results.series(run, f"misclassified_{p}", params.agent) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
@@ -110,7 +113,8 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
         beyond = [at["min"]] if at["min"] < at["whisker_lo"] else []
         beyond += [at["max"]] if at["max"] > at["whisker_hi"] else []
         boxes.append({**{key: at[part] for key, part in _BOX.items()}, "fliers": beyond})
-    line = {"color": style.dark(color), "linewidth": 0.7}
+    color = style.AGENTS[1]
+    line = {"color": style.darken(color), "linewidth": 0.7}
     axes.bxp(
         boxes,
         positions=at_k,

@@ -12,20 +12,31 @@ researcher writes in a paper's YAML (Parayil et al., Fig S3)::
 A set that no panel has is named below with its text in ``missing``; without one it is an error.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord.options import Options, Some
+from concord.errors import ConcordError
+from concord.options import Index, Options, Some
+from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures._options import Limits
 from concord_studies.figures._panels import Panels, limits, listed
+from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
-from ..predictive import Panel, numbers, run_of
+
+class Panel(Options):
+    """One panel, with the run that it selects."""
+
+    title: Annotated[str, "title of the panel"]
+    select: Annotated[dict[str, Any] | None, NamesRuns("labels of its run, {label: value}")] = None
+    agent: Annotated[Index, "agent whose predictions are shown"] = 0
 
 
 class Params(Options):
@@ -69,8 +80,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     panels.axes[0].set_ylim(*limits(params.ylim, "ylim"))  # of all of them
-    style.plain_log_axis(panels.axes[0])
-    panels.label("probability", "density")
+    label_log_axis(panels.axes[0].yaxis)
+    panels.label("probability of the predicted label", "density")
     handles: list[Any] = [
         style.entry(text, color=look.color, linestyle=pattern)
         if name in drawn
@@ -84,3 +95,28 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 # Sets that coincide are both seen; the first is the one that a sampler was trained on.
 _PATTERNS: tuple[Any, ...] = ("-", "-.", (0, (2.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)))
+
+
+def run_of(panel: Panel, runs: Sequence[Measured]) -> Measured:
+    """Return the only run that a panel selects."""
+    return selection.only(selection.select(runs, panel.select), f"panel {panel.title!r}")
+
+
+def numbers(run: Measured, prefix: str, agent: int, may_lack: bool) -> np.ndarray | None:
+    """Return the values of the metrics ``<prefix><i>`` in the order of i.
+
+    None where the run has none of them and ``may_lack`` allows that.
+    """
+    table = run.metrics[run.metrics["agent"] == str(agent)]
+    found = {}
+    for metric, value in zip(table["metric"], table["value"], strict=True):
+        if index := re.fullmatch(re.escape(prefix) + r"(\d+)", metric):
+            found[int(index[1])] = float(value)
+    if not found:
+        if may_lack:
+            return None
+        raise ConcordError(
+            f"run {run.name} has no metrics {prefix}* of agent {agent}; add "
+            "'predictions' to the metrics of its experiment, or choose another set or agent"
+        )
+    return np.array([found[place] for place in sorted(found)])

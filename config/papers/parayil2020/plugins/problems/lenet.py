@@ -162,7 +162,7 @@ def _largest_of_four() -> Any:
     torch = _torch()
     function: Any = torch.autograd.Function
 
-    class LargestOfFour(function):
+    class LargestOfFour(function):  # type: ignore[misc]
         """The maximum over four quarters of the maps, with its gradient."""
 
         @staticmethod

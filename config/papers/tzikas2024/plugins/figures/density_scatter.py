@@ -1,8 +1,8 @@
 """Draws of several agents at a few iterations, over the density of the posterior (one dimension).
 
-Drawn from the metric family ``draws``: every chain's position is a tick on its agent's line, the
-agent's exact law a thin curve, the posterior's density the gray area behind, each scaled to the
-same height. The positions' axis is each iteration's own, so that narrow laws can be seen.
+Drawn from the metric family ``draws``: every chain's position is a tick on its agent's line, with
+the density of the agent's exact law above it, scaled to the room between two lines; the posterior's
+density is the gray area behind. All panels share the axis of positions, so that motion is seen.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 
@@ -62,7 +62,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
     size = (style.FULL, 1.25 * len(groups) + 0.2)
     figure = Figure(figsize=size, layout="constrained")
-    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex="col", sharey=True)
+    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
     for row, (value, group) in enumerate(groups):
         run = selection.only(group, f"row {params.rows} = {value}")
         for column, k in enumerate(iterations):
@@ -79,7 +79,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     table[0, 0].set_ylim(0, 1.05)
     if params.xlim is not None:
         table[0, 0].set_xlim(*params.xlim)
-    style.legend_of(figure, _handles(params, chosen))
+    style.legend_of(figure, _handles(chosen))
     return figure
 
 
@@ -107,7 +107,9 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
         if len(run.values("law_sd")):
             mean, sd = (_at(run, name, agent, k)[0] for name in ("law_mean", "law_sd"))
             if 0 < sd < np.inf:
-                axes.plot(*_bell(mean, sd, 4), color=look.color, linewidth=0.6, zorder=1.8)
+                x, density = _bell(mean, sd, 4)
+                room = 0.8 * (_height(1, params) - _height(0, params))
+                axes.plot(x, height + room * density, color=look.color, linewidth=0.8, zorder=1.8)
     axes.grid(visible=False)
 
 
@@ -131,15 +133,14 @@ def _height(place: int, params: Params) -> float:
 _POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}
 
 
-def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
-    """Return the legend's entries of agents, posterior and exact laws."""
+def _handles(runs: Sequence[Measured]) -> list[Artist]:
+    """Return the legend's entries of draws, posterior and exact laws."""
     tick: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 6}
     handles: list[Artist] = [
-        style.entry(style.name("agent", agent, params.names), color=look.color, **tick)
-        for agent, look in zip(params.agents, style.looks("agent", params.agents), strict=True)
+        style.entry("a chain", color=style.AGENTS[0], **tick),
+        Patch(color="#d0d0d0", label="posterior density (scaled)"),
     ]
-    handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
     if any(len(run.values("law_sd")) for run in runs):
         text = "exact law of an agent (scaled)"
-        handles.append(style.entry(text, color=style.GRAY, linewidth=0.6))
+        handles.append(style.entry(text, color=style.AGENTS[0], linewidth=0.8))
     return handles

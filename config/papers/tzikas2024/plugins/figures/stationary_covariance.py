@@ -109,8 +109,8 @@ def _mark(
         textcoords="offset points",
         ha="right" if left else "left",
         va="center_baseline",
-        fontsize=5.5,
-        color=style.dark(color),
+        fontsize=style.SMALL,
+        color=style.darken(color),
     )
     if trace < low:
         return

@@ -26,7 +26,7 @@ from concord.networks.topology import build_graph
 from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
-from concord_studies.figures import _prices, style
+from concord_studies.figures import _axes, style
 from concord_studies.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord_studies.figures._panels import Panels, cross, limits
 from concord_studies.results import Measured
@@ -66,7 +66,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.set_ylim(len(params.agents) - 0.5, -0.5)
         panel.tick_params(axis="y", length=0)
         panel.grid(visible=False)
-    panels.label(_prices.axis(panels.axes, "seconds", "linear"), "")
+    for panel in panels.axes:
+        _axes.number_axis(panel, "seconds")
+    panels.label(_axes.name_price("seconds"), "")
     return panels.with_legend(
         [
             Patch(**_BUSY, label="computes"),

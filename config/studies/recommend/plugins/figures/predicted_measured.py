@@ -29,11 +29,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw both panels."""
     figure = Figure(figsize=(3.4, 6.0), layout="constrained")
     axes = figure.subplots(2, 1)
-    panels = (("least_72", "score", "least $b^2$ by brute force", "$b^2$ of the answer"),
+    panels = (("least", "score", "least $b^2$ by brute force", "$b^2$ of the answer"),
               ("predicted", "measured", "predicted $b^2$", "measured $b^2$"))  # fmt: skip
     for ax, (x_name, y_name, x_label, y_label) in zip(axes, panels, strict=True):
         ends = []
-        for place, run in enumerate(run for run in runs if len(_of(run, x_name))):
+        for place, run in enumerate(run for run in runs if len(_of(run, y_name))):
             x, y = _of(run, x_name), _of(run, y_name)
             doubted = _of(run, "doubted")
             keys = [key for key in x if key in y]

@@ -1,0 +1,118 @@
+r"""D-MALA as its authors' code computes it, with rounds of averaging and a burn-in.
+
+.. math::
+    \hat g_i \leftarrow \sum_j W_{ij} \bigl( \hat g_j + g_j^{(k)} - g_j^{(k-1)} \bigr), \qquad
+    \aleph_i \leftarrow \sum_j W_{ij} \bigl( \aleph_j + q_j^{(k)} - q_j^{(k-1)} \bigr)
+        \qquad \text{R times} \\
+    x_i' = x_i^{(k)} + \epsilon z_i + \epsilon^2 \hat g_i, \qquad
+    x^{(k+1)} = W^R \tilde x
+
+with :math:`g_j = -\nabla f_j(x_j)`, :math:`q_j = z_j^\top H_j z_j` and H_j the Hessian of f_j at
+x_j. Agent i accepts (x-tilde_i = x_i', else x_i) with the probability
+:math:`\min(1, \exp(-\tfrac12 \epsilon^2 (\aleph_i + \lVert \hat g_i \rVert^2)))`; in the burn-in it
+always does, and aleph is zero again after every step.
+
+Each of the R rounds adds the difference anew, so that the average of the tracked gradients is R
+times that of the gradients, if R never changes. As aleph starts from zero after the burn-in, and
+q^(k-1) does not, what is tracked then is short by the average of q at the end of the burn-in. With
+one round and no burn-in this is ``d_mala`` with ``drift: whole, correction: released``. Arrays have
+shape (chains, agents, dim).
+
+Source: the released code of kungurtsev2023.
+Price: a gradient of every agent, and, to correct, a product with its Hessian (two gradients); R
+times x and the gradients to every neighbor, and to correct R numbers.
+Needs: a connected network, or no edges, on which everything arrives and nothing takes time, since
+refused moves do not count as moves; to correct, Hessians of the potentials.
+"""
+
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.networks.network import Network
+from concord.networks.weights import Weights
+from concord.options import Count, Index, Some
+from concord.sampler import Sampler
+from concord.samplers.checks import check_lossless, check_mixing
+from concord.sampling.schedules import Schedule
+
+
+class State(NamedTuple):
+    """Positions, tracked and own gradients, (chains, agents, dim); the same of curvatures.
+
+    aleph, curvature: the tracked average of z^T H z and the agent's own, (chains, agents, 1).
+    """
+
+    x: np.ndarray
+    tracked: np.ndarray
+    gradient: np.ndarray
+    aleph: np.ndarray
+    curvature: np.ndarray
+
+
+class DMALAReleased(Sampler):
+    """D-MALA with standard deviation epsilon of a step's noise, and R rounds of averaging."""
+
+    name: ClassVar[str] = "D-MALA as released"
+    takes_batches: ClassVar[bool] = False
+    biased: ClassVar[str] = "moves along whole gradients, of which the posterior's square is left"
+
+    step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]
+    correct: Annotated[bool, "refuse moves by the odds; or accept all"] = True
+    burn_in: Annotated[Index, "iterations in which all moves are accepted"] = 0
+    rounds: Annotated[Some[Count], "numbers R of rounds, one for each stretch of iterations"] = (1,)
+    milestones: Annotated[
+        tuple[Index, ...], "last iterations of the stretches; the last one may go on"
+    ] = ()
+    weights: Weights = "metropolis"
+
+    def check(self, problem: Any, network: Network) -> None:
+        """Refuse networks that are lossy, disconnected or have a clock, and missing Hessians."""
+        check_mixing(network, self.weights)
+        check_lossless(network, "d_mala_released does not say what arrives")
+        if network.keeps_time:
+            raise ConcordError("network: refused moves would take no time; remove compute and link")
+        if self.correct and problem is not None and not hasattr(problem, "hessian_product"):
+            raise ConcordError(
+                f"sampler d_mala_released corrects by Hessians, which {type(problem).__name__} "
+                "has not; use correct: false"
+            )
+
+    def init(
+        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Return the state at x0, (chains, agents, dim), with nothing tracked yet."""
+        nothing, number = np.zeros_like(x0), np.zeros_like(x0[..., :1])
+        return State(x0, nothing, nothing, number, number)
+
+    def step(
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
+        """Track gradients and curvatures, propose moves, accept or refuse them, and average."""
+        (x, tracked, before, aleph, bent), epsilon = state, self.step_size(k)
+        place = int(np.searchsorted(self.milestones, k))
+        rounds = self.rounds[min(place, len(self.rounds) - 1)]
+        gradient = -problem.gradient(x)
+        z = rng.standard_normal(x.shape, dtype=x.dtype.type)
+        curvature = bent
+        if self.correct:
+            curvature = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
+        for _ in range(rounds):
+            tracked = network.mix(self.weights, tracked + gradient - before)
+            if self.correct:
+                aleph = network.mix(self.weights, aleph + curvature - bent)
+        move = epsilon * z + epsilon**2 * tracked
+        if self.correct:
+            accepted = np.ones(x.shape[:2], dtype=bool)
+            if k < self.burn_in:
+                aleph = np.zeros_like(aleph)
+            else:
+                odds = -(epsilon**2) / 2 * (aleph[..., 0] + (tracked**2).sum(axis=-1))
+                accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(odds, 0.0))
+            network.active = accepted
+            move = np.where(accepted[..., None], move, 0.0)
+        x = x + move
+        for _ in range(rounds):
+            x = network.mix(self.weights, x)
+        return State(x, tracked, gradient, aleph, curvature)

@@ -1,0 +1,100 @@
+"""Entries: samplers with the way their options are chosen, those of the arena and all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord import kinds
+from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord.problems.gaussian_fit import Fit
+from concord.sampler import Sampler
+from concord_studies.home import HOME
+from concord_studies.io import load_yaml
+
+ARENA = HOME / "config" / "studies" / "arena"
+# Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
+CURVATURE = 0.5
+STEP = 0.01  # where the search begins for samplers that the arena has no entry of
+OF_ENTRIES = ("tune", "second", "share", "read")
+
+
+class Entry(NamedTuple):
+    """A sampler of a kind, its option to tune, and the values to try of a second option."""
+
+    name: str
+    kind: str
+    sampler: Sampler
+    tune: str
+    second: Mapping[str, Sequence[Any]]
+
+
+def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a sampler that the arena has no entry of, and those that are tuned.
+
+    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
+    data sets and the rest are the same for all. A ConcordError if it says more.
+    """
+    stated = getattr(kinds.find("samplers", kind, "sampler"), "ENTRY", {})
+    own = {"sampler": {"step_size": STEP}, "arena": {"tune": "step_size"}} | stated
+    if more := sorted(own["arena"].keys() - OF_ENTRIES):
+        raise ConcordError(
+            f"{kind}: ENTRY says {more[0]}, which is the same for all; it may say "
+            + ", ".join(OF_ENTRIES)
+        )
+    return own["sampler"], own["arena"]
+
+
+def scale_entries(
+    found: Fit, names: Sequence[str] | None
+) -> tuple[list[Entry], list[tuple[str, str]]]:
+    """Return the samplers to tune, in a problem's units, and reasons why others cannot be.
+
+    found: the Gaussian fit. names: the samplers that a caller chose; None: all. The unit is a
+    length s, a power of two, such that curvature times s^2 is about as in the arena.
+    """
+    arena = load_yaml(ARENA / "study.yaml")
+    stated = {
+        name: (entry["sampler"]["kind"], entry["sampler"], entry["arena"])
+        for experiment in ("sampled", "tasks")
+        for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
+        if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
+    }
+    entered = {kind for kind, _, _ in stated.values()}
+    others = [kind for kind in kinds.names("samplers") if kind not in entered]
+    stated |= {kind: (kind, *state_entry(kind)) for kind in others}
+    if names is not None:
+        stated = dict(_choose(stated, names))
+    agents, dim = found.hessians.shape[:2]
+    curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
+    unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
+    entries, lacking = [], []
+    for name, (kind, options, chosen) in stated.items():
+        sampler = kinds.find("samplers", kind, "samplers")
+        scale = {option: unit**power for option, power in sampler.units.items()}
+        params = {k: v * scale[k] if k in scale else v for k, v in options.items() if k != "kind"}
+        second = {
+            option: [value * scale[option] if option in scale else value for value in values]
+            for option, values in chosen.get("second", {}).items()
+        }
+        title = arena["names"].get(name) or sampler.name or name
+        try:
+            tuned = build(sampler, params, f"samplers.{name}")
+            entries.append(Entry(title, kind, tuned, chosen["tune"], second))
+        except ConcordError as error:
+            lacking.append((title, f"more than a step has to be chosen: {error}"))
+    return entries, lacking
+
+
+def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the entries whose names or kinds a caller chose; a ConcordError for unknown ones."""
+    if isinstance(names, str) or not names:
+        raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
+    known = stated.keys() | {kind for kind, _, _ in stated.values()}
+    for name in names:
+        if name not in known:
+            raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(name, known)}")
+    yield from ((name, of) for name, of in stated.items() if name in names or of[0] in names)

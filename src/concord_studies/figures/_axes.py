@@ -1,0 +1,169 @@
+"""Axes: what x counts, ticks of log scales, and marks at the edges of a panel."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
+from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from concord.errors import ConcordError, nearest
+from concord_studies import metrics, results
+from concord_studies.contracts import Read
+from concord_studies.figures import style
+from concord_studies.results import Measured
+
+ITERATION, SHARE = "iteration", "share"
+Price = Annotated[
+    str,
+    "what x counts: iteration; share, of iterations, with values in rising order; or what the "
+    "whole network has paid until then: vectors or bytes, a copy for every neighbor (unicasts, "
+    "unicast_bytes) or one for all that hear it (broadcasts, broadcast_bytes), gradients of all "
+    "agents, seconds on the network's clock, or another metric that declares an axis",
+]
+
+
+def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
+    """Return the metrics that runs must have for an x axis that shows a price."""
+    if price in (ITERATION, SHARE):
+        return []
+    if price not in metrics.prices():
+        known = [ITERATION, SHARE, *metrics.prices()]
+        raise ConcordError(f"x.counts: {price!r} is no price; {nearest(price, known)}")
+    return [Read(price, select, ("network",))]
+
+
+def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
+    """Return the positions of iterations on an x axis that shows iterations or a price."""
+    if price in (ITERATION, SHARE):
+        return iterations
+    paid = results.series(run, price, "network")
+    return np.interp(iterations, paid.iteration, paid.value)
+
+
+def name_price(price: str) -> str:
+    """Return the label of an x axis that shows iterations or a price."""
+    if price == SHARE:
+        return "share of iterations"
+    paid = metrics.prices().get(price)
+    return "iteration $k$" if paid is None else paid.axis
+
+
+def number_axis(axes: Axes, price: str) -> None:
+    """Number the x axis of a panel in the unit of a price."""
+    if (paid := metrics.prices().get(price)) is not None:
+        axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
+
+
+def label_log_axis(axis: Axis, end: float | None = None) -> None:
+    """Label a log axis at three ticks or more, of which one is near the value ``end``.
+
+    axis: an x or y axis with its limits set; ticks are at decades, or at 1, 2 and 5 (1 and 3) of
+    each where there are few.
+    end: a value that readers look up, such as the lowest at the end of a run.
+    """
+    low, high = sorted(axis.get_view_interval())
+    if not 0 < low < high:
+        return
+    ends = np.log10([low, high])
+    powers = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
+    least = 2 if isinstance(axis, XAxis) else 3  # numbers side by side need more room
+    for parts in ((1,), (1, 3), (1, 2, 5), np.arange(1, 10), np.arange(10, 100) / 10):
+        ticks = np.sort(np.outer(10.0**powers, parts).ravel())
+        ticks = ticks[(ticks >= low * 0.999) & (ticks <= high * 1.001)]
+        if len(ticks) >= least:
+            break
+    ticks = ticks[:: -(-len(ticks) // 6)]  # a panel has room for six labels
+    if end is not None and (abs(np.log10(ticks / end)) > 0.09 * np.ptp(ends)).all():
+        ticks = np.sort([*ticks, float(f"{end:.2g}")])
+    plain = low >= 1e-4 and high <= 1e5
+    axis.set_major_locator(FixedLocator(ticks.tolist()))
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
+    )
+    if isinstance(axis.get_minor_locator(), LogLocator):
+        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=20))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _format_power(value: float) -> str:
+    """Return a number in powers of ten, such as 10^-4 or 3 x 10^-4."""
+    digits, _, power = f"{value:.1e}".partition("e")
+    factor = "" if float(digits) == 1 else rf"{float(digits):g}\times "
+    return rf"${factor}10^{{{int(power)}}}$"
+
+
+def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
+    """Mark a level beyond a panel's y axis with an arrow at the edge and its number.
+
+    place: how many such marks the edge has before this one, from the left.
+    """
+    down = value < axes.get_ylim()[0]
+    axes.annotate(
+        f"{text} {style.number(float(f'{value:.2g}'))}",
+        (0.03 + 0.4 * place, 0.0 if down else 1.0),
+        (0.06 + 0.4 * place, 0.06 if down else 0.94),
+        xycoords="axes fraction",
+        textcoords="axes fraction",
+        fontsize=style.SMALL,
+        color=style.NOTE,
+        va="bottom" if down else "top",
+        arrowprops={"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0},
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
+        in_layout=False,
+        zorder=5,
+    )
+
+
+def mark_printed(axes: Axes, values: Sequence[float]) -> None:
+    """Mark printed numbers as ticks outside the right edge of a panel."""
+    low, high = axes.get_ylim()
+    for value in values:
+        if low <= value <= high:
+            axes.plot(
+                [1.0, 1.03],
+                [value] * 2,
+                transform=axes.get_yaxis_transform(),
+                color=style.BLACK,
+                linewidth=1.2,
+                solid_capstyle="butt",
+                clip_on=False,
+                label="_printed",
+                zorder=5,
+            )
+            axes.annotate(
+                f"{value:g}",
+                (1.04, value),
+                xycoords=axes.get_yaxis_transform(),
+                va="center_baseline",
+                fontsize=style.SMALL,
+            )
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
+    """Write the names of lines at the right edge, beside their last values, without overlaps.
+
+    ends: text, color and last y value of each line.
+    """
+    places = np.array([axes.transData.transform((1, y))[1] for _, _, y in ends])
+    height = style.SMALL * 1.25 * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
+    order = np.argsort(places)
+    spread = places[order] - height * np.arange(len(order))
+    for _ in range(len(order)):  # equal means of neighbors that would overlap
+        for i in range(1, len(order)):
+            if spread[i] < spread[i - 1]:
+                same = np.isclose(spread, spread[i - 1]) | np.isclose(spread, spread[i])
+                spread[same] = spread[same].mean()
+    spread += height * np.arange(len(order))
+    bottom, top = axes.bbox.y0, axes.bbox.y1
+    for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
+        text, color, _ = ends[index]
+        axes.annotate(
+            text,
+            (1.02, y),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=style.SMALL,
+            color=color,
+        )

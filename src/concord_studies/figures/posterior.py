@@ -1,0 +1,232 @@
+"""Draws of agents about the exact posterior of two parameters: dots, or maps of their density.
+
+The first panel is the exact posterior, each further one an agent of a run; contours enclose parts
+of the exact mass. Dots are up to 1500 draws of one chain (metric family ``posterior_draws``), maps
+the density of all draws (``posterior_density``, which both need).
+
+What a researcher writes in a paper's YAML (Parayil et al., Fig 1; Bhar et al., Fig 1)::
+
+    { networks: agents, titles: { 1: C-ULA }, distance: sinkhorn, symbol: Sinkhorn }
+    { shows: maps, distance: w1_marginal, printed: [0.1089, 0.0942] }
+
+A network's panels are titled by its entry of ``titles``, and by the agent if it has several.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from msgspec import Meta
+
+from concord.errors import ConcordError
+from concord.options import Count, Options, Some
+from concord_studies import results, selection, words
+from concord_studies.contracts import Read
+from concord_studies.figures import style
+from concord_studies.figures._options import Select
+from concord_studies.figures._panels import Panels, listed
+from concord_studies.option_notes import NamesLabel
+from concord_studies.results import Measured
+
+EXACT = "posterior"
+LINE: dict[str, Any] = {"color": style.VERMILION, "linewidth": 0.8}
+MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
+_DOT: dict[str, Any] = {
+    **{"color": style.BLUE, "marker": "o", "markersize": 1.2, "markeredgewidth": 0},
+    **{"alpha": 0.35, "linestyle": "", "rasterized": True},
+}
+_CROSS: dict[str, Any] = {
+    **{"marker": "x", "markersize": 4.5, "markeredgewidth": 1.2, "linestyle": "", "color": "k"},
+}
+
+
+class Params(Options):
+    """Options of a figure of draws about the exact posterior; see the module's text."""
+
+    shows: Annotated[Literal["dots", "maps"], "how draws are shown"] = "dots"
+    networks: Annotated[
+        str | None, NamesLabel("label of the runs, one network each; none: a single run")
+    ] = None
+    titles: Annotated[dict | None, "titles of networks by the label's value"] = None
+    agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
+    select: Select = None
+    mass: Annotated[
+        Some[Annotated[float, Meta(gt=0, le=1)]],
+        "parts of the exact posterior's mass that contours enclose",
+    ] = (0.5, 0.8, 0.95)
+    axes: Annotated[tuple[str, str], "names of the two parameters"] = (
+        r"$\theta_1$",
+        r"$\theta_2$",
+    )
+    columns: Annotated[Count, "panels side by side"] = 3
+    distance: Annotated[str | None, "metric written in each agent's title"] = None
+    floor: Annotated[str | None, "metric of exact draws, written in the exact panel's"] = None
+    symbol: Annotated[str, "how these metrics are called there"] = "$W_1$"
+    printed: Annotated[
+        Some[float | str] | None, "printed values of the metric, one for each agent's panel"
+    ] = None
+    marks: Annotated[tuple[tuple[float, float], ...], "points marked by a cross"] = ()
+    marked: Annotated[str, "what these points are"] = "modes in print"
+
+
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs of the figure must have."""
+    drawn = ["density"] if params.shows == "maps" else ["draw_0", "density"]
+    names = [*drawn, *(name for name in (params.distance, params.floor) if name)]
+    return [Read(name, params.select) for name in names]
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the exact posterior, and a panel for each agent of each run, which is one network."""
+    chosen = selection.select(runs, params.select)
+    title = "exact posterior" + _format_distance(chosen[0], params.floor, "network", "floor")
+    shown = [(title, chosen[0], EXACT)]
+    for value, group in selection.split(chosen, params.networks):
+        what = f"network {params.networks} = {value}" if params.networks else "the figure"
+        shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
+    cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
+    panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
+    outside = {}
+    for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
+        exact = Exact.from_run(run, params.mass)
+        if agent == EXACT or params.shows == "maps":
+            density = _read_density(run, agent)
+            shades = exact.shade(axes, density, 1.05 * exact.density.max())
+            outside[agent] = 1 - density.sum() * exact.area
+        else:
+            x, y = (results.series(run, f"draw_{d}", agent).value for d in range(2))
+            axes.plot(x, y, zorder=1.5, **_DOT)
+            out = ~exact.contains(x, y)
+            if out.mean() >= 0.01:
+                axes.set_title(
+                    f"{axes.get_title(loc='left')}\n{100 * out.mean():.0f} % of the draws outside"
+                )
+        exact.contour(axes)
+        for at in params.marks:
+            axes.plot(*at, **_CROSS)
+    for axes in panels.axes[1:]:
+        axes.set_xlim(panels.axes[0].get_xlim())
+        axes.set_ylim(panels.axes[0].get_ylim())
+    if params.shows == "maps":
+        bar = panels.figure.colorbar(shades, ax=panels.axes, aspect=40, pad=0.01)
+        bar.set_label("density", fontsize=style.RC["axes.labelsize"])
+        bar.outline.set_linewidth(style.RC["axes.linewidth"])
+    panels.label(*params.axes)
+    return panels.with_legend([*_list_entries(params, outside)])
+
+
+def _list_entries(params: Params, outside: Mapping[str, float]) -> Iterator[Artist]:
+    """Yield the legend's entries of contours, dots and draws outside the maps."""
+    parts = ", ".join(f"{100 * part:g}" for part in params.mass)
+    yield style.entry(f"contours: {parts} % of the exact posterior", **LINE)
+    if params.marks:
+        yield style.entry(params.marked, **_CROSS)
+    if params.shows == "dots":
+        yield style.entry("draws of one chain", **{**_DOT, "markersize": 3, "alpha": 1})
+        return
+    share = 100 * max(value for agent, value in outside.items() if agent != EXACT)
+    if share >= 0.05:
+        text = f"at most {share:.1f} % of an agent's draws lie outside the panels"
+        yield style.entry(text, linestyle="")
+
+
+def _title_panels(
+    run: Measured, value: Any, params: Params, before: int
+) -> list[tuple[str, Measured, str]]:
+    """Return title, run and agent of each panel of a network, ``before`` panels of agents on."""
+    metric = "density" if params.shows == "maps" else "draw_0"
+    table = run.metrics[(run.metrics["metric"] == metric).to_numpy()]
+    if table.empty:
+        raise ConcordError(f"run {run.name} has no draws; add 'posterior_draws' to its metrics")
+    agents = [str(agent) for agent in dict.fromkeys(table["agent"]) if agent != EXACT]
+    if params.agents is not None:
+        agents = [str(agent) for agent in params.agents if len(agents) > 1] or agents
+    titles = {str(key): text for key, text in (params.titles or {}).items()}
+    own, found = titles.get(str(value)), []
+    for place, agent in enumerate(agents, start=before):
+        text = (f"{own}, " if own else "") + words.agent(agent)
+        if len(agents) == 1 and params.networks:
+            text = own or style.name(params.networks, value)
+        number = _format_distance(run, params.distance, agent, params.symbol)
+        printed = dict(enumerate(params.printed or ())).get(place)
+        in_print = "" if printed is None or not number else f", print {printed}"
+        found.append((text + number + in_print, run, agent))
+    return found
+
+
+def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
+    """Return the title's line with an agent's last distance; "" without a metric."""
+    if metric is None:
+        return ""
+    distance = results.series(run, metric, agent)
+    value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
+    half = (hi - lo) / 2
+    if not half > 0:
+        return f"\n{symbol} {value:.3f}"
+    digits = max(0, 1 - int(np.floor(np.log10(half))))  # two of the half width
+    return f"\n{symbol} {value:.{digits}f} ± {half:.{digits}f}"
+
+
+def _read_density(run: Measured, agent: int | str) -> np.ndarray:
+    """Return the density of an agent's draws, or the exact one, in the cells of the grid."""
+    return results.series(run, "density", agent).value
+
+
+def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
+    """Return the densities whose upper level sets hold the given parts of the mass."""
+    falling = np.sort(density, axis=None)[::-1]
+    below = np.cumsum(falling) / falling.sum()
+    return sorted({float(falling[np.searchsorted(below, part)]) for part in mass})
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
+
+    ``edges`` are those of the cells along each axis; contours are at ``levels``.
+    """
+
+    edges: list[np.ndarray]
+    density: np.ndarray
+    levels: list[float]
+
+    @classmethod
+    def from_run(cls, run: Measured, mass: Sequence[float]) -> Self:
+        """Read the exact density from a run's metrics."""
+        cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
+        edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
+        density = _read_density(run, EXACT)
+        shape = [len(edge) - 1 for edge in edges]
+        return cls(edges, density.reshape(shape), mass_levels(density, mass))
+
+    @property
+    def area(self) -> float:
+        """The area of one cell of the grid."""
+        return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
+
+    def contains(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return which points (x, y) lie on the grid."""
+        inside = [(e[0] <= v) & (v <= e[-1]) for e, v in zip(self.edges, (x, y), strict=True)]
+        return np.logical_and(*inside)
+
+    def shade(self, axes: Axes, density: np.ndarray, top: float) -> QuadMesh:
+        """Draw densities of the grid's cells as a map."""
+        values = density.reshape(self.density.shape).T
+        return axes.pcolormesh(*self.edges, values, cmap=MAP, vmin=0, vmax=top, rasterized=True)
+
+    def contour(self, axes: Axes) -> None:
+        """Draw the contours of the exact density, on the grid's axes."""
+        centers = [0.5 * (edge[1:] + edge[:-1]) for edge in self.edges]
+        look = {"colors": LINE["color"], "linewidths": LINE["linewidth"]}
+        axes.contour(*centers, self.density.T, levels=self.levels, **look)
+        axes.set_xlim(self.edges[0][0], self.edges[0][-1])
+        axes.set_ylim(self.edges[1][0], self.edges[1][-1])
+        axes.locator_params(nbins=5)
+        axes.grid(False)
