@@ -19,7 +19,6 @@ from functools import cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import matrix_balance
 
 from concord.errors import FINITE_RANGE
 from concord.summary import Summarized
@@ -430,6 +429,8 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     change = affine.matrix - np.eye(size)
     if _invertible(change):
         return affine, np.eye(size)
+    from scipy.linalg import matrix_balance  # of few laws
+
     # In units in which all entries of the state are of one size: positions and gradients are not.
     _, (units, _) = matrix_balance(change, permute=False, separate=True)
     left, values, _ = np.linalg.svd(change * units / units[:, None])
