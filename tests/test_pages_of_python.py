@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import concord
-from concord.laws import wasserstein
+from concord_studies.metrics.w2 import w2_floor
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +39,7 @@ def test_the_table_of_floors_is_computed():
     for dim, *cells in rows[2:]:
         dim, posterior = int(dim), concord.Gaussian(np.zeros(int(dim)), np.eye(int(dim)))
         for count, cell in zip(chains, cells, strict=True):
-            found = wasserstein.w2_floor(posterior, count, np.random.default_rng(1), 400)[0]
+            found = w2_floor(posterior, count, np.random.default_rng(1), 400)[0]
             # Rounded to two digits; the fits' spread is at most half of their mean.
             assert float(cell) == pytest.approx(
                 found / dim**0.5, abs=0.005 + 0.1 * found / dim**0.5

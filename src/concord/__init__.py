@@ -26,7 +26,7 @@ _PUBLIC = {
     "from_pymc": "models.pymc",
     "from_shards": "models.model",
     "law": "law_call",
-    "load": "sampling.trace",
+    "load": "sampling.trace_files",
     "network": "networks.construction",
     "problems": "problems",
     "sample": "calls",

@@ -14,6 +14,6 @@ from concord.models.pymc import from_pymc as from_pymc
 from concord.networks.construction import network as network
 from concord.problems.function_problem import Problem as Problem
 from concord.sampler import Sampler as Sampler
-from concord.sampling.trace import load as load
+from concord.sampling.trace_files import load as load
 
 __version__: str

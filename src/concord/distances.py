@@ -13,7 +13,7 @@ from concord.errors import ConcordError, short, warn_of_divergence
 from concord.laws import wasserstein
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
+from concord.laws.intervals import LEVEL, REPLICATES, mean_interval, widen
 from concord.libraries import optional
 from concord.options import Index, build
 from concord.problem import Problem
@@ -428,7 +428,7 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
     value, *ends = values
     if ends:
         alone = isinstance(result, Trace) and result.chains == 1
-        ends = [np.full_like(value, np.nan)] * 2 if alone else list(around(value, *ends))
+        ends = [np.full_like(value, np.nan)] * 2 if alone else list(widen(value, *ends))
     agents = np.array([int(n) if n.isdigit() else n for n in names], dtype=object)
     named = dict(zip(("value", "lo", "hi"), (value, *ends), strict=False))
     if value.ndim == 1:

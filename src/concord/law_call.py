@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,25 +12,10 @@ from concord.arguments import prepare
 from concord.calls import step_advice
 from concord.errors import warn_of_divergence
 from concord.laws import exact
-from concord.laws.law import LARGEST, law_of_run
-from concord.minibatches import Batches
-from concord.networks.network import Network
+from concord.laws.law import LARGEST, LawInputs, law_of_run
 from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
-from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
-
-
-class _Run(NamedTuple):
-    """The parts of a run on which its law depends, ``concord.laws.law.LawInputs``."""
-
-    sampler: Sampler
-    problem: Problem
-    network: Network
-    batches: Batches
-    initial: Law
-    iterations: int
-    trace: Trace
 
 
 def law(
@@ -90,7 +75,7 @@ def law(
     array([0.37, 0.01])
     """
     own = prepare(sampler, problem, network, iterations, 1, initial, record, options)
-    run = _Run(
+    run = LawInputs(
         own.sampler.params,
         problem,
         own.network,

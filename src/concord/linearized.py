@@ -25,7 +25,7 @@ from concord.laws.paths import Path, stack_versions
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.problems.gaussian_fit import Fit, field, fit, linearize
+from concord.problems.gaussian_fit import Fit, fit, gradient_field, linearize
 from concord.problems.quadratic_problem import QuadraticProblem
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
@@ -57,8 +57,8 @@ class LinearizedPath(Path):
         refuse_local_steps(samplers)
         agents, dim = problem.agents, problem.dim
         self._samplers, self._network, self._errors = samplers, network, errors
-        self._at, self._fit, self._positions = field(problem), found, positions
-        start = exact.initial(agents, dim, positions)
+        self._at, self._fit, self._positions = gradient_field(problem), found, positions
+        start = exact.initial_moments(agents, dim, positions)
         super().__init__(self._step_of, stack_versions([start] * len(samplers)), agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
@@ -76,7 +76,7 @@ class LinearizedPath(Path):
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
         """Return the moments at iteration ``end``, linearizing further parts where needed."""
-        while not self._begins or _next(self._begins[-1]) <= end:
+        while not self._begins or _next_linearization(self._begins[-1]) <= end:
             self._begin()
         place = bisect_right(self._begins, end) - 1
         _, path, begun = self._parts[place]
@@ -99,7 +99,7 @@ class LinearizedPath(Path):
             self._begins.append(0)
             self._parts.append((updates, path, path._start))
             return
-        k = _next(self._begins[-1])
+        k = _next_linearization(self._begins[-1])
         before, path, begun = self._parts[-1]
         mean, cov = path._advance(begun, self._begins[-1], k)
         updates = self._updates((mean, cov))
@@ -118,7 +118,7 @@ class LinearizedPath(Path):
     def _path(self, updates: list[Update]) -> Path:
         """Return the laws that updates give, from the initial moments that the updates state."""
         given = self._agents, self._dim, self._positions
-        starts = [exact.initial(*given, update.start) for update in updates]
+        starts = [exact.initial_moments(*given, update.start) for update in updates]
         turn = self._parts[0][1]._turn if self._parts else None  # the same all along
         return laws_of_updates(updates, starts, self._network, self._dim, turn=turn)
 
@@ -186,6 +186,6 @@ def law_of_run(run: LawInputs) -> exact.Law:
     return replace(law, approximate=True)
 
 
-def _next(k: int) -> int:
+def _next_linearization(k: int) -> int:
     """Return the next iteration after k at which gradients are linearized again."""
     return k + 1 if k < 3 else int(1.5 * k)

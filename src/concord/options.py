@@ -103,14 +103,6 @@ def _takes_none(kind: Any) -> bool:
     return PLAIN.issuperset(hint for hint, _ in members(kind))
 
 
-def build_file(kind: Any, value: Any, path: Any) -> Any:
-    """Return the object that a file's content stands for; messages begin with the file."""
-    try:
-        return build(kind, value, f"{path}")
-    except ConcordError as error:
-        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
-
-
 def plain(value: Any) -> Any:
     """Return an object of ``build`` as plain data, every option written out."""
     return value if type(value) in PLAIN else _lists(_to_plain(value))

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from threading import Timer
 from typing import TypeVar
 
 from concord.libraries import optional
@@ -15,26 +14,6 @@ from concord.libraries import optional
 PATIENCE = 4.0  # seconds
 
 T = TypeVar("T")
-
-
-@contextmanager
-def at_work(what: str) -> Iterator[None]:
-    """Print what the program is doing, if the work takes longer than ``PATIENCE`` seconds."""
-
-    def say() -> None:
-        if "tqdm" in sys.modules:  # a bar may be there, which makes room
-            sys.modules["tqdm"].tqdm.write(f"concord: {what} ...", file=sys.stderr)
-        else:
-            print(f"concord: {what} ...", file=sys.stderr)
-
-    timer = Timer(PATIENCE, say)
-    timer.daemon = True
-    if sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 @contextmanager

@@ -102,11 +102,6 @@ class Recorder:
         self._due = record.iterations(iterations)
         self._row = 0  # the next to record
         self._agents = np.arange(agents) if record.agents is None else np.array(record.agents)
-        if unknown := [agent for agent in self._agents if agent >= agents]:
-            raise ConcordError(
-                f"record.agents: there is no agent {unknown[0]} among {agents}; "
-                f"name agents 0 to {agents - 1}"
-            )
         if not (self._due > record.burn_in).any():
             raise ConcordError(
                 f"record.burn_in: no iteration is recorded after {record.burn_in}; "

@@ -17,7 +17,7 @@ PRECISION = 1e-4
 STEPS = ("step_size", "fusion")  # the options of samplers that are steps
 
 
-def steps_at(sampler: Sampler, k: int) -> dict[str, Schedule]:
+def constant_steps(sampler: Sampler, k: int) -> dict[str, Schedule]:
     """Return the sampler's steps by option, each constant at its value in iteration k."""
     steps = {name: getattr(sampler, name, None) for name in STEPS}
     return {name: Schedule(step(k)) for name, step in steps.items() if isinstance(step, Schedule)}
@@ -25,7 +25,7 @@ def steps_at(sampler: Sampler, k: int) -> dict[str, Schedule]:
 
 def with_step(sampler: Sampler, name: str, value: float, k: int) -> Sampler:
     """Return the sampler with another constant step, its others at their values in iteration k."""
-    changes: dict[str, Any] = {**steps_at(sampler, k), name: Schedule(value)}
+    changes: dict[str, Any] = {**constant_steps(sampler, k), name: Schedule(value)}
     return structs.replace(sampler, **changes)
 
 
@@ -60,7 +60,7 @@ def largest_stable_step(
     is stable yet. With mini-batches it is where the mean settles: the covariance may need a smaller
     step. Raises ``NoLaw`` if the sampler has no such step, or is not affine on the problem.
     """
-    steps = steps_at(sampler, k)
+    steps = constant_steps(sampler, k)
     if name not in steps:
         raise NoLaw(f"the sampler has no {name}")
 

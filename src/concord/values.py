@@ -76,3 +76,28 @@ def is_computable(value: Any) -> bool:
         elif isinstance(part, int) and not -LARGEST < part < LARGEST:
             return False
     return True
+
+
+def read_numbers(values: Any, name: str) -> np.ndarray:
+    """Convert a caller's values to an array of finite floats whose squares are finite, too.
+
+    name: of the values, for errors.
+    """
+    check_masks(values, name)
+    try:
+        given = np.array(values)
+        if given.dtype.kind == "c":
+            raise ConcordError(f"{name}: its numbers are complex; give real ones")
+        array = given.astype(float)
+    except (TypeError, ValueError):
+        raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
+    if not np.isfinite(array).all():
+        raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
+    if (np.abs(array) > HUGEST).any():
+        most = np.abs(array).argmax()
+        place = [int(index) for index in np.unravel_index(most, array.shape)]
+        raise ConcordError(
+            f"{name}{place or ''}: {array.flat[most]:g} is beyond {HUGEST:g}, where sums of "
+            "squares are not finite; use larger units"
+        )
+    return array

@@ -29,10 +29,11 @@ from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import Fit, batch_errors, estimate_by_weights
+from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
+from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along

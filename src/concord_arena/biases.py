@@ -168,7 +168,7 @@ def _stationary_bias(
         noise: np.ndarray = problem.batch_noise_covariance(seen.mean, seen.cov, size, "data", "all")
         return noise
 
-    start = exact.initial(agents, dim, (0.0, 1.0), update.start)
+    start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)
     law = exact.limit(update.at(SETTLED), *start, None if size is None else errors)
     names = ("w2", "mean_error", "covariance_error", "b2", "w2_average", "b2_average")
     if law is None:

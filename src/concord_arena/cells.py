@@ -43,14 +43,13 @@ from concord import streams
 from concord.errors import ConcordError
 from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import around, mean_interval, over_chains
+from concord.laws.intervals import mean_interval, widen
 from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
 from concord.laws.read_off import NoLaw
 from concord.networks.construction import network_under
 from concord.networks.network import Network
-from concord.networks.privacy import sigma
 from concord.problem import Problem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
@@ -58,7 +57,9 @@ from concord_arena.chains import Chains, known
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
 from concord_studies.contracts import HeldOut
+from concord_studies.intervals import over_chains
 from concord_studies.metrics import Row
+from concord_studies.privacy import sigma
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 
@@ -496,7 +497,7 @@ def _scores(
         with np.errstate(all="ignore"):
             logs = np.log(np.maximum(of_sets, 1e-300))
             mean, *ends = (np.exp(end) for end in mean_interval(logs))
-        lo, hi = (float(end) for end in around(mean, *ends))
+        lo, hi = (float(end) for end in widen(mean, *ends))
         yield Row(k, level, metric, float(mean), lo, hi, trials=len(of_sets))
         for number, value in enumerate(of_sets if each else ()):
             yield Row(k, level, f"{metric}_set_{number + 1}", float(value), chance=False)

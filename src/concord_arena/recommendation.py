@@ -25,7 +25,7 @@ from concord.laws.read_off import NoLaw
 from concord.networks.construction import network as network_of
 from concord.options import Options, Positive, build, plain
 from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import doubts, fit
+from concord.problems.gaussian_fit import fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.reference import reference_of
@@ -33,6 +33,7 @@ from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Found, Search, Wish
+from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
 from concord_studies import metrics, results, words

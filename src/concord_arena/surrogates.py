@@ -174,7 +174,7 @@ def _spectrum(
     steps = [
         Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
     ]
-    starts = [exact.initial(agents, 1, positions, update.start) for update in updates]
+    starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
     begun = stack_versions([(turned(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError, nearest
-from concord.laws import exact
-from concord.laws.law import mean_step
-from concord.laws.read_off import NoLaw
+from concord.laws import exact, paths
+from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
@@ -68,12 +67,29 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
 
     def mean(step: float) -> exact.Affine:
         """Return the mean step at a value of the option."""
-        return mean_step(changed(sampler, {tune: step}, tune), problem, bare)
+        return _mean_step(changed(sampler, {tune: step}, tune), problem, bare)
 
     try:
         return exact.stable_limit(mean, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
+
+
+def _mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
+    """Return the affine update whose contraction decides whether the mean settles.
+
+    It is the composition over one period, without conserved quantities; where steps are chosen at
+    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
+    """
+    reader = StepReader(sampler, problem, network)
+    if reader.chooses:
+        drawn = reader.choices()(1)  # the first iteration may be another: references are taken
+        return exact.linear_update(np.tensordot(drawn.probability, drawn.matrix, axes=1))
+    update = reader.update()
+    begin, period = paths.turn_of(update) or (0, 1)
+    steps = [update.at(begin + k) for k in range(period)]
+    bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
+    return exact.restrict(exact.compose(*bare))[0]
 
 
 def settings(

@@ -12,8 +12,8 @@ from typing import Any
 
 from concord import __version__
 from concord.errors import ConcordError, nearest
-from concord.failures import tell, user_message
-from concord.progress import at_work
+from concord_cli.progress import at_work
+from concord_studies.failures import tell, user_message
 
 CONFIG = Path("config/config.yaml")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.failures import tell
 from concord.rooms import ROOMS
 from concord_cli.studies import at_work
 from concord_studies.catalog import as_text, described, find, listed
+from concord_studies.failures import tell
 
 
 def find_plugins(options: Namespace) -> None:

@@ -25,6 +25,7 @@ import yaml
 from yaml import MarkedYAMLError
 
 from concord.errors import ConcordError, short
+from concord.options import build
 
 DEEPEST = 50
 LARGEST = 200_000
@@ -299,3 +300,11 @@ def _remove_unless_held(part: Path) -> None:
             part.unlink()
         finally:
             os.close(file)
+
+
+def build_file(kind: Any, value: Any, path: Any) -> Any:
+    """Return the object that a file's content stands for; messages begin with the file."""
+    try:
+        return build(kind, value, f"{path}")
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None

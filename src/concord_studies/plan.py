@@ -18,7 +18,6 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, nearest
-from concord.failures import in_a_sentence
 from concord_studies import digests, provenance
 from concord_studies.catalog import described
 from concord_studies.configuration.config import results_folder
@@ -27,6 +26,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
+from concord_studies.failures import in_a_sentence
 from concord_studies.io import check_folder, check_writable, write_whole
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run

@@ -138,7 +138,7 @@ def ranks(
     reader = reader_of(*combination)
     assert reader is not None
     agents, size, watched, choosing = prob.agents, prob.agents * 2, Watched(prob), Choosing(rng)
-    moments = exact.initial(agents, 2, (START[:agents], START_SD), reader.start)
+    moments = exact.initial_moments(agents, 2, (START[:agents], START_SD), reader.start)
     mean, cov = moments[0][None], moments[1]
     x0 = positions(chains, agents, rng)
 

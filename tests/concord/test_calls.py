@@ -33,7 +33,8 @@ EXTRAS = {  # libraries that examples need and the package does not
     "concord.distances": ("arviz_stats",),
     "concord.models.numpyro": ("numpyro",),
     "concord.models.pymc": ("pymc",),
-    "concord.sampling.trace": ("arviz_stats", "h5netcdf"),
+    "concord.sampling.trace": ("arviz_stats",),
+    "concord.sampling.trace_files": ("h5netcdf",),
 }
 AGENTS, DIM = 5, 2
 
@@ -757,7 +758,6 @@ MASKED = {
     "X[1]": lambda of: concord.problems.linear_regression([X_OF_3, of(X_OF_3, 0, 0)], [ONES, ONES]),
     "H": lambda of: concord.problems.quadratic([of(np.eye(2), 0, 1), np.eye(2)], np.ones((2, 2))),
     "b": lambda of: concord.problems.quadratic([np.eye(2)] * 2, of(np.ones((2, 2)), 0, 1)),
-    "counts": lambda of: concord.problems.gamma_poisson(of(X_OF_3, 0, 0), ONES, 1),
     "Gaussian: mean": lambda of: concord.Gaussian(of(ONES, 0), X_OF_3),
     "Gaussian: cov": lambda of: concord.Gaussian(ONES, of(X_OF_3, 0, 1)),
     "network": lambda of: concord.network(of(1 - X_OF_3, 0, 1)),

@@ -224,7 +224,6 @@ def test_a_strict_run_ends_where_a_chain_diverges():
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"agents": [0, 4]}, r"there is no agent 4 among 4; name agents 0 to 3"),
         ({"probes": ["__class__"]}, r"tests\.probes\[0\]: '__class__' is not allowed"),
         ({"every": 0}, r"tests\.every: 0 is not a positive integer"),
         ({"at": [-1]}, r"tests\.at\[0\]: -1 is below 0"),

@@ -86,7 +86,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
         positions = START(prob.dim)
         path = laws_of_versions([sampler] * 2, [prob] * 2, graph, positions)
         size = prob.agents * prob.dim
-        start = exact.initial(prob.agents, prob.dim, positions, update.start)
+        start = exact.initial_moments(prob.agents, prob.dim, positions, update.start)
         read = np.eye(size, len(start[0]))
         steps = 11
         found, total, spread = recursion(update, start, steps, read)
@@ -122,12 +122,12 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         sampler = tuning.changed(run.sampler.params, about["chosen"], "")
         start, reader = START(2), StepReader(sampler, prob, task.network)
         if reader.chooses:
-            mean, cov = exact.initial(8, 2, start)
+            mean, cov = exact.initial_moments(8, 2, start)
             for k in range(about["iterations"]):
                 mean, cov = reader.choices()(k).step(mean, cov)
         else:
             update = reader.update()
-            mean, cov = exact.initial(8, 2, start, update.start)
+            mean, cov = exact.initial_moments(8, 2, start, update.start)
             for k in range(about["iterations"]):
                 at = update.at(k)
                 mean, cov = at.matrix @ mean + at.offset, at.matrix @ cov @ at.matrix.T + at.noise
@@ -169,8 +169,8 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
     losses = Losses(mask_moments(network), (ways.receivers, ways.senders), on_loss)
     for version, (prob, sampler) in enumerate(zip(sets, both, strict=True)):
         update = update_of(sampler, prob, network)
-        start = exact.initial(5, 2, START(2), update.start)
-        law = paths.lossy([update], losses, [start], 5, 2).law([3, 20])
+        start = exact.initial_moments(5, 2, START(2), update.start)
+        law = paths.build_lossy_path([update], losses, [start], 5, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
 
@@ -227,7 +227,7 @@ def test_gossip_has_the_moments_of_its_choices():
     sampler, prob = made("gossip_ula", step_size=0.001, drift="whole"), problem(5, 2)
     path = laws_of_versions([sampler], [prob], GRAPH, START(2))
     choices = StepReader(sampler, prob, GRAPH).choices()(0)
-    mean, cov = exact.initial(5, 2, START(2))
+    mean, cov = exact.initial_moments(5, 2, START(2))
     for _ in range(37):
         mean, cov = choices.step(mean, cov)
     wanted = exact.marginals(mean, cov, 5, 2)

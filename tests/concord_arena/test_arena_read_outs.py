@@ -73,7 +73,7 @@ def test_rounds_of_averaging_are_those_of_the_weights():
     assert vectors == 6.0  # three rounds of a vector to either neighbor
     seen = laws_of_versions([sampler], [prob], network, start, mix).marginals_at([40])
     update = update_of(sampler, prob, network).at(0)
-    mean, cov = exact.initial(5, 2, start)
+    mean, cov = exact.initial_moments(5, 2, start)
     for _ in range(40):
         mean, cov = update.matrix @ mean + update.offset, update.matrix @ cov @ update.matrix.T
         cov = cov + update.noise

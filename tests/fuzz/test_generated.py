@@ -21,7 +21,8 @@ from pieces import CONFIG
 
 import by_hand
 import everything
-from concord.sampling.trace import read_traces, write_traces
+from concord.sampling.netcdf import write_traces
+from concord.sampling.trace_files import read_traces
 from concord_cli.__main__ import main
 from concord_studies import provenance
 from concord_studies.claims import checks

@@ -17,7 +17,7 @@ from pieces import ROOT
 from test_data_files import READERS
 
 from concord.errors import ConcordError
-from concord.sampling.trace import read_trace
+from concord.sampling.trace_files import load
 
 FILES = sorted(
     path
@@ -154,10 +154,10 @@ def test_traces_are_not_unpickled(name, pwned):
     path = pwned.with_name("trace.nc")
     sealed(BOMBS[name](Bomb(pwned)), path)
     if name == "netCDF":
-        assert "run" in read_trace(path).attributes
+        assert "run" in load(path).attributes
     else:
         with pytest.raises(ConcordError, match=r"trace\.nc"):
-            read_trace(path)
+            load(path)
     assert not pwned.exists()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import concord
+import concord_studies  # noqa: F401  adds the banana
 
 Case = dict[str, Any]
 

@@ -113,7 +113,7 @@ class Move:
         return mean + np.matvec(mean_spread, center), (cov + cov.swapaxes(-1, -2)) / 2
 
 
-def moves(
+def build_moves(
     update: Update, losses: Losses, size: int, agents: int, dim: int
 ) -> tuple[Callable[[int], Move], np.ndarray, np.ndarray]:
     """Return the moves of a sampler on a network with losses, and the map from s to t.

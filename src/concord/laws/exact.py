@@ -225,7 +225,7 @@ class Update:
     arrivals: Callable[[int], Arrivals] | None = None
 
 
-def linear(matrix: np.ndarray) -> Affine:
+def linear_update(matrix: np.ndarray) -> Affine:
     """Return the stage s' = A s, without offset and noise."""
     return Affine(matrix, np.zeros(len(matrix)), np.zeros_like(matrix))
 
@@ -247,7 +247,7 @@ def compose(first: Affine, *later: Affine) -> Affine:
     return reduce(Affine.compose_with, later, first)
 
 
-def initial(
+def initial_moments(
     agents: int,
     dim: int,
     positions: tuple[float | np.ndarray, float | np.ndarray],
@@ -336,8 +336,8 @@ def limit(
     semidefinite blocks, so the moments settle if and only if the solution D is positive
     semidefinite; a spectral radius below 1 is not enough for that.
 
-    affine, mean0, cov0: the update, and moments of the start, shapes (S,) and (S, S); see
-    ``initial``. gradient_noise: for mini-batches: D, shape (agents, dim, dim), as a function of the
+    affine, mean0, cov0: the update, and moments of the start (``initial_moments``), shapes (S,) and
+    (S, S). gradient_noise: for mini-batches: D, shape (agents, dim, dim), as a function of the
     state's mean and covariance; affine in the covariance. None where the law does not settle.
     """
     reduced, basis = restrict(affine)
@@ -486,23 +486,23 @@ def stable_limit(
     stable, inf if a million times is.
     """
 
-    def stable(step: float) -> bool:
+    def is_stable(step: float) -> bool:
         """Return whether the update of a step size has a spectral radius below 1."""
         return spectral_radius(affine_for(step).matrix) < 1
 
     high = value
-    while stable(high):
+    while is_stable(high):
         high *= 4
         if high > 1e6 * value:
             return float("inf")
     low = high / 4
-    while not stable(low):
+    while not is_stable(low):
         low /= 4
         if low < 1e-6 * value:
             return float("nan")
     while high - low > relative * low:
         middle = (low + high) / 2
-        low, high = (middle, high) if stable(middle) else (low, middle)
+        low, high = (middle, high) if is_stable(middle) else (low, middle)
     return low
 
 

@@ -6,10 +6,10 @@ Metrics, library and arena call this module; ``laws.read_off`` reads the sampler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.exact import Moments
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
-from concord.laws.switching import Choices, SecondMoments
+from concord.laws.switching import SecondMoments
 from concord.minibatches import Batches
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -34,36 +33,20 @@ SETTINGS_LIMIT = 250
 SECOND_LIMIT = 20
 
 
-class LawInputs(Protocol):
-    """The parts of a run on which its law depends."""
+class LawInputs(NamedTuple):
+    """The parts of a run on which its law depends; any object with these attributes will do.
 
-    @property
-    def sampler(self) -> Any:
-        """The run's sampler."""
+    network: before the first iteration. batches: options of mini-batches. initial: the law of the
+    initial positions. trace: of which only the recorded iterations are used.
+    """
 
-    @property
-    def problem(self) -> Any:
-        """The run's problem."""
-
-    @property
-    def network(self) -> Network:
-        """The run's network, before the first iteration."""
-
-    @property
-    def batches(self) -> Batches:
-        """The options of the run's mini-batches."""
-
-    @property
-    def initial(self) -> Any:
-        """The law of the initial positions x^(0)."""
-
-    @property
-    def iterations(self) -> int:
-        """The last iteration of the run."""
-
-    @property
-    def trace(self) -> Any:
-        """The run's trace, of which only the recorded iterations are used."""
+    sampler: Any
+    problem: Any
+    network: Network
+    batches: Batches
+    initial: Any
+    iterations: int
+    trace: Any
 
 
 def update_of(
@@ -82,23 +65,8 @@ def update_of(
     return StepReader(sampler, problem, network, batches).update()
 
 
-def choices_of(
-    sampler: Any, problem: Any, network: Network, most: float = CHOICES_LIMIT
-) -> Callable[[int], Choices] | None:
-    """Return the affine updates among which each iteration chooses at random.
-
-    The result is a function of the iteration. None where nothing is chosen, where vectors may be
-    lost, and where the positions or the state have more than ``most`` entries: a choice holds a
-    matrix for each edge. Raises ``NoLaw`` where there is no law.
-    """
-    if problem.agents * problem.dim > most or not network.delivers_all:
-        return None
-    reader = StepReader(sampler, problem, network)
-    return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
-
-
-def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
-    """Return the exact law of a run at its recorded iterations.
+def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
+    """Return the exact law of a run (``LawInputs``) at its recorded iterations.
 
     On a network where vectors may be lost its moments are averaged over the losses. most: the
     largest number of entries agents * dim. Raises ``NoLaw`` where there is no exact law.
@@ -108,30 +76,30 @@ def law_of_run(run: LawInputs, most: float = SIZE_LIMIT) -> exact.Law:
     start, recorded = start_of(run, update), run.trace.draw.tolist()
     if network.delivers_all:
         args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
-        return paths.single(*args).law(recorded)
+        return paths.build_path(*args).law(recorded)
     noise = batch_noise(run)
     return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
-def exact_law(run: LawInputs) -> exact.Law | None:
-    """Return the exact law of a run at its recorded iterations; None where there is none."""
+def exact_law(run: Any) -> exact.Law | None:
+    """Return the exact law of a run (``LawInputs``); None where there is none."""
     try:
         return law_of_run(run)
     except NoLaw:
         return None
 
 
-def start_of(run: LawInputs, update: exact.Update) -> Moments:
+def start_of(run: Any, update: exact.Update) -> Moments:
     """Return mean (S,) and covariance (S, S) of a run's state at iteration 0.
 
     Raises ``NoLaw`` if the initial law is given by draws alone.
     """
     problem = run.problem
-    positions = run.initial.moments(problem.dim)
-    return exact.initial(problem.agents, problem.dim, _require_moments(positions), update.start)
+    positions = _require_moments(run.initial.moments(problem.dim))
+    return exact.initial_moments(problem.agents, problem.dim, positions, update.start)
 
 
-def batch_noise(run: LawInputs) -> paths.GradientNoise | None:
+def batch_noise(run: Any) -> paths.GradientNoise | None:
     """Return the function that maps the agents' moments to mini-batch error covariances.
 
     It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances
@@ -184,7 +152,7 @@ def laws_of_versions(
         if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
         initial_moments = paths.stack_versions(
-            [exact.initial(agents, dim, positions)] * len(readers)
+            [exact.initial_moments(agents, dim, positions)] * len(readers)
         )
         # All iterations are alike, so that powers lead over any number of them.
         powers = SecondMoments(firsts)
@@ -193,7 +161,7 @@ def laws_of_versions(
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [with_errors(update, errors[1]) for update in updates]
-    starts = [exact.initial(agents, dim, positions, update.start) for update in updates]
+    starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
     return laws_of_updates(updates, starts, network, dim, mix)
 
 
@@ -216,7 +184,7 @@ def laws_of_updates(
     anew in each iteration, depend on the vectors, or are too many.
     """
     if network.delivers_all:
-        args = paths.versions_of(updates), paths.stack_versions(starts), network.agents, dim, mix
+        args = paths.stack_updates(updates), paths.stack_versions(starts), network.agents, dim, mix
         return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
@@ -234,31 +202,7 @@ def laws_of_updates(
         )
     losses = Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
     turn = paths.turn_of_losses(updates[0], losses)
-    return paths.lossy(updates, losses, starts, network.agents, dim, mix, turn, noise)
-
-
-def mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
-    """Return the affine update whose contraction decides whether the mean settles.
-
-    It is the composition over one period, without conserved quantities; where steps are chosen at
-    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
-    """
-    reader = StepReader(sampler, problem, network)
-    if not reader.chooses:
-        return _compose_turn(reader.update())[0]
-    drawn = reader.choices()(1)  # the first iteration may be another: references are taken
-    return exact.linear(np.tensordot(drawn.probability, drawn.matrix, axes=1))
-
-
-def _compose_turn(update: exact.Update) -> tuple[exact.Affine, np.ndarray, int]:
-    """Compose the updates of one period; return it restricted, its basis and the period.
-
-    Update and basis are as ``restrict`` returns them; the period is a number of iterations.
-    """
-    begin, period = paths.turn_of(update) or (0, 1)
-    steps = [update.at(begin + k) for k in range(period)]
-    bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
-    return *exact.restrict(exact.compose(*bare)), period
+    return paths.build_lossy_path(updates, losses, starts, network.agents, dim, mix, turn, noise)
 
 
 def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:

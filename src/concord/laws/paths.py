@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.arrivals import Losses, Move, moves
+from concord.laws.arrivals import Losses, Move, build_moves
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
@@ -295,45 +295,27 @@ class NoisyStep(NamedTuple):
     add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
     Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
 
-    affine: the update. errors: E[xi xi^T] as a function of the agents' moments.
+    step: the update, or the move on a network with losses, without errors. gain: G.
+    errors: E[xi xi^T] as a function of the agents' moments.
     """
 
-    affine: Affine
+    step: Affine | Move
+    gain: np.ndarray
     errors: GradientNoise
     agents: int
     dim: int
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
-        gain = self.affine.gradient_gain
-        if gain is None:
-            raise ValueError("noisy gradients need an update with a gradient gain")
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
-        affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
-        return Affine.stack_versions([affine]).apply(mean, cov)
+        errors = exact.block_diagonal(self.errors(seen.mean, seen.cov))
+        step: Any = self.step
+        noisy = replace(step, noise=step.noise + self.gain @ errors @ self.gain.T)
+        moments: Moments = type(noisy).stack_versions([noisy]).apply(mean, cov)
+        return moments
 
 
-class NoisyMove(NamedTuple):
-    """The move of one version with mini-batch gradients, on a network with losses.
-
-    move: the move. errors, agents, dim: as of ``NoisyStep``.
-    """
-
-    move: Move
-    errors: GradientNoise
-    agents: int
-    dim: int
-
-    def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the state's moments after the move, (1, T) and (1, T, T)."""
-        seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        errors, gain = exact.block_diagonal(self.errors(seen.mean, seen.cov)), self.move.gain
-        move = replace(self.move, noise=self.move.noise + gain @ errors @ gain.T)
-        return Move.stack_versions([move]).apply(mean, cov)
-
-
-def single(
+def build_path(
     update: Update,
     start: Moments,
     agents: int,
@@ -353,9 +335,15 @@ def single(
     """
     initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
-        return Path(
-            lambda k: NoisyStep(update.at(k), gradient_noise, agents, dim), initial, agents, dim
-        )
+
+        def noisy_step(k: int) -> NoisyStep:
+            """Return the step of iteration k with the errors of its gradients."""
+            step = update.at(k)
+            if step.gradient_gain is None:
+                raise ValueError("noisy gradients need an update with a gradient gain")
+            return NoisyStep(step, step.gradient_gain, gradient_noise, agents, dim)
+
+        return Path(noisy_step, initial, agents, dim)
     turn = None
     if last >= LEAP:
         begin, end = last, update.at(last - 1)
@@ -364,10 +352,10 @@ def single(
                 begin -= 1
                 done()
         turn = begin, 1
-    return DeterministicPath(versions_of([update]), initial, agents, dim, turn=turn, leap=LEAP)
+    return DeterministicPath(stack_updates([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 
-def lossy(
+def build_lossy_path(
     updates: Sequence[Update],
     losses: Losses,
     starts: Sequence[Moments],
@@ -384,22 +372,23 @@ def lossy(
     of mini-batch errors, of one version; None: full gradients.
     """
     size = len(starts[0][0])
-    results = [moves(update, losses, size, agents, dim) for update in updates]
+    results = [build_moves(update, losses, size, agents, dim) for update in updates]
     wide = [
         (place @ mean + shift, place @ cov @ place.T)
         for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
     ]
 
-    def step_at(k: int) -> Move | NoisyMove:
+    def step_at(k: int) -> Move | NoisyStep:
         """Return the stacked moves of iteration k."""
         if gradient_noise is not None:
-            return NoisyMove(results[0][0](k), gradient_noise, agents, dim)
+            move = results[0][0](k)
+            return NoisyStep(move, move.gain, gradient_noise, agents, dim)
         return Move.stack_versions([at(k) for at, *_ in results])
 
     return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
 
 
-def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
+def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
     """Return a function of the iteration that stacks the updates of versions into one.
 
     It returns the same object while no version's update changes.
@@ -430,14 +419,14 @@ def turn_of(update: Update) -> Turn | None:
     but for rounding.
     """
 
-    def same(a: Affine, b: Affine) -> bool:
+    def are_equal(a: Affine, b: Affine) -> bool:
         """Return whether two updates are equal but for rounding."""
         return a is b or all(
             _close(getattr(a, name), getattr(b, name)) for name in ("matrix", "offset", "noise")
         )
 
     for begin in (0, 256, 2048):
-        if (period := _period(update.at, same, begin)) is not None:
+        if (period := _period(update.at, are_equal, begin)) is not None:
             return begin, period
     return None
 

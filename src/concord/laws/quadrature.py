@@ -138,7 +138,7 @@ def from_log_density(
     cells: number of cells along each axis.
     """
     for _ in range(2):
-        box = _shrink(log_density, box)
+        box = _shrink_box(log_density, box)
     edges = tuple(np.linspace(low, high, cells + 1) for low, high in box)
     first, second = (0.5 * (edge[1:] + edge[:-1]) for edge in edges)
     log = log_density(first[:, None], second[None, :])
@@ -147,7 +147,7 @@ def from_log_density(
     return Grid((edges[0], edges[1]), density / (density.sum() * area))
 
 
-def _shrink(
+def _shrink_box(
     log_density: LogDensity, box: tuple[tuple[float, float], tuple[float, float]]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the part of a box where a density is not negligible, with a margin of one cell."""

@@ -23,7 +23,14 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update
-from concord.laws.scripts import LOST, SIZES, ErringProblem, Script, ScriptedNetwork, UnreadableStep
+from concord.laws.scripts import (
+    LOST,
+    SIZES,
+    Script,
+    ScriptedNetwork,
+    ScriptedProblem,
+    UnreadableStep,
+)
 from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -202,7 +209,9 @@ class StepReader:
         """
         if self._batches is None:
             return CountedProblem(self._problem, script.chains)
-        return CountedProblem(ErringProblem(self._problem, self._batches, script, x), script.chains)
+        return CountedProblem(
+            ScriptedProblem(self._problem, self._batches, script, x), script.chains
+        )
 
     def _learn_fields(self) -> None:
         """Find which fields of the state differ between chains, and which do not.
@@ -265,7 +274,7 @@ class StepReader:
             name: np.broadcast_to(part, (script.chains, *part.shape[1:]))
             if name in self._of_chains
             else part
-            for name, part in self._fixed_at(k).items()
+            for name, part in self._constant_fields(k).items()
         }
         varying = dict(zip(self._blocks, blocks.swapaxes(0, 1), strict=True))
         state = self._advance(self._state_type(**varying, **fixed, **self._empty), k, script)
@@ -273,7 +282,7 @@ class StepReader:
         script.after = self._one_chain(after)
         return self._pack(state, script)
 
-    def _fixed_at(self, k: int) -> dict[str, np.ndarray]:
+    def _constant_fields(self, k: int) -> dict[str, np.ndarray]:
         """Return the fields that are the same in all chains, as before iteration k."""
         while len(self._history) <= k and not self._settled:
             last = len(self._history) - 1

@@ -128,7 +128,7 @@ class Script:
         raise UnreadableStep(f"it draws random numbers other than normal ones ({name})")
 
 
-class ErringProblem(MiniBatches):
+class ScriptedProblem(MiniBatches):
     """A problem whose gradients have prescribed mini-batch errors.
 
     They may be taken once in a step, at its positions x, (chains, agents, dim).

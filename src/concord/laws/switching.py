@@ -16,7 +16,8 @@ moments are lower bounds of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,37 +57,31 @@ class Choices:
 
     def same(self, other: Choices) -> bool:
         """Return whether another step has the same updates with the same probabilities."""
-        return all(np.array_equal(own, getattr(other, name)) for name, own in vars(self).items())
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
 
     def radius(self) -> float:
         """Return the square root of the spectral radius of the covariance's linear map.
 
         Moments settle if it is below 1. With a single update it is the spectral radius of A.
         """
-        return float(np.sqrt(np.abs(np.linalg.eigvals(self._map())).max()))
+        return float(np.sqrt(np.abs(np.linalg.eigvals(self._second_moments.second[0])).max()))
 
     def stationary(self) -> Moments | None:
         """Return the limits of mean (S,) and covariance (S, S); None where there are none."""
-        size = len(self.offset[0])
         if self.radius() >= 1:
             return None
-        mean = np.linalg.solve(
-            np.eye(size) - np.tensordot(self.probability, self.matrix, axes=1),
-            self.probability @ self.offset,
-        )
-        added = self.step(mean, np.zeros((size, size)))[1]
-        cov = np.linalg.solve(np.eye(size**2) - self._map(), added.ravel()).reshape(size, size)
-        return mean, (cov + cov.T) / 2
+        mean, cov = self._second_moments.fixed_point()
+        return mean[0], cov[0]
 
-    def _map(self) -> np.ndarray:
-        """Return the linear map of vec(C), sum_c p_c A_c (x) A_c, shape (S^2, S^2)."""
-        size = len(self.offset[0])
-        if size > SIZE_LIMIT:
-            raise ValueError(f"{size} entries exceed {SIZE_LIMIT}")
-        kron = np.zeros((size**2, size**2))
-        for probability, matrix in zip(self.probability, self.matrix, strict=True):
-            kron += probability * np.kron(matrix, matrix)
-        return kron
+    @cached_property
+    def _second_moments(self) -> SecondMoments:
+        """The recursion of first and second moments; a ValueError for too many entries."""
+        if len(self.offset[0]) > SIZE_LIMIT:
+            raise ValueError(f"{len(self.offset[0])} entries exceed {SIZE_LIMIT}")
+        return SecondMoments([self])
 
 
 class _Linear(NamedTuple):
@@ -115,36 +110,30 @@ class SecondMoments:
              + Q_c \bigr), \qquad m' = \sum_c p_c (A_c m + b_c).
 
     chosen: the choices of each version, with the same probabilities.
+    second: the map of the second moments' upper triangles alone, (versions, entries, entries).
+    lead: the mean matrix, (versions, S, S).
     """
 
     def __init__(self, chosen: Sequence[Choices]) -> None:
         size = len(chosen[0].offset[0])
-        self._upper = np.triu_indices(size)
+        self._upper = upper = np.triu_indices(size)
         share = chosen[0].probability
         matrix, offset, noise = (
             np.stack([getattr(c, f) for c in chosen]) for f in ("matrix", "offset", "noise")
         )  # versions, choices, ...
-        pairs = np.zeros((size, size, len(self._upper[0])))  # vech -> vec
-        both = np.arange(len(self._upper[0]))
-        pairs[(*self._upper, both)] = pairs[(*self._upper[::-1], both)] = 1
-        quadratic = np.einsum("c,vcij,vckl->vikjl", share, matrix, matrix, optimize=True)
+        quadratic = np.einsum("c,vcij,vckl->vikjl", share, matrix, matrix, optimize=True)[:, *upper]
+        both = (quadratic + quadratic.swapaxes(-1, -2))[..., *upper]
+        self.second = both * np.where(upper[0] == upper[1], 0.5, 1.0)
         mixed = np.einsum("c,vcij,vck->vikj", share, matrix, offset, optimize=True)
-        mixed = mixed + mixed.swapaxes(1, 2)
-        added = np.einsum("c,vci,vck->vik", share, offset, offset) + np.tensordot(
-            noise, share, axes=(1, 0)
-        )
-        second = np.tensordot(quadratic, pairs, axes=2)[:, self._upper[0], self._upper[1]]
-        total = len(both) + size
-        whole = np.zeros((len(chosen), total, total))
-        whole[:, : len(both), : len(both)] = second
-        whole[:, : len(both), len(both) :] = mixed[:, self._upper[0], self._upper[1]]
-        whole[:, len(both) :, len(both) :] = np.tensordot(matrix, share, axes=(1, 0))
-        shift = np.concatenate(
-            [added[:, self._upper[0], self._upper[1]], np.tensordot(offset, share, axes=(1, 0))],
-            axis=1,
-        )
-        self._powers = Powers(_Linear(whole, shift))
-        self.lead = np.tensordot(matrix, share, axes=(1, 0))  # the mean matrix, (versions, S, S)
+        mixed = (mixed + mixed.swapaxes(1, 2))[:, *upper]
+        added = np.einsum("c,vci,vck->vik", share, offset, offset)[:, *upper]
+        added = added + np.tensordot(noise, share, axes=(1, 0))[:, *upper]
+        self.lead = np.tensordot(matrix, share, axes=(1, 0))
+        nothing = np.zeros((len(chosen), size, len(upper[0])))
+        rows = np.concatenate([self.second, nothing], 1), np.concatenate([mixed, self.lead], 1)
+        shift = np.concatenate([added, np.tensordot(offset, share, axes=(1, 0))], axis=1)
+        self._once = _Linear(np.concatenate(rows, axis=2), shift)
+        self._powers = Powers(self._once)
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (versions, S) and covariance (versions, S, S) after a step."""
@@ -156,9 +145,18 @@ class SecondMoments:
         mean, cov: those before the steps.
         """
         second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
-        count = second.shape[-1]
         (state,) = self._powers.advance(steps, np.concatenate([second, mean], axis=-1))
+        return self._moments(state)
+
+    def fixed_point(self) -> Moments:
+        """Return the mean (versions, S) and covariance (versions, S, S) that a step keeps."""
+        change = np.eye(self._once.shift.shape[-1]) - self._once.matrix
+        return self._moments(np.linalg.solve(change, self._once.shift[..., None])[..., 0])
+
+    def _moments(self, state: np.ndarray) -> Moments:
+        """Return means and covariances, from second moments above means, (versions, entries)."""
+        count = len(self._upper[0])
         mean = state[..., count:]
-        cov = np.empty(cov.shape)
+        cov = np.empty((*mean.shape, mean.shape[-1]))
         cov[..., *self._upper] = cov[..., *self._upper[::-1]] = state[..., :count]
         return mean, cov - mean[..., :, None] * mean[..., None, :]

@@ -176,37 +176,6 @@ def correct_interval(
     return np.sqrt(np.maximum(low - 2 * bias, 0.0)), np.sqrt(np.maximum(high - bias, 0.0))
 
 
-def w2_floor(
-    target: Gaussian,
-    draws: int,
-    rng: np.random.Generator,
-    replicates: int = FLOORS,
-    level: float = 0.95,
-) -> tuple[float, float, float]:
-    """Return the mean W2 that a perfect sampler would show, and its central interval.
-
-    It is the distance from the target of Gaussians fitted to exact draws.
-
-    target: the law drawn from, and compared with.
-    draws: number of exact draws each Gaussian is fitted to (the number of chains of a run).
-    rng: source of the draws.
-    replicates: number of fits.
-    level: share of the fits whose distance lies in the interval.
-    Returns mean distance, and the lower and upper end of the interval.
-    """
-    root = matrix_root(target.cov)
-    dim = len(target.mean)
-    distances = np.empty(replicates)
-    block = max(1, 2_000_000 // (draws * dim))
-    for start in range(0, replicates, block):
-        count = min(block, replicates - start)
-        exact = rng.standard_normal((count, draws, dim)) @ root + target.mean
-        distances[start : start + count] = w2(*fit(exact, axis=1), target)
-    tail = (1 - level) / 2
-    low, high = np.quantile(distances, [tail, 1 - tail])
-    return float(distances.mean()), float(low), float(high)
-
-
 def _trace_root(cov: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return tr (V^1/2 S V^1/2)^1/2 for S = ``cov`` (..., dim, dim) and V = ``target``.
 

@@ -24,10 +24,10 @@ from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.reference_laws import Draws
 from concord.options import Count, build
-from concord.problems.arrays import choose_partition, numbers
+from concord.problems.arrays import choose_partition
 from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
-from concord.values import check_masks
+from concord.values import check_masks, read_numbers
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
@@ -209,7 +209,7 @@ class Model(Problem):
                 f"coordinates: {short(coordinates)} is not known; use 'unconstrained', 'laplace' "
                 "or a pair (center, L)"
             )
-        center, root = numbers(coordinates[0], "center"), numbers(coordinates[1], "L")
+        center, root = read_numbers(coordinates[0], "center"), read_numbers(coordinates[1], "L")
         if center.shape != (self.dim,) or root.shape != (self.dim, self.dim):
             raise ConcordError(
                 f"coordinates: center of shape {center.shape} and L of shape {root.shape} do not "
@@ -222,10 +222,10 @@ class Model(Problem):
     def _read_reference(self, reference: Any) -> Draws:
         """Return a caller's reference draws in the problem's coordinates."""
         if isinstance(reference, Mapping):
-            named = {n: numbers(of, f"reference.{n}") for n, of in reference.items()}
+            named = {n: read_numbers(of, f"reference.{n}") for n, of in reference.items()}
             values = self.unconstrain(named)
         else:
-            values = numbers(reference, "reference")
+            values = read_numbers(reference, "reference")
         if values.ndim != 2 or values.shape[1] != self.dim or not np.isfinite(values).all():
             raise ConcordError(
                 f"reference: draws of shape {values.shape} are none inside of the parameters' "

@@ -30,6 +30,9 @@ class Channels:
         self, graph: Graph, effects: Sequence[Effect], on_loss: str, barrier: bool
     ) -> None:
         self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
+        for effect in effects:
+            if hasattr(effect, "check"):
+                effect.check(graph, "network.schedule")
         self._graph, self._on_loss, self._barrier = graph, on_loss, barrier
         self._robust = next((effect for effect in effects if isinstance(effect, ROBUST)), None)
         self.lanes: list[Any] = []
@@ -37,7 +40,7 @@ class Channels:
         self._k, self._chains = 0, 1
         self._rng: np.random.Generator | None = None
         self._clock: Clock | None = None
-        self._draws: list[Any] = []  # what draws each effect
+        self._draws: list[tuple[Effect, Any]] = []  # effects on masks, with their functions
         self._postponed: Any = None  # vectors under way, without a barrier
         self._vector_bytes = 0.0  # of an agent's vectors together
         self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
@@ -50,11 +53,8 @@ class Channels:
         new = copy(self)
         new.lanes, new._vector_bytes, new.traffic = [], 0.0, None
         new._chains, new._rng, new._clock = chains, rng, clock
-        new._draws = [
-            effect.start(self._graph, chains, rng)
-            for effect in self.effects
-            if hasattr(effect, "start")
-        ]
+        draws = [happenings.start_effect(e, self._graph, chains, rng) for e in self.effects]
+        new._draws = [pair for pair in zip(self.effects, draws, strict=True) if pair[1]]
         return new
 
     def open(self, first: np.ndarray) -> int:
@@ -83,13 +83,11 @@ class Channels:
         graph, shape = self._graph, (len(self._graph.senders), self._chains)
         awake = np.ones((graph.agents, self._chains), dtype=bool)
         traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
-        starting = [effect for effect in self.effects if hasattr(effect, "start")]
-        pairs = list(zip(starting, self._draws, strict=True))
-        for effect, draw in pairs:
+        for effect, draw in self._draws:
             if isinstance(effect, happenings.SCHEDULES):
                 draw(k, traffic)
         traffic.arrived = traffic.up.copy()
-        for effect, draw in pairs:
+        for effect, draw in self._draws:
             if not isinstance(effect, (*happenings.SCHEDULES, happenings.Delay)):
                 draw(k, traffic)
         if not self._barrier:
@@ -100,7 +98,7 @@ class Channels:
         else:
             traffic.sends = traffic.awake
         traffic.arrived &= traffic.sends[graph.senders]
-        for effect, draw in pairs:
+        for effect, draw in self._draws:
             if isinstance(effect, happenings.Delay):
                 draw(k, traffic)
         if not self._barrier:

@@ -204,25 +204,8 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
             "would take for one that is heard; use another one, or remove robust"
         )
     check_byzantine(conditions.byzantine, conditions.robust, graph, where)
-    schedule = conditions.schedule
-    if isinstance(schedule, (Matchings, RandomPair)) and graph.directed:
-        raise ConcordError(
-            f"{where}.schedule: in pairs agents hear each other, and the edges of {graph.name} "
-            "have a direction; use another schedule, or an undirected topology"
-        )
-    if isinstance(schedule, OnePeer) and len(set(graph.degrees.tolist())) > 1:
-        raise ConcordError(
-            f"{where}.schedule: one_peer needs agents that have equally many neighbors to send to, "
-            f"and those of {graph.name} have {graph.degrees.min()} to {graph.degrees.max()}; use "
-            "another schedule or topology"
-        )
-    for turn, edges in enumerate(schedule.graphs if isinstance(schedule, GraphsInTurn) else ()):
-        for number, edge in enumerate(edges):
-            if not set(graph.numbers_of([edge]).tolist()) <= set(graph.pair_numbers.tolist()):
-                raise ConcordError(
-                    f"{where}.schedule.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
-                    f"topology, {graph.name}; add it there, or remove it here"
-                )
+    if hasattr(conditions.schedule, "check"):
+        conditions.schedule.check(graph, f"{where}.schedule")
 
 
 def hears_one_at_most(graph: Graph, conditions: Conditions | None) -> bool:
@@ -241,4 +224,4 @@ def link_tables(graph: Graph, schedule: Any) -> list[np.ndarray]:
 
     Each table is a mask (ways,) over the graph's directed edges. Other schedules have no tables.
     """
-    return schedule.tables(graph) if isinstance(schedule, (OnePeer, GraphsInTurn)) else []
+    return schedule.tables(graph) if hasattr(schedule, "tables") else []

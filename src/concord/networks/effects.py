@@ -57,15 +57,10 @@ class RandomLinks(Kind, tag="kept"):
 
     probability: Annotated[Share, "probability that a link is up"]
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that draws the links of iteration k into a ``Traffic``."""
-
-        def draw(k: int, traffic: Traffic) -> None:
-            """Draw the links that are up in iteration k."""
-            up = rng.random((graph.link_count, chains)) < self.probability
-            traffic.up &= up[graph.links]
-
-        return draw
+    def draw(self, k: int, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the links that are up in iteration k, and take the others from ``traffic.up``."""
+        up = rng.random((graph.link_count, traffic.up.shape[1])) < self.probability
+        traffic.up &= up[graph.links]
 
 
 class Matchings(Kind):
@@ -74,20 +69,15 @@ class Matchings(Kind):
     Each link draws a number, and is up if no link that shares an agent with it has a lower one.
     """
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that draws the matching of iteration k into a ``Traffic``.
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
+        _refuse_directed(graph, where)
 
-        A ConcordError on directed graphs.
-        """
-        _refuse_directed(graph)
-
-        def draw(k: int, traffic: Traffic) -> None:
-            """Draw the matching that is up in iteration k."""
-            numbers = rng.random((graph.link_count, chains))[graph.links]
-            lowest = numbers == graph.per_receiver(np.minimum, numbers)
-            traffic.up &= lowest & lowest[graph.way_back]
-
-        return draw
+    def draw(self, k: int, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the matching that is up in iteration k, and take other links from ``traffic.up``."""
+        numbers = rng.random((graph.link_count, traffic.up.shape[1]))[graph.links]
+        lowest = numbers == graph.per_receiver(np.minimum, numbers)
+        traffic.up &= lowest & lowest[graph.way_back]
 
 
 class RandomPair(Kind, tag="pair"):
@@ -96,24 +86,19 @@ class RandomPair(Kind, tag="pair"):
     The first agent is uniform over all agents, the second uniform over its neighbors.
     """
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that draws the pair of iteration k into a ``Traffic``.
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
+        _refuse_directed(graph, where)
 
-        A ConcordError on directed graphs.
-        """
-        _refuse_directed(graph)
+    def draw(self, k: int, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the pair of iteration k, whose link alone is up, and which alone is awake."""
+        chain = np.arange(traffic.up.shape[1])
         first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-        chain = np.arange(chains)
-
-        def draw(k: int, traffic: Traffic) -> None:
-            """Draw the pair whose link is up in iteration k."""
-            agent = rng.integers(0, graph.agents, chains)
-            way = first[agent] + (rng.random(chains) * graph.degrees[agent]).astype(np.intp)
-            traffic.up[:] = traffic.awake[:] = False
-            traffic.up[way, chain] = traffic.up[graph.way_back[way], chain] = True
-            traffic.awake[agent, chain] = traffic.awake[graph.senders[way], chain] = True
-
-        return draw
+        agent = rng.integers(0, graph.agents, len(chain))
+        way = first[agent] + (rng.random(len(chain)) * graph.degrees[agent]).astype(np.intp)
+        traffic.up[:] = traffic.awake[:] = False
+        traffic.up[way, chain] = traffic.up[graph.way_back[way], chain] = True
+        traffic.awake[agent, chain] = traffic.awake[graph.senders[way], chain] = True
 
 
 class OnePeer(Kind):
@@ -123,18 +108,14 @@ class OnePeer(Kind):
     must be the same for all agents.
     """
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that sets the links of iteration k in a ``Traffic``.
-
-        A ConcordError where agents have unequal numbers of neighbors.
-        """
-        if len(set(graph.degrees)) > 1:
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError where agents have unequal numbers of neighbors."""
+        if len(set(graph.degrees.tolist())) > 1:
             raise ConcordError(
-                "network.schedule: one_peer needs agents that have equally many neighbors to send "
-                f"to, and those of {graph.name} have {graph.degrees.min()} to "
-                f"{graph.degrees.max()}; use another schedule or topology"
+                f"{where}: one_peer needs agents that have equally many neighbors to send to, and "
+                f"those of {graph.name} have {graph.degrees.min()} to {graph.degrees.max()}; use "
+                "another schedule or topology"
             )
-        return _repeat_tables(self.tables(graph))
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
         """Return one mask (ways,) for each turn: the ways that are up in it."""
@@ -154,23 +135,20 @@ class GraphsInTurn(Kind, tag="in_turn"):
         "lists of the edges [i, j] that are up, in turn; on directed graphs from i to j",
     ]
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that sets the links of iteration k in a ``Traffic``."""
-        return _repeat_tables(self.tables(graph))
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError for an edge that the graph does not have."""
+        known = set(graph.pair_numbers.tolist())
+        for turn, edges in enumerate(self.graphs):
+            for number, edge in enumerate(edges):
+                if not known.issuperset(graph.numbers_of([edge]).tolist()):
+                    raise ConcordError(
+                        f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
+                        f"topology, {graph.name}; add it there, or remove it here"
+                    )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
         """Return one mask (ways,) for each turn: the ways that are up in it."""
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
-
-
-def _repeat_tables(tables: list[np.ndarray]) -> Draw:
-    """Return the function that lets table k modulo their number decide which ways are up."""
-
-    def draw(k: int, traffic: Traffic) -> None:
-        """Let the table of iteration k decide which links are up."""
-        traffic.up &= tables[k % len(tables)][:, None]
-
-    return draw
 
 
 class Loss(Kind, tag="bernoulli"):
@@ -184,16 +162,11 @@ class Loss(Kind, tag="bernoulli"):
         """Return the share of vectors that is lost."""
         return self.rate
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that draws the losses of iteration k into a ``Traffic``."""
+    def draw(self, k: int, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the losses of iteration k, and take lost vectors from ``traffic.arrived``."""
         which = _loss_numbers(graph, self.direction)
-
-        def draw(k: int, traffic: Traffic) -> None:
-            """Draw the vectors that are lost in iteration k."""
-            delivered = rng.random((which.max(initial=-1) + 1, chains)) < 1 - self.rate
-            traffic.arrived &= delivered[which]
-
-        return draw
+        shape = which.max(initial=-1) + 1, traffic.arrived.shape[1]
+        traffic.arrived &= (rng.random(shape) < 1 - self.rate)[which]
 
 
 class BurstLoss(Kind, tag="gilbert_elliott"):
@@ -254,14 +227,9 @@ class Sleep:
 
     awake: float
 
-    def start(self, graph: Graph, chains: int, rng: np.random.Generator) -> Draw:
-        """Return the function that draws the awake agents of iteration k into a ``Traffic``."""
-
-        def draw(k: int, traffic: Traffic) -> None:
-            """Draw the agents that are awake in iteration k."""
-            traffic.awake &= rng.random((graph.agents, chains)) < self.awake
-
-        return draw
+    def draw(self, k: int, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the agents that are awake in iteration k."""
+        traffic.awake &= rng.random(traffic.awake.shape) < self.awake
 
 
 class Delay(Kind, tag="fixed"):
@@ -322,10 +290,31 @@ def _loss_numbers(graph: Graph, direction: Direction) -> np.ndarray:
     return graph.links if direction == "link" else np.arange(len(graph.senders))
 
 
-def _refuse_directed(graph: Graph) -> None:
+def start_effect(effect: Effect, graph: Graph, chains: int, rng: Any) -> Draw | None:
+    """Return the function of k and a ``Traffic`` that applies an effect to the latter's masks.
+
+    rng: the stream of effects on vectors. None of an effect that leaves masks as they are.
+    """
+    if hasattr(effect, "start"):
+        started: Draw = effect.start(graph, chains, rng)
+        return started
+    if hasattr(effect, "draw"):
+        return lambda k, traffic: effect.draw(k, traffic, graph, rng)
+    if not hasattr(effect, "tables"):
+        return None
+    tables = effect.tables(graph)
+
+    def repeat_tables(k: int, traffic: Traffic) -> None:
+        """Let the table of iteration k decide which links are up."""
+        traffic.up &= tables[k % len(tables)][:, None]
+
+    return repeat_tables
+
+
+def _refuse_directed(graph: Graph, where: str) -> None:
     """Raise a ConcordError if the graph is directed, for schedules that pair agents."""
     if graph.directed:
         raise ConcordError(
-            f"network.schedule: in pairs agents hear each other, and the edges of {graph.name} "
-            "have a direction; use another schedule, or an undirected topology"
+            f"{where}: in pairs agents hear each other, and the edges of {graph.name} have a "
+            "direction; use another schedule, or an undirected topology"
         )

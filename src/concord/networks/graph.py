@@ -13,7 +13,7 @@ and columns senders, of directed graphs too: A_ij = 1 if agent i hears agent j.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +48,6 @@ class Graph:
     nodes: tuple[Any, ...] | None = None
     server_messages: np.ndarray | None = None
     name: str = "graph"
-    _matrices: dict[Any, Matrix] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _ways(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,32 +1,18 @@
-r"""The Gaussian mechanism on the vectors that agents send, and its differential privacy.
+r"""The Gaussian mechanism on the vectors that agents send.
 
 An agent sends, in place of x and to all its neighbors alike,
 
 .. math:: x \min\bigl(1, C / \lVert x \rVert\bigr) + \sigma z, \qquad z \sim N(0, I).
 
-Everybody may see all vectors. Two data sets are neighbors if all points of one agent are replaced
-by any others. The clipped vectors of neighbors are at most 2 C apart, whatever was sent before, so
-each vector is a Gaussian mechanism of sensitivity 2 C. T vectors, each of which may depend on the
-earlier ones, are as private as one mechanism with mu = 2 C sqrt(T) / sigma (Dong, Roth and Su,
-"Gaussian differential privacy", 2019, arXiv:1905.02383, theorem 2.7 and corollary 3.3), which is
-(epsilon, delta)-differentially private if and only if
-
-.. math::
-    \Phi\Bigl( \frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr)
-    - e^\epsilon\, \Phi\Bigl( -\frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr) \le \delta
-
-(Balle and Wang, "Improving the Gaussian mechanism for differential privacy", 2018,
-arXiv:1805.06530, theorem 8). Only vectors that are sent are private. An agent's draws are not if
-they are published, and a second vector that a step sends counts as a further release.
+``concord_studies.privacy`` says how private that is. Only vectors that are sent are private: an
+agent's draws are not if they are published.
 """
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from concord.libraries import special
 from concord.options import Options, Positive
 
 
@@ -45,44 +31,3 @@ class Privacy(Options):
         noise = rng.standard_normal(x.shape, dtype=x.dtype.type)
         hidden: np.ndarray = x * (self.clip / np.maximum(length, self.clip)) + self.sigma * noise
         return hidden
-
-
-def epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon at which a Gaussian mechanism is (epsilon, delta)-private.
-
-    mu: its sensitivity divided by the standard deviation of its noise.
-    """
-    if not mu or _delta(0.0, mu) <= delta:
-        return 0.0
-    most = mu**2 / 2 + mu * np.sqrt(2 * np.log(1 / delta))  # the bound by concentrated privacy
-    return _root(lambda value: _delta(value, mu) - delta, 0.0, most)
-
-
-def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
-    """Return the least noise with which ``releases`` vectors are (epsilon, delta)-private.
-
-    epsilon, delta: the wanted guarantee, both positive. clip: the norm C to which a vector is
-    clipped. releases: the number of vectors that an agent sends. The result is a standard
-    deviation.
-    """
-    log = np.log(1 / delta)
-    # Below the least mu that concentrated privacy allows, and above what any allows.
-    least = np.sqrt(2) * (np.sqrt(log + epsilon) - np.sqrt(log))
-    most = 2 * least
-    while _delta(epsilon, most) < delta:
-        most *= 2
-    mu = _root(lambda value: _delta(epsilon, value) - delta, least, most)
-    return float(2 * clip * np.sqrt(releases) / mu)
-
-
-def _delta(epsilon: float, mu: float) -> float:
-    """Return the least delta at which the mechanism of parameter mu is (epsilon, delta)-private."""
-    far = np.exp(epsilon + special().log_ndtr(-mu / 2 - epsilon / mu))
-    return float(special().ndtr(mu / 2 - epsilon / mu) - far)
-
-
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return a root of a continuous function that changes sign between ``low`` and ``high``."""
-    from scipy.optimize import brentq  # not at the start of every job
-
-    return float(brentq(function, low, high, xtol=1e-12, rtol=1e-12))

@@ -4,7 +4,7 @@ r"""Adjustable heterogeneity between agents, which leaves the posterior unchange
     f_i(x) = \frac1N f(x) + c_i^\top x + \tfrac12 (x - \mu)^\top S_i (x - \mu),
     \qquad \sum_i c_i = 0, \quad \sum_i S_i = 0
 
-with mu and Sigma the posterior's mean and covariance, and Sigma^-1 = L L^T. The dial has two parts:
+with mu and Sigma the posterior's mean and covariance, and Sigma^-1 = L L^T. It has two parts:
 
 ``heterogeneity``, zeta
     :math:`c_i = -\tfrac{\zeta}{N} L z_i` with random z_i whose entries have mean 0 over agents and
@@ -21,19 +21,16 @@ The z_i and A_i depend on the problem's stream of random numbers only, so that a
 agents differ in the same directions.
 """
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Options
-from concord.problems._tabled import TableProblem
 
 
-class Dial(Options, kw_only=True):
+class Heterogeneity(Options, kw_only=True):
     """Options of the heterogeneity of agents, which come last among a problem's options."""
 
     heterogeneity: Annotated[
@@ -48,7 +45,7 @@ class Dial(Options, kw_only=True):
     ] = 0.0
 
 
-def check_dial(params: Dial, agents: int) -> None:
+def check_heterogeneity(params: Heterogeneity, agents: int) -> None:
     """Raise a ConcordError if a single agent is to differ from others."""
     for name in ("heterogeneity", "curvature_heterogeneity"):
         if agents == 1 and (value := getattr(params, name)):
@@ -57,8 +54,8 @@ def check_dial(params: Dial, agents: int) -> None:
             )
 
 
-def tilts(
-    agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator
+def draw_tilts(
+    agents: int, law: Gaussian, options: Heterogeneity, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw the tilts t_i^T x + x^T S_i x / 2 of the agents' potentials, whose sums are zero.
 
@@ -72,36 +69,12 @@ def tilts(
     if agents == 1:
         return np.zeros((1, dim)), np.zeros((1, dim, dim))
     z -= z.mean(axis=0)
-    z *= dial.heterogeneity / np.sqrt((z**2).mean())
+    z *= options.heterogeneity / np.sqrt((z**2).mean())
     a += a.swapaxes(1, 2)
     a -= a.mean(axis=0)
-    a *= dial.curvature_heterogeneity / -np.linalg.eigvalsh(a).min()
+    a *= options.curvature_heterogeneity / -np.linalg.eigvalsh(a).min()
     quadratic = root @ a @ root.T / agents
     quadratic = (quadratic + quadratic.swapaxes(1, 2)) / 2
     linear = -z @ root.T / agents - quadratic @ law.mean
     # What rounding leaves of the sums would move the posterior.
     return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
-
-
-class HeterogeneousProblem(TableProblem):
-    """A base class of problems whose agents hold f/N and a tilt (module text).
-
-    A subclass has ``energy(x)``, f at x (..., dim) up to a constant, of shape (...), and
-    ``force(x)``, the gradient of f.
-    """
-
-    energy: Callable[[np.ndarray], np.ndarray]
-    force: Callable[[np.ndarray], np.ndarray]
-
-    def __init__(self, law: AnalyticLaw, agents: int, dial: Dial, rng: np.random.Generator) -> None:
-        self.agents, self.dim, self.reference = agents, len(law.mean), law
-        self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
-
-    def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
-        slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
-        return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
-
-    def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
-        return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

@@ -16,8 +16,6 @@ dim products with vectors, of two gradients each.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,6 @@ from concord.errors import ConcordError
 TOLERANCE = 1e-10
 ROUNDING = 32 * np.finfo(float).eps
 HALVINGS = 60
-UNROLLED = 16  # dimensions up to which all problems are factorized at once, entry by entry
 
 
 class Data(NamedTuple):
@@ -36,8 +33,8 @@ class Data(NamedTuple):
     With labels y in {0, 1} folded into the features, (1 - 2 y) X, the objective is the sum of
     log(1 + exp(signed^T x)). Padding is zero.
 
-    signed: (A, points, dim); transposed: (A, dim, points); products: the entries of X X^T on and
-    below the diagonal, (A, points, dim (dim + 1) / 2).
+    signed: (A, points, dim); transposed: (A, dim, points); products: the entries of X X^T,
+    (A, points, dim^2).
     """
 
     signed: np.ndarray
@@ -47,27 +44,12 @@ class Data(NamedTuple):
     @classmethod
     def from_signed(cls, signed: np.ndarray) -> Data:
         """Return the data of signed features, (A, points, dim)."""
-        pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
-        return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
+        products = (signed[..., :, None] * signed[..., None, :]).reshape(*signed.shape[:2], -1)
+        return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products)
 
     def part(self, index: Any) -> Data:
         """Return the data of the agents that ``index`` selects."""
         return Data(*(array[index] for array in self))
-
-
-@cache
-def _lower(dim: int) -> list[tuple[int, int]]:
-    """Return the entries (row, column) on and below the diagonal of a (dim, dim) matrix."""
-    return [(i, j) for i in range(dim) for j in range(i + 1)]
-
-
-@cache
-def _places(dim: int) -> np.ndarray:
-    """Return the place of each entry of a symmetric matrix in its lower triangle, (dim^2,)."""
-    places = np.empty((dim, dim), dtype=np.intp)
-    row, column = np.array(_lower(dim)).T
-    places[row, column] = places[column, row] = np.arange(len(row))
-    return places.ravel()
 
 
 def minimize(
@@ -180,37 +162,13 @@ def _rounding_error(
 def _direction(
     data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return Newton directions H^-1 g, of Hessians H and gradients g, by unrolled Cholesky factors.
-
-    The entries' number of operations grows as dim^3, so that beyond ``UNROLLED`` LAPACK takes one
-    problem after the other.
-    """
-    dim = data.signed.shape[-1]
-    entries = np.matmul(shares * (1 - shares), data.products)
-    if dim > UNROLLED:
-        hessian = entries.take(_places(dim), axis=-1).reshape(*gradient.shape, dim)
-        hessian[..., range(dim), range(dim)] += curvature[:, None, None]
-        with suppress(np.linalg.LinAlgError):  # curvature that vanishes beside the rest
-            return np.linalg.solve(hessian, gradient[..., None])[..., 0]
-    factor = {
-        (i, j): entries[..., n] + (curvature[:, None] if i == j else 0.0)
-        for n, (i, j) in enumerate(_lower(dim))
-    }
-    move = [gradient[..., i].copy() for i in range(dim)]
-    for j in range(dim):
-        for k in range(j):
-            for i in range(j, dim):
-                factor[i, j] -= factor[i, k] * factor[j, k]
-        # Rounding may make a pivot vanish that is at least c.
-        factor[j, j] = np.sqrt(np.maximum(factor[j, j], curvature[:, None]))
-        for i in range(j + 1, dim):
-            factor[i, j] /= factor[j, j]
-    for i in range(dim):
-        for k in range(i):
-            move[i] -= factor[i, k] * move[k]
-        move[i] /= factor[i, i]
-    for i in reversed(range(dim)):
-        for k in range(i + 1, dim):
-            move[i] -= factor[k, i] * move[k]
-        move[i] /= factor[i, i]
-    return np.stack(move, axis=-1)
+    """Return Newton directions H^-1 g, of Hessians H and gradients g, both of all problems."""
+    dim, c = data.signed.shape[-1], curvature[:, None, None]
+    hessian = np.matmul(shares * (1 - shares), data.products).reshape(*gradient.shape, dim)
+    hessian[..., range(dim), range(dim)] += c
+    try:
+        return np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    except np.linalg.LinAlgError:  # curvature that vanishes beside the rest
+        values, vectors = np.linalg.eigh(hessian)
+        along = np.matvec(vectors.swapaxes(-1, -2), gradient) / np.maximum(values, c)
+        return np.matvec(vectors, along)

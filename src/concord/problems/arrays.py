@@ -11,35 +11,7 @@ from concord.laws.reference_laws import Draws
 from concord.options import Count, build
 from concord.reference import Reference
 from concord.sampling.partition import AgentData, Partition
-from concord.values import check_masks
-
-# Of a caller's numbers: squares, and sums of very many of them, are finite.
-LARGEST = 1e100
-
-
-def numbers(values: Any, name: str) -> np.ndarray:
-    """Convert a caller's values to an array of finite floats whose squares are finite, too.
-
-    name: of the values, for errors.
-    """
-    check_masks(values, name)
-    try:
-        given = np.array(values)
-        if given.dtype.kind == "c":
-            raise ConcordError(f"{name}: its numbers are complex; give real ones")
-        array = given.astype(float)
-    except (TypeError, ValueError):
-        raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
-    if not np.isfinite(array).all():
-        raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
-    if (np.abs(array) > LARGEST).any():
-        most = np.abs(array).argmax()
-        place = [int(index) for index in np.unravel_index(most, array.shape)]
-        raise ConcordError(
-            f"{name}{place or ''}: {array.flat[most]:g} is beyond {LARGEST:g}, where sums of "
-            "squares are not finite; use larger units"
-        )
-    return array
+from concord.values import read_numbers
 
 
 def read_reference(given: Any, dim: int, name: str) -> Reference:
@@ -47,7 +19,7 @@ def read_reference(given: Any, dim: int, name: str) -> Reference:
 
     dim: the dimension that it must have. name: of the argument, for errors.
     """
-    law = given if isinstance(given, Reference) else Draws(numbers(given, name))
+    law = given if isinstance(given, Reference) else Draws(read_numbers(given, name))
     size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else len(law.moments()[0])
     if size != dim:
         raise ConcordError(
@@ -76,7 +48,7 @@ def divide_rows(
     pieces: list[tuple[np.ndarray, np.ndarray]] = []
     for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
         place = "" if together else f"[{i}]"
-        features, targets = numbers(rows, f"X{place}"), numbers(aims, f"y{place}")
+        features, targets = read_numbers(rows, f"X{place}"), read_numbers(aims, f"y{place}")
         columns = pieces[0][0].shape[1:] if pieces else features.shape[1:]
         if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
             raise ConcordError(

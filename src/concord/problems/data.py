@@ -1,12 +1,10 @@
-"""Data of problems: options of their points, and problems whose chains share one data set."""
+"""Options of a problem's points: tables, and the order of an author's draws."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-import numpy as np
 from msgspec import Meta
 
 from concord.sampling.partition import check_rows
-from concord.summary import Summarized
 
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
@@ -20,28 +18,6 @@ Table = Annotated[
     "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
     "target; none: points are drawn",
 ]
-
-
-class OneDataSet(Summarized):
-    """A base class of problems whose chains all have the same data."""
-
-    agents: int
-    dim: int
-
-    def summary(self) -> dict[str, Any]:
-        """Return the numbers of agents, coordinates and points, and the posterior's form."""
-        posterior = getattr(self, "posterior", None)
-        counts = getattr(self, "counts", None)
-        return {
-            "agents": self.agents,
-            "dim": self.dim,
-            "points": None if counts is None else int(np.sum(counts)),
-            "posterior": "Gaussian" if posterior is not None else None,
-        }
-
-    def from_chain(self, first: int) -> Self:
-        """Return the problem itself, since all chains have the same data."""
-        return self
 
 
 def required_tables(params: Any) -> tuple[str, ...]:

@@ -18,21 +18,16 @@ import numpy as np
 
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
-from concord.problem import Problem, Quadratic, WithMiniBatches
+from concord.problem import Problem, Quadratic
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
 
 POINTS = 256  # that the fit is a mean over
-WEIGHED = 2048  # that are weighed against the posterior
-WIDER = 1.25  # their standard deviations over those of the fit
 DRAWN = 2**14  # points that stand for the posterior
 LEAST_DRAWS = 1000  # that these are worth, so that a mean errs by 0.03 standard deviations at most
-DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
-FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 NEWTON, SWEEPS = 200, 400
 
 
@@ -76,7 +71,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
-    at = field(problem)
+    at = gradient_field(problem)
     top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
     for damping in (0.7, 0.2):
@@ -87,7 +82,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
 
-def field(problem: Problem) -> Field:
+def gradient_field(problem: Problem) -> Field:
     """Return the function that evaluates a problem's gradients at any number of points.
 
     It maps x (points, agents, dim) to the gradients of f_i at x_i, of the same shape, as doubles.
@@ -147,7 +142,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = start.astype(float)
     for _ in range(NEWTON):
-        slope = _total_gradient(at, x[None], agents)[0]
+        slope = total_gradient(at, x[None], agents)[0]
         hessians = _difference_hessians(at, x, agents)
         if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
             break
@@ -162,20 +157,20 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
             if np.linalg.eigvalsh(whole / np.outer(units, units))[0] <= 1e-10:
                 raise ConcordError(
                     "problem: the Hessian of its potential is not positive definite at the "
-                    f"stationary point {_format_point(x)} (least eigenvalue {values[0]:.3g}); add "
+                    f"stationary point {format_point(x)} (least eigenvalue {values[0]:.3g}); add "
                     "a prior, or remove parameters that the data say nothing of"
                 )
             return x, hessians
         length = 1.0
         for _ in range(60):
-            ahead = float(_total_gradient(at, (x + length * move)[None], agents)[0] @ move)
+            ahead = float(total_gradient(at, (x + length * move)[None], agents)[0] @ move)
             if ahead <= 0.5 * descent:  # no number is not
                 break
             length /= 2
         x = x + length * move
     raise ConcordError(
         f"problem: no mode was found within {NEWTON} steps of Newton's method from "
-        f"{_format_point(start)}; let the starts (initial) be near it, and check that gradients "
+        f"{format_point(start)}; let the starts (initial) be near it, and check that gradients "
         "are those of -log density"
     )
 
@@ -190,26 +185,16 @@ def weigh(
     add up to 1. Log densities are integrals of gradients along rays from the mean, by
     Gauss-Legendre quadrature. count: how many points, at least.
     """
-    at, z = field(problem), normals(count, problem.dim)
+    at, z = gradient_field(problem), normals(count, problem.dim)
     rays = wider * z @ np.linalg.cholesky(law.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         x = law.mean + (1 + node) / 2 * rays
-        rise += weight / 2 * np.einsum("pd,pd->p", _total_gradient(at, x, problem.agents), rays)
+        rise += weight / 2 * np.einsum("pd,pd->p", total_gradient(at, x, problem.agents), rays)
     logs = 0.5 * (z**2).sum(axis=1) - rise
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     weights = np.exp(logs - logs.max())
     return rays, weights / weights.sum()
-
-
-def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
-
-    The points are drawn from a wider version of the fit ``found``.
-    """
-    rays, weights = weigh(problem, found.law, WEIGHED, WIDER)
-    center = weights @ rays
-    return found.mean + center, weights @ (rays - center) ** 2
 
 
 def estimate_posterior(problem: Problem) -> Draws:
@@ -237,7 +222,7 @@ def estimate_posterior(problem: Problem) -> Draws:
     second = find_second_mode(problem, near, (3.0, 10.0, 30.0))
     if second is not None:
         raise ConcordError(
-            f"posterior: it has a second mode, at {_format_point(second)}, and one Gaussian does "
+            f"posterior: it has a second mode, at {format_point(second)}, and one Gaussian does "
             f"not fit both; {remedy}"
         )
     center, wider = near.law, math.sqrt(1 + problem.dim**-0.5)
@@ -261,7 +246,7 @@ def find_second_mode(
     It starts in eight directions, at the distances ``far`` from the mean, in standard deviations of
     the fit ``found``.
     """
-    at, root = field(problem), np.linalg.cholesky(found.cov)
+    at, root = gradient_field(problem), np.linalg.cholesky(found.cov)
     directions = normals(16, problem.dim)[:8]
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     for z in (length * z for length in far for z in directions):
@@ -272,72 +257,6 @@ def find_second_mode(
         if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
             return other
     return None
-
-
-def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
-    """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
-
-    A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
-    averaged over the fit ``found``.
-
-    Raises
-    ------
-    ConcordError
-        If the problem takes no mini-batches.
-    """
-    if not isinstance(problem, WithMiniBatches):
-        raise ConcordError(
-            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
-        )
-    z = normals(POINTS, problem.dim)
-    counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
-    x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
-    x = x.astype(dtype_of(problem))
-    mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
-    for row in range(counts.max()):
-        rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
-        g = problem.batch_gradient(x, rows) * ((row < counts) / np.sqrt(counts))[:, None]
-        mean += g / np.sqrt(counts)[:, None]
-        square += np.einsum("pad,pae->ade", g, g) / len(z)
-    return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
-
-
-def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
-    """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
-
-    They tell that the fit did not converge, the variances differ from those of
-    ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
-    positive definite, or agents start far away. The list is empty where no reason is found.
-    positions: mean and covariance of an agent's start.
-    """
-    if isinstance(problem, Quadratic):
-        return []
-    reasons = []
-    if not found.settled:
-        reasons.append("the Gaussian fit did not converge; it is the one at the mode")
-    ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
-    worst = int(np.argmax(np.abs(np.log(ratio))))
-    if not 1 / DIFFERS < ratio[worst] < DIFFERS:
-        reasons.append(
-            f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
-            "the variance of the fit"
-        )
-    second = find_second_mode(problem, found)
-    if second is not None:
-        reasons.append(f"there is a second mode, at {_format_point(second)}")
-    least = np.linalg.eigvalsh(found.hessians)[:, 0]
-    if (least < -1e-9 * np.abs(found.hessians).max()).any():
-        reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
-    if positions is not None:
-        center, spread = positions
-        variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
-        apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
-        if apart > FAR:
-            reasons.append(
-                f"agents start {apart:.0f} standard deviations away from the posterior, where some "
-                "chains may diverge though their law does not"
-            )
-    return reasons
 
 
 def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
@@ -366,7 +285,7 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
     return None
 
 
-def _total_gradient(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+def total_gradient(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     """Return the gradients of sum_i f_i at points x, both (points, dim)."""
     return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
 
@@ -382,7 +301,7 @@ def _difference_hessians(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     return (found + found.swapaxes(1, 2)) / 2
 
 
-def _format_point(x: np.ndarray) -> str:
+def format_point(x: np.ndarray) -> str:
     """Return the first four coordinates of a point as text."""
     more = ", ..." if len(x) > 4 else ""
     return f"({', '.join(f'{value:.3g}' for value in x[:4])}{more})"

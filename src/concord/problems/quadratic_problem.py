@@ -12,8 +12,8 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.problems.arithmetic import multiply
-from concord.problems.arrays import numbers
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
+from concord.values import read_numbers
 
 
 class QuadraticProblem(OneDataSet):
@@ -126,7 +126,7 @@ def quadratic(H: Any, b: Any) -> QuadraticProblem:
     >>> problem.posterior.mean, problem.posterior.cov
     (array([3.]), array([[0.5]]))
     """
-    gram, shift = numbers(H, "H"), numbers(b, "b")
+    gram, shift = read_numbers(H, "H"), read_numbers(b, "b")
     if shift.ndim != 2 or gram.shape != (*shift.shape, shift.shape[1]) or not gram.size:
         raise ConcordError(
             f"H of shape {gram.shape} and b of shape {shift.shape} do not fit; give (agents, dim, "

@@ -44,14 +44,7 @@ class State(NamedTuple):
 
 
 class ADMM(Sampler):
-    r"""D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer.
-
-    .. math::
-        x_i^{(k+1)} &= \arg\min_x \Big\{ f_i(x) + p_i^{(k)\top} x + \rho \sum_{j \in N_i}
-            \Big\lVert x - \frac{x_i^{(k)} + x_j^{(k)}}{2}
-            + \frac{\sqrt 2}{2 \rho} w_i^{(k+1)} \Big\rVert^2 \Big\} \\
-        p_i^{(k+1)} &= p_i^{(k)} + \rho \sum_{j \in N_i} (x_i^{(k+1)} - x_j^{(k+1)})
-    """
+    """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"
     takes_batches: ClassVar[bool] = False

@@ -23,12 +23,7 @@ from concord.sampling.schedules import Schedule
 
 
 class CULA(Sampler):
-    r"""C-ULA, unadjusted Langevin steps of size alpha by one agent that has all the data.
-
-    .. math::
-        w^{(k+1)} = w^{(k)} - \alpha_k \tilde\nabla U(w^{(k)}) + \sqrt{2 \alpha_k}\, v^{(k)},
-        \qquad v \sim N(0, I)
-    """
+    """C-ULA, unadjusted Langevin steps of size alpha by one agent that has all the data."""
 
     name: ClassVar[str] = "C-ULA"
 

@@ -41,13 +41,7 @@ class State(NamedTuple):
 
 
 class CHOCOSGLD(Sampler):
-    r"""CHOCO-SGLD with step size eta, compression C, weights W and consensus step varsigma.
-
-    .. math::
-        \hat x_i^{(k+1)} &= \hat x_i^{(k)} + C(x_i^{(k)} - \hat x_i^{(k)}) \\
-        x_i^{(k+1)} &= x_i^{(k)} + \varsigma \sum_j W_{ij} (\hat x_j^{(k+1)} - \hat x_i^{(k+1)})
-            - \eta_k \tilde\nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)}
-    """
+    """CHOCO-SGLD with step size eta, compression C, weights W and consensus step varsigma."""
 
     name: ClassVar[str] = "CHOCO-SGLD"
 

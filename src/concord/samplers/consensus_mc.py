@@ -66,18 +66,7 @@ class State(NamedTuple):
 
 
 class ConsensusMC(Sampler):
-    r"""Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly.
-
-    .. math::
-        x_i^{(k+1)} &= x_i^{(k)} - \eta_k \nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
-        \theta^{(k)} &= \Bigl( \sum_i \Lambda_i \Bigr)^{-1} \sum_i \Lambda_i x_i^{(k)}
-
-    with Lambda_i the inverse sample covariance of agent i's draws so far.
-
-    combine: average the agents' draws by their inverse covariances, or draw from the product of
-    Gaussians with their moments.
-    burn_in: number of first iterations that do not enter the moments.
-    """
+    """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"
     takes_batches: ClassVar[bool] = False

@@ -67,15 +67,7 @@ class State(NamedTuple):
 
 
 class DMALA(Sampler):
-    r"""D-MALA with standard deviation epsilon of a step's noise, and mixing weights W.
-
-    .. math::
-        x_i' = x_i^{(k)} + \epsilon z_i + c\, \epsilon^2 \hat g_i^{(k)}, \qquad
-        x_i^{(k+1)} = \sum_j W_{ij} \tilde x_j
-
-    with g-hat the tracked average of the agents' gradients of log densities, c = 1/2 or 1
-    (``drift``), and x-tilde_j the move x_j' if agent j accepts it, else x_j.
-    """
+    """D-MALA with standard deviation epsilon of a step's noise, and mixing weights W."""
 
     name: ClassVar[str] = "D-MALA"
     takes_batches: ClassVar[bool] = False

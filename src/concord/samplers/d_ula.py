@@ -29,15 +29,7 @@ Scale = Literal["agents", "one"]
 
 
 class DULA(Sampler):
-    r"""D-ULA with gradient steps alpha and consensus steps beta.
-
-    .. math::
-        w_i^{(k+1)} = w_i^{(k)} - \beta_k \sum_{j \in N_i} (w_i^{(k)} - w_j^{(k)})
-                      - \alpha_k s \tilde\nabla f_i(w_i^{(k)}) + \sqrt{2 \alpha_k}\, v_i^{(k)}
-
-    gradient_scale: the factor s. noise_variance: the variance of each coordinate of v.
-    prior_gradient: where the prior's gradient is taken: at w as the likelihood's, or after mixing.
-    """
+    """D-ULA with gradient steps alpha and consensus steps beta."""
 
     name: ClassVar[str] = "D-ULA"
     takes_order: ClassVar[bool] = True

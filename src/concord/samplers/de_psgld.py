@@ -59,12 +59,7 @@ class Box(Kind):
 
 
 class DEPSGLD(Sampler):
-    r"""DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W.
-
-    .. math::
-        x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \Bigl( \tilde\nabla f_i(x_i^{(k)})
-            + \frac{x_i^{(k)} - P_K(x_i^{(k)})}{\gamma N} \Bigr) + \sqrt{2 \eta_k}\, w_i^{(k+1)}
-    """
+    """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"
     takes_order: ClassVar[bool] = True

@@ -35,15 +35,7 @@ class State(NamedTuple):
 
 
 class DESGHMC(Sampler):
-    r"""DE-SGHMC with step size eta, friction gamma and mixing weights W.
-
-    .. math::
-        v_i^{(k+1)} &= v_i^{(k)} - \eta_k \bigl( \gamma v_i^{(k)}
-            + \tilde\nabla f_i(x_i^{(k)}) \bigr) + \sqrt{2 \gamma \eta_k}\, w_i^{(k+1)} \\
-        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} + \eta_k v_i^{(k+1)}
-
-    initial_velocity_sd: standard deviation of the initial velocities.
-    """
+    """DE-SGHMC with step size eta, friction gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-SGHMC"
     takes_order: ClassVar[bool] = True

@@ -23,12 +23,7 @@ from concord.sampling.schedules import Schedule
 
 
 class DESGLD(Sampler):
-    r"""DE-SGLD with step size eta and doubly stochastic mixing weights W.
-
-    .. math::
-        x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)})
-                      + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I)
-    """
+    """DE-SGLD with step size eta and doubly stochastic mixing weights W."""
 
     name: ClassVar[str] = "DE-SGLD"
     takes_order: ClassVar[bool] = True

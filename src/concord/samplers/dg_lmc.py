@@ -78,19 +78,7 @@ class State(NamedTuple):
 
 
 class DGLMC(Sampler):
-    r"""DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta.
-
-    .. math::
-        z_i &\leftarrow z_i - \gamma_k \Bigl( \nabla f_i(z_i) + \frac{z_i - \theta}{\rho_i} \Bigr)
-            + \sqrt{2 \gamma_k}\, w_i, \qquad \text{n times} \\
-        \theta &\sim N \Bigl( \frac{\sum_i z_i / \rho_i}{\sum_i 1 / \rho_i},
-            \frac{1}{\sum_i 1 / \rho_i} I \Bigr)
-
-    tolerance: rho_i, one for all agents or one of each. local_steps: n.
-    coupling: matrices A_i of the ties, one for all agents or one of each; None: I.
-    particles: K, the number of particles by which theta's acceptance is estimated; None: theta is
-    always accepted.
-    """
+    """DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta."""
 
     name: ClassVar[str] = "DG-LMC"
     takes_batches: ClassVar[bool] = False

@@ -45,13 +45,7 @@ class State(NamedTuple):
 
 
 class DIGingSGLD(Sampler):
-    r"""DIGing-SGLD with step size eta and mixing weights W.
-
-    .. math::
-        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k y_i^{(k)} + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
-        y_i^{(k+1)} &= \sum_j W_{ij} y_j^{(k)} + \tilde\nabla f_i(x_i^{(k+1)})
-                      - \tilde\nabla f_i(x_i^{(k)})
-    """
+    """DIGing-SGLD with step size eta and mixing weights W."""
 
     name: ClassVar[str] = "DIGing-SGLD"
 

@@ -43,13 +43,7 @@ class State(NamedTuple):
 
 
 class EXTRASGLD(Sampler):
-    r"""EXTRA-SGLD with step size eta, mixing weights W, and rate h of the corrections u.
-
-    .. math::
-        x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)}) - u_i^{(k)}
-                      + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
-        u_i^{(k+1)} &= u_i^{(k)} + h \Bigl( x_i^{(k)} - \sum_j W_{ij} x_j^{(k)} \Bigr)
-    """
+    """EXTRA-SGLD with step size eta, mixing weights W, and rate h of the corrections u."""
 
     name: ClassVar[str] = "EXTRA-SGLD"
 

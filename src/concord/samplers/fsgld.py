@@ -48,17 +48,7 @@ class State(NamedTuple):
 
 
 class FSGLD(Sampler):
-    r"""FSGLD with step size gamma; without surrogates DSGLD.
-
-    Each step, agent s is drawn with probability p_s, and moves theta n times by
-
-    .. math::
-        \theta \leftarrow \theta - \gamma_k \Bigl( \frac{1}{p_s} \nabla f_s(\theta)
-            + \sum_i \Lambda_i (\theta - m_i) - \frac{1}{p_s} \Lambda_s (\theta - m_s) \Bigr)
-            + \sqrt{2 \gamma_k}\, w
-
-    probabilities: p_s of each agent; None: all equal. local_steps: n.
-    """
+    """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"
     takes_batches: ClassVar[bool] = False

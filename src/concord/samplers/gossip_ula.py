@@ -79,21 +79,7 @@ class State(NamedTuple):
 
 
 class GossipULA(Sampler):
-    r"""Gossip ULA with gradient steps alpha and fusion weights beta.
-
-    In a tick, for a pair (a, b) of neighbors and for (b, a), from the old values,
-
-    .. math::
-        w_a \leftarrow w_a - \beta (\hat w_a - \hat w_b) - \frac{N \alpha}{2 p_a} \nabla f_a(w_a)
-                       + \sqrt{2 \alpha}\, v_a, \qquad v_a \sim N(0, \tfrac{N^2}{2} I)
-
-    communication: active agents communicate always, when triggered, or never.
-    drift: gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it.
-    threshold, decay: mu and delta of the trigger.
-    known: what neighbors know of a triggered agent at first: nothing, or w^(0).
-    local_steps: number T of steps that a pair makes after it has fused; None: one step, whose
-    gradient is taken before fusion.
-    """
+    """Gossip ULA with gradient steps alpha and fusion weights beta."""
 
     name: ClassVar[str] = "Gossip ULA"
     takes_batches: ClassVar[bool] = False

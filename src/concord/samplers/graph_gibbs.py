@@ -67,18 +67,7 @@ class State(NamedTuple):
 
 
 class GraphGibbs(Sampler):
-    r"""Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws.
-
-    .. math::
-        x_i \mid x_{-i} \sim N \Bigl( S_i \bigl( b_i + \tfrac{1}{\rho} \sum_{j \in N_i} x_j \bigr),
-            S_i \Bigr), \qquad S_i = \bigl( H_i + \tfrac{\deg_i}{\rho} I \bigr)^{-1}
-
-    or, with a step size,
-
-    .. math::
-        x_i \leftarrow x_i - \gamma_k \Bigl( \nabla f_i(x_i)
-            + \tfrac{1}{\rho} \sum_{j \in N_i} (x_i - x_j) \Bigr) + \sqrt{2 \gamma_k}\, w_i
-    """
+    """Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws."""
 
     name: ClassVar[str] = "Graph Gibbs"
     takes_batches: ClassVar[bool] = False

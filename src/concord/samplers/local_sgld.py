@@ -68,17 +68,7 @@ class State(NamedTuple):
 
 
 class LocalSGLD(Sampler):
-    r"""Local SGLD with step size gamma: T local steps of every agent, then perhaps an average.
-
-    .. math::
-        x_i \leftarrow x_i - \gamma_k \, g_i + \sqrt{2 \gamma_k} \Bigl( \sqrt{\tau / N}\, \xi
-            + \sqrt{1 - \tau}\, \xi_i \Bigr) \quad \text{T times}, \qquad
-        x_i \leftarrow \sum_j W_{ij} x_j
-
-    period: T. communication: probability of the average in an iteration. common_noise: tau.
-    renewal: probability that references of variance reduction are renewed in an iteration; None:
-    plain gradients.
-    """
+    """Local SGLD with step size gamma: T local steps of every agent, then perhaps an average."""
 
     name: ClassVar[str] = "Local SGLD"
 

@@ -49,14 +49,7 @@ class State(NamedTuple):
 
 
 class PushSumSGLD(Sampler):
-    r"""Push-sum SGLD with step size eta and column stochastic weights A.
-
-    .. math::
-        x_i^{(k+1)} &= \sum_j A_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(z_i^{(k)})
-                      + \sqrt{2 \eta_k}\, w_i^{(k+1)} \\
-        y_i^{(k+1)} &= \sum_j A_{ij} y_j^{(k)}, \qquad
-        z_i^{(k+1)} = x_i^{(k+1)} / y_i^{(k+1)}
-    """
+    """Push-sum SGLD with step size eta and column stochastic weights A."""
 
     name: ClassVar[str] = "Push-sum SGLD"
 

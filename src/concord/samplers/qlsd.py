@@ -52,19 +52,7 @@ class State(NamedTuple):
 
 
 class QLSD(Sampler):
-    r"""QLSD with step size gamma and a compression C of gradients.
-
-    .. math::
-        \theta^{(k+1)} &= \theta^{(k)} - \gamma_k \frac{N}{|A_k|} \sum_{i \in A_k} \bigl( m_i
-            + C(g_i - m_i) \bigr) + \sqrt{2 \gamma_k}\, w^{(k+1)} \\
-        m_i &\leftarrow m_i + \alpha\, C(g_i - m_i), \qquad i \in A_k
-
-    memory_rate: alpha; 0: memories stay as they start.
-    participants: number of agents in A_k, drawn in each step; None: all.
-    memory_start: memories start at zero, or at the gradients at the posterior's mode.
-    renewal: iterations between renewals of mini-batches' control variates; None: no control
-    variates.
-    """
+    """QLSD with step size gamma and a compression C of gradients."""
 
     name: ClassVar[str] = "QLSD"
 

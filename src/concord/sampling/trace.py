@@ -8,7 +8,7 @@ coordinates of its own; the provenance is the file's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,7 +199,9 @@ class Trace(Summarized):
 
     def save(self, path: str | Path) -> None:
         """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
-        write_trace(self, Path(path))
+        from concord.sampling.netcdf import write_traces  # of runs that are saved
+
+        write_traces({"": self}, Path(path))
 
     def contiguous(self) -> Trace:
         """Return the trace with arrays that lie in memory as those of a file do."""
@@ -244,103 +246,3 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
             values = np.concatenate([trace[name] for trace in traces], axis=axis)
         variables[name] = dimensions, values
     return Trace(variables, first.draw, first.agent)
-
-
-def write_trace(trace: Trace, path: Path) -> None:
-    """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
-    _write({"": trace}, path)
-
-
-def write_traces(traces: Mapping[str, Trace], path: Path) -> None:
-    """Write the traces of several runs into one file, a group each, called like the run."""
-    _write({f"{name}/": trace for name, trace in traces.items()}, path)
-
-
-def _write(traces: Mapping[str, Trace], path: Path) -> None:
-    """Write traces by the beginning of their groups' names."""
-    from concord.sampling.netcdf import write_groups  # of runs that are saved
-
-    groups = {}
-    for begin, trace in traces.items():
-        coordinates = {
-            name: ((name,), np.asarray(values, dtype=np.int64))
-            for name, values in trace.coordinates().items()
-        }
-        for group, names in trace.groups().items():
-            groups[begin + group] = coordinates | {name: trace.variables[name] for name in names}
-    about = {begin.rstrip("/"): trace.attributes for begin, trace in traces.items()}
-    write_groups(path, groups, about)
-
-
-def read_trace(path: Path, run: str | None = None) -> Trace:
-    """Return the trace read from a netCDF file: the only one, or that of a run.
-
-    A ConcordError if the file is not what ``write_trace`` wrote; it should be deleted and sampled
-    again. Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
-    """
-    found = read_traces(path)
-    if run is None and len(found) == 1:
-        return next(iter(found.values()))
-    if run not in found:
-        raise ConcordError(f"{path}: run: there is no {short(run)} in it; {nearest(run, found)}")
-    return found[run]
-
-
-def read_traces(path: Path) -> dict[str, Trace]:
-    """Return all traces of a netCDF file by run; that of one trace alone is called "run"."""
-    from concord.sampling.netcdf import read_groups  # of runs that were saved
-
-    groups, attributes = read_groups(path)
-    ends = f"/{GROUPS[-1]}"  # which every trace has
-    begins = [""] if GROUPS[-1] in groups else [g[: -len(ends) + 1] for g in groups if ends in g]
-    found = {}
-    for begin in begins:
-        last = groups[begin + GROUPS[-1]]
-        if not {"draw", "agent"} <= last.keys():
-            break
-        variables = {
-            name: variable
-            for group in GROUPS
-            for name, variable in groups.get(begin + group, {}).items()
-            if name not in COORDINATES
-        }
-        about = attributes.get(begin.rstrip("/"), {})
-        trace = Trace(variables, last["draw"][1], last["agent"][1], about)
-        found[begin.rstrip("/") or "run"] = trace
-    if not found:
-        raise ConcordError(f"{path} is not a trace; delete it to have it made again")
-    return found
-
-
-def load(path: str | Path, run: str | None = None) -> Trace:
-    """Load the trace of a run from a file.
-
-    Parameters
-    ----------
-    path
-        What ``Trace.save`` or ``concord run`` wrote, or results/<study>/<experiment>/draws.nc.
-        (ArviZ opens it, too.)
-    run
-        The run's name, where the file has several.
-
-    Raises
-    ------
-    ConcordError
-        If there is no such file, or it is no trace.
-
-    Examples
-    --------
-    >>> import concord
-    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
-    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
-    >>> trace.save("trace.nc")
-    >>> concord.load("trace.nc").chains
-    100
-    """
-    try:
-        return read_trace(Path(path), run)
-    except OSError as error:
-        raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); name the draws.nc of a run, or a file "
-            "that Trace.save wrote"
-        ) from None

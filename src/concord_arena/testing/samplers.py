@@ -253,7 +253,7 @@ def chains_have_their_law(sampler: Any) -> None:
         center, size = 10 * trial.draw(1)[0], agents * dim
         try:
             update = StepReader(trial.sampler, trial.problem, trial.network).update()
-            mean, cov = exact.initial(agents, dim, (center, 0.1), update.start)
+            mean, cov = exact.initial_moments(agents, dim, (center, 0.1), update.start)
             for k in range(ITERATIONS):
                 mean, cov = update.at(k).apply(mean, cov)
         except NoLaw as error:
@@ -318,7 +318,7 @@ def _miss(trial: Trial) -> str:
     try:
         for step in (4.0**-8, 4.0**-9):
             update = StepReader(with_step(trial.sampler, step), problem, trial.network).update()
-            start = exact.initial(problem.agents, problem.dim, (0.0, 1.0), update.start)
+            start = exact.initial_moments(problem.agents, problem.dim, (0.0, 1.0), update.start)
             law = exact.limit(update.at(1000), *start)
             if law is None:
                 return "its law does not settle"

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from concord.errors import ConcordError, nearest, short
-from concord.options import Options, Some, build, build_file
+from concord.options import Options, Some, build
 from concord_studies.claims import checks, verdicts
-from concord_studies.io import load_yaml
+from concord_studies.io import build_file, load_yaml
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 

@@ -20,9 +20,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.laws.intervals import quantile, replication_reach
+from concord.laws.intervals import quantile
 from concord.options import Options, Positive, Some
 from concord_studies import words
+from concord_studies.intervals import replication_reach
 from concord_studies.results import AVERAGE, Measured, divergence
 from concord_studies.runs.run import amplifies, recorded
 from concord_studies.selection import lookup

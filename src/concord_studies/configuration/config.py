@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.options import Count, Index, Options, build_file, plain
-from concord_studies.io import load_yaml
+from concord.options import Count, Index, Options, plain
+from concord_studies.io import build_file, load_yaml
 
 
 class Smoke(Options):

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.networks.network import Network
-from concord.options import build_file
 from concord_studies.configuration.sections import About, Assumption, Sections
-from concord_studies.io import load_yaml
+from concord_studies.io import build_file, load_yaml
 from concord_studies.runs.keys import STUDY
 
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside

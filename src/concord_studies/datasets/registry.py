@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest, short
-from concord.options import Count, Options, Some, build_file
+from concord.options import Count, Options, Some
 from concord_studies.home import REGISTRY
-from concord_studies.io import load_yaml, signature
+from concord_studies.io import build_file, load_yaml, signature
 
 Name = Annotated[  # which becomes a path below resources/ and in the mirror
     str,

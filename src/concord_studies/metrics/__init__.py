@@ -23,7 +23,7 @@ from concord import kinds
 from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.exact import Law
-from concord.laws.intervals import around
+from concord.laws.intervals import widen
 from concord.laws.law import exact_law
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
@@ -380,7 +380,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
         rows += module.rows(marked)
     numbers = ((row.value, row.lo, row.hi) for row in rows)
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
-    ends = np.stack(around(*columns.reshape(-1, 3).T), axis=1).tolist()
+    ends = np.stack(widen(*columns.reshape(-1, 3).T), axis=1).tolist()
     settled = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
     return [*_diverged(measurement), *settled]
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from concord.laws.intervals import mean_interval, spread_interval
+from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
+from concord_studies.intervals import spread_interval
 from concord_studies.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_mean", "accuracy_sd")

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
+from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.quadrature import Grid
 from concord_studies.contracts import Label
+from concord_studies.intervals import excess_interval, over_chains
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import grid
 from concord_studies.transport import marginal_w1

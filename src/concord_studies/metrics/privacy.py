@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.networks.privacy import epsilon
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
+from concord_studies.privacy import epsilon
 
 METRICS = ("epsilon",)
 NETWORK = "privacy"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concord.laws.law import update_of
 from concord.laws.read_off import NoLaw
 from concord.sampling.schedules import Schedule
-from concord.stability import largest_stable_step, steps_at
+from concord.stability import constant_steps, largest_stable_step
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking
 
@@ -39,7 +39,7 @@ def largest(m: Measurement, name: str = "step_size") -> float:
 
 def _steps(m: Measurement) -> dict[str, Schedule]:
     """Return the sampler's steps at the last iteration, by option; refuse other samplers."""
-    steps = steps_at(m.sampler, max(m.iterations - 1, 0))
+    steps = constant_steps(m.sampler, max(m.iterations - 1, 0))
     try:
         update_of(m.sampler, m.problem, m.network, m.batches)
     except NoLaw:

@@ -1,6 +1,7 @@
 """The exact stationary distribution of an affine sampler, compared with a Gaussian posterior."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -8,9 +9,12 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.laws.law import SIZE_LIMIT, batch_noise, choices_of, start_of, update_of
-from concord.laws.read_off import NoLaw
+from concord.laws.law import SIZE_LIMIT, batch_noise, start_of, update_of
+from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
+from concord.laws.switching import Choices
 from concord.laws.wasserstein import w2
+from concord.networks.network import Network
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
 
@@ -89,6 +93,21 @@ def _limit(m: Measurement) -> tuple[float, Moments | None]:
     step = update.at(last)
     radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
     return radius, exact.limit(step, *start, None if noise is None else errors)
+
+
+def choices_of(
+    sampler: Any, problem: Any, network: Network, most: float = CHOICES_LIMIT
+) -> Callable[[int], Choices] | None:
+    """Return the affine updates among which each iteration chooses at random.
+
+    The result is a function of the iteration. None where nothing is chosen, where vectors may be
+    lost, and where the positions or the state have more than ``most`` entries: a choice holds a
+    matrix for each edge. Raises ``NoLaw`` where there is no law.
+    """
+    if problem.agents * problem.dim > most or not network.delivers_all:
+        return None
+    reader = StepReader(sampler, problem, network)
+    return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
 
 
 def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
+from concord.laws.gaussian import Gaussian, matrix_root
 from concord.laws.intervals import LEVEL, REPLICATES
-from concord.laws.wasserstein import FLOORS, bootstrap_w2, w2, w2_floor
+from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import gaussian
@@ -49,3 +50,34 @@ def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
     names, draws = positions(m.trace)
     rows = thinned(m.late, max(most // len(draws), 1))
     return names, draws[:, rows]
+
+
+def w2_floor(
+    target: Gaussian,
+    draws: int,
+    rng: np.random.Generator,
+    replicates: int = FLOORS,
+    level: float = 0.95,
+) -> tuple[float, float, float]:
+    """Return the mean W2 that a perfect sampler would show, and its central interval.
+
+    It is the distance from the target of Gaussians fitted to exact draws.
+
+    target: the law drawn from, and compared with.
+    draws: number of exact draws each Gaussian is fitted to (the number of chains of a run).
+    rng: source of the draws.
+    replicates: number of fits.
+    level: share of the fits whose distance lies in the interval.
+    Returns mean distance, and the lower and upper end of the interval.
+    """
+    root = matrix_root(target.cov)
+    dim = len(target.mean)
+    distances = np.empty(replicates)
+    block = max(1, 2_000_000 // (draws * dim))
+    for start in range(0, replicates, block):
+        count = min(block, replicates - start)
+        exact = rng.standard_normal((count, draws, dim)) @ root + target.mean
+        distances[start : start + count] = w2(*fit(exact, axis=1), target)
+    tail = (1 - level) / 2
+    low, high = np.quantile(distances, [tail, 1 - tail])
+    return float(distances.mean()), float(low), float(high)

@@ -15,9 +15,10 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, percentile_interval
+from concord.laws.intervals import REPLICATES
 from concord.options import Options, Positive
 from concord_studies import selection, words
+from concord_studies.intervals import percentile_interval
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import of_sets, task_of

@@ -60,15 +60,15 @@ STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (adm
 def test_compose_refuses_gradients_at_an_intermediate_state():
     stage = sgld(quadratic(2, 1), network("ring", 2), 0.1, Batches(batch_size=1))
     with pytest.raises(ValueError, match="first stage"):
-        exact.compose(exact.linear(np.eye(2)), stage)
+        exact.compose(exact.linear_update(np.eye(2)), stage)
 
 
 def test_law_of_a_scalar_autoregression():
     a, c, q = 0.8, 0.5, 0.3
     affine = exact.Affine(np.array([[a]]), np.array([c]), np.array([[q]]))
-    mean0, cov0 = exact.initial(1, 1, (2.0, 1.5))
+    mean0, cov0 = exact.initial_moments(1, 1, (2.0, 1.5))
     record = [20, 0, 1, 7]
-    law = paths.single(always(affine), (mean0, cov0), 1, 1).law(record)
+    law = paths.build_path(always(affine), (mean0, cov0), 1, 1).law(record)
     k = law.iterations
     np.testing.assert_array_equal(k, [0, 1, 7, 20])
     mean = a**k * 2 + c * (1 - a**k) / (1 - a)
@@ -85,7 +85,9 @@ def test_steps_that_change_with_time():
     def affine_at(k: int) -> exact.Affine:
         return exact.Affine(np.array([[1 / (k + 2)]]), np.array([float(k)]), np.array([[k + 1.0]]))
 
-    law = paths.single(exact.Update(affine_at), (np.zeros(1), np.ones((1, 1))), 1, 1).law(range(4))
+    law = paths.build_path(exact.Update(affine_at), (np.zeros(1), np.ones((1, 1))), 1, 1).law(
+        range(4)
+    )
     # By hand: (0, 1), then x/2 + 0 with noise 1, x/3 + 1 with noise 2, x/4 + 2 with noise 3.
     np.testing.assert_allclose(law.mean.ravel(), [0, 0, 1, 2.25], rtol=1e-14)
     variances = [1, 1.25, 1.25 / 9 + 2, (1.25 / 9 + 2) / 16 + 3]
@@ -100,8 +102,8 @@ def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     np.testing.assert_allclose(affine.matrix @ mean + affine.offset, mean, atol=1e-10)
     lyapunov = affine.matrix @ cov @ affine.matrix.T + affine.noise
     np.testing.assert_allclose(lyapunov, cov, atol=1e-10 * np.abs(cov).max())
-    start = exact.initial(4, 2, (1.0, 1.0), at_zero(len(mean) // 8, 8))
-    law = paths.single(always(affine), start, 4, 2).law([3000])
+    start = exact.initial_moments(4, 2, (1.0, 1.0), at_zero(len(mean) // 8, 8))
+    law = paths.build_path(always(affine), start, 4, 2).law([3000])
     limit = exact.marginals(mean, cov, 4, 2)
     for late, final in zip(
         (law.mean, law.cov, law.average_mean, law.average_cov), limit, strict=True
@@ -141,8 +143,8 @@ def test_mini_batch_moments_agree_with_enumeration():
         second = (e * mean[:, 0] - g) ** 2 + e**2 * cov[:, 0, 0]
         return second[:, None, None]
 
-    mean0, cov0 = exact.initial(2, 1, (0.5, 0.8))
-    law = paths.single(always(affine), (mean0, cov0), 2, 1, gradient_noise).law([steps])
+    mean0, cov0 = exact.initial_moments(2, 1, (0.5, 0.8))
+    law = paths.build_path(always(affine), (mean0, cov0), 2, 1, gradient_noise).law([steps])
     weights = network("ring", 2).matrix("metropolis")
     means, seconds = [], []
     for batches in itertools.product(itertools.product((0, 1), repeat=2), repeat=steps):
@@ -164,18 +166,18 @@ def test_mini_batch_moments_agree_with_enumeration():
 
 def test_noisy_gradients_need_a_gain():
     affine = admms(quadratic(3, 1), network("ring", 3), 1.0)
-    start = exact.initial(3, 1, (0.0, 1.0), at_zero(2, 3))
+    start = exact.initial_moments(3, 1, (0.0, 1.0), at_zero(2, 3))
     with pytest.raises(ValueError, match="gradient gain"):
-        paths.single(always(affine), start, 3, 1, lambda mean, cov: cov).law([2])
+        paths.build_path(always(affine), start, 3, 1, lambda mean, cov: cov).law([2])
 
 
 def test_divergence_is_a_result():
     affine = sgld(quadratic(3, 2), network("ring", 3), 50.0)
-    start = exact.initial(3, 2, (0.0, 1.0))
+    start = exact.initial_moments(3, 2, (0.0, 1.0))
     target = Gaussian(np.zeros(2), np.eye(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        law = paths.single(always(affine), start, 3, 2).law([0, 5, 400])
+        law = paths.build_path(always(affine), start, 3, 2).law([0, 5, 400])
         values = w2(law.mean, law.cov, target)
         average = w2(law.average_mean, law.average_cov, target)
     assert np.isfinite(values[:2]).all()
@@ -185,21 +187,21 @@ def test_divergence_is_a_result():
 
 
 def test_a_law_of_no_iteration_is_empty():
-    update = always(exact.linear(np.eye(1)))
-    empty = paths.single(update, (np.zeros(1), np.eye(1)), 1, 1).law([])
+    update = always(exact.linear_update(np.eye(1)))
+    empty = paths.build_path(update, (np.zeros(1), np.eye(1)), 1, 1).law([])
     assert empty.cov.shape == (0, 1, 1, 1)
 
 
 def test_initial_moments_of_every_block():
     cov = np.array([[2.0, 0.5], [0.5, 1.0]])
     start = at_zero(2, 6)._replace(noise=np.diag([0.0] * 6 + [9.0] * 6))
-    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), start)
+    mean, spread = exact.initial_moments(3, 2, (np.array([-1.0, 2.0]), cov), start)
     np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
     np.testing.assert_array_equal(spread[2:4, 2:4], cov)
     np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
     assert np.count_nonzero(spread) == 3 * 4 + 6
     each = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(exact.initial(3, 2, (each, 0.0))[0], np.arange(6.0))
+    np.testing.assert_array_equal(exact.initial_moments(3, 2, (each, 0.0))[0], np.arange(6.0))
 
 
 def test_a_block_may_start_from_the_positions():
@@ -209,7 +211,7 @@ def test_a_block_may_start_from_the_positions():
     positions = rng.standard_normal((3, 2)), factor @ factor.T
     whole, noise = np.vstack([np.eye(6), matrix]), np.diag([0.0] * 6 + [0.25] * 6)
     start = exact.Start(whole, np.concatenate([np.zeros(6), np.tile(offset, 3)]), noise)
-    mean, cov = exact.initial(3, 2, positions, start)
+    mean, cov = exact.initial_moments(3, 2, positions, start)
     x0 = positions[0].ravel()
     np.testing.assert_allclose(mean, np.concatenate([x0, matrix @ x0 + np.tile(offset, 3)]))
     drawn = np.kron(np.eye(3), factor)
@@ -222,8 +224,8 @@ def test_gradient_tracking_from_the_gradients_of_the_start():
     agents, dim, steps, eta = 4, 2, 3, 0.01
     problem, ring = quadratic(agents, dim, seed=2), network("ring", agents)
     update = update_of(tracking.Tracking(eta), problem, ring)
-    start = exact.initial(agents, dim, (0.5, 2.0), update.start)
-    law = paths.single(update, start, agents, dim).law([0, steps])
+    start = exact.initial_moments(agents, dim, (0.5, 2.0), update.start)
+    law = paths.build_path(update, start, agents, dim).law([0, steps])
 
     weights, count = ring.matrix("metropolis"), agents * dim * (steps + 1)
     drawn = np.vstack([np.zeros(count), np.eye(count)]).reshape(-1, steps + 1, agents, dim)
@@ -323,8 +325,8 @@ def test_largest_stable_step_of_the_complete_graph():
 
 
 def test_stable_steps_out_of_reach():
-    assert np.isnan(exact.stable_limit(lambda eta: exact.linear(np.array([[1 + eta]])), 1.0))
-    assert exact.stable_limit(lambda eta: exact.linear(np.array([[0.5]])), 1.0) == np.inf
+    assert np.isnan(exact.stable_limit(lambda eta: exact.linear_update(np.array([[1 + eta]])), 1.0))
+    assert exact.stable_limit(lambda eta: exact.linear_update(np.array([[0.5]])), 1.0) == np.inf
 
 
 @pytest.mark.parametrize(
@@ -336,11 +338,11 @@ def test_powers_go_where_the_recursion_goes(monkeypatch, conserved) -> None:
     update = admms(problem, graph, 2.0) if conserved else sgld(problem, graph, 1e-3)
     blocks = len(update.offset) // 8 - 1
     wide = at_zero(1 + blocks, 8)._replace(noise=np.diag([0.0] * 8 + [1.0] * 8 * blocks))
-    start = exact.initial(4, 2, (3.0, 2.0), wide)
+    start = exact.initial_moments(4, 2, (3.0, 2.0), wide)
     record = [0, 1, 7, 5007, 5010]
 
     def law() -> exact.Law:
-        return paths.single(always(update), start, 4, 2, last=5010).law(record)
+        return paths.build_path(always(update), start, 4, 2, last=5010).law(record)
 
     slow = law()
     monkeypatch.setattr(paths, "LEAP", 5000)
@@ -361,7 +363,7 @@ def test_powers_are_taken_only_where_every_update_is_the_same(monkeypatch) -> No
     start = np.zeros(1), np.zeros((1, 1))
     for odd in ([999], [500], range(400, 1000), range(0, 1000, 2), []):
         update = exact.Update(lambda k, odd=odd: other if k in odd else usual)
-        law = paths.single(update, start, 1, 1, last=1000).law([1000])
+        law = paths.build_path(update, start, 1, 1, last=1000).law([1000])
         mean, variance = 0.0, 0.0
         for k in range(1000):
             a = 0.9 if k in odd else 0.999

@@ -252,8 +252,8 @@ def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths
     assert drawn is not None
     losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
     update = reader.update()
-    start = exact.initial(3, 1, (mean, sd), update.start)
-    return paths.lossy([update], losses, [start], 3, 1)
+    start = exact.initial_moments(3, 1, (mean, sd), update.start)
+    return paths.build_lossy_path([update], losses, [start], 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from concord.errors import ConcordError
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.netcdf import DIGEST
-from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
+from concord.sampling.trace import Trace, join_traces
+from concord.sampling.trace_files import load
 from steps import Regression, recorded
 
 netcdf = pytest.mark.skipif(find_spec("h5netcdf") is None, reason="h5netcdf is not installed")
@@ -26,8 +27,8 @@ def run(iterations, **record):
 def test_a_trace_reads_back_as_it_was_written(tmp_path):
     trace = run(3, agents=[0, 2], probes=["consensus_error", "potential"])
     trace.attributes = {"run": '{"chains": 3}', "note": "naïve ≤ 1"}
-    write_trace(trace, tmp_path / "trace.nc")
-    back = read_trace(tmp_path / "trace.nc")
+    trace.save(tmp_path / "trace.nc")
+    back = load(tmp_path / "trace.nc")
     assert back.attributes == trace.attributes
     assert back.draw.tolist() == [0, 1, 2, 3] and back.agent.tolist() == [0, 2]
     assert set(back.variables) == set(trace.variables)
@@ -39,7 +40,7 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path):
 
 @netcdf
 def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
-    write_trace(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
+    run(3, every=3, agents=[1, 2]).save(tmp_path / "trace.nc")
     path = tmp_path / "trace.nc"
     with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as data:
         assert data["x"].dims == ("chain", "draw", "agent", "dim")
@@ -53,11 +54,11 @@ def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
 def test_a_broken_trace_is_named(content, tmp_path):
     path = tmp_path / "trace.nc"
     if content is None:
-        write_trace(run(3), path)
+        run(3).save(path)
         content = path.read_bytes()[:500]
     path.write_bytes(content)
     with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
-        read_trace(path)
+        load(path)
 
 
 def same(one, other):

@@ -9,7 +9,7 @@ import pandas
 import pytest
 from scipy.stats import norm, t
 
-from concord.laws.intervals import quantile, replication_reach
+from concord.laws.intervals import quantile
 from concord.options import build
 from concord_studies.claims import checks, claim, ledger, quantities, verdicts
 from concord_studies.claims.quantities import Quantity
@@ -25,6 +25,7 @@ from concord_studies.claims.verdicts import (
     TIE,
     TOO_FEW,
 )
+from concord_studies.intervals import replication_reach
 from concord_studies.io import dump_yaml
 from concord_studies.results import Measured
 from concord_studies.runs.run import amplifies

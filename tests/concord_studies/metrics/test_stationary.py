@@ -5,7 +5,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.law import batch_noise, choices_of, start_of, update_of
+from concord.laws.law import batch_noise, start_of, update_of
 from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.samplers.c_ula import CULA
@@ -21,6 +21,7 @@ from concord_studies.metrics import (
     stable_step,
     stationary,
 )
+from concord_studies.metrics.stationary import choices_of
 from laws_of_runs import RING, measurement
 from tracking import Tracking
 from variants import problem
@@ -34,7 +35,9 @@ def limit_of(m, iterations) -> exact.Law:
     """Return the law after many steps of the recursion in time."""
     update = update_of(m.sampler, m.problem, m.network, m.batches)
     agents, dim = m.problem.agents, m.problem.dim
-    return paths.single(update, start_of(m, update), agents, dim, batch_noise(m)).law([iterations])
+    return paths.build_path(update, start_of(m, update), agents, dim, batch_noise(m)).law(
+        [iterations]
+    )
 
 
 def trace_ratio(cov, m) -> float:
@@ -157,7 +160,7 @@ def test_the_stationary_law_of_gossip(drift, power):
     """Against its recursion in time; for small steps the average samples the posterior^power."""
     m = measurement(GossipULA(Schedule(1e-4), fusion=Schedule(0.3), drift=drift))
     found = table(stationary, m)
-    law = exact.initial(5, 2, m.initial.moments(2))
+    law = exact.initial_moments(5, 2, m.initial.moments(2))
     step = choices_of(m.sampler, m.problem, RING)(0)
     for _ in range(6000):
         law = step.step(*law)

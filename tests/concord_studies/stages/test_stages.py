@@ -17,7 +17,7 @@ import by_hand
 import concord
 from concord import streams
 from concord.errors import FINITE_RANGE, ConcordError
-from concord.sampling.trace import read_trace
+from concord.sampling.trace_files import load
 from concord_cli.__main__ import main
 from concord_studies import io, provenance
 from concord_studies.configuration.config import load_config
@@ -97,7 +97,7 @@ def document(project, run):
 
 
 def trace_of(project, run):
-    return read_trace(place(project) / "draws.nc", run)
+    return load(place(project) / "draws.nc", run)
 
 
 def rows(project, run, metric):
@@ -220,7 +220,7 @@ def test_a_run_by_itself_gives_the_same_bytes_in_another_process(project, tmp_pa
 
 def test_another_seed_gives_another_result(project, tmp_path):
     command("sample", edited(project, tmp_path, seed=2), "-o", tmp_path / "draws.nc")
-    one, other = trace_of(project, CALM), read_trace(tmp_path / "draws.nc")
+    one, other = trace_of(project, CALM), load(tmp_path / "draws.nc")
     assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
 
 

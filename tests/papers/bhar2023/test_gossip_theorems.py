@@ -10,7 +10,6 @@ import measurements
 from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
-from concord.laws.law import choices_of
 from concord.networks.construction import network
 from concord.options import build
 from concord.problems.kinds import logistic_regression, tied_mixture
@@ -20,6 +19,7 @@ from concord.sampling import partition
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import Measurement
+from concord_studies.metrics.stationary import choices_of
 from steps import recorded
 from variants import problem
 
@@ -143,8 +143,8 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     found = table(m)
     choices = choices_of(m.sampler, m.problem, pair)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
-    start = exact.initial(2, 2, Law("normal").moments(2))
-    law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
+    start = exact.initial_moments(2, 2, Law("normal").moments(2))
+    law = paths.build_path(exact.Update(lambda k: step), start, 2, 2).law([50])
     target = m.problem.posterior
     precision, away = np.linalg.inv(target.cov), law.average_mean[0] - target.mean
     cov = law.average_cov[0]

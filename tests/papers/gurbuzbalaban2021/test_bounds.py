@@ -124,7 +124,7 @@ def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
     found = values_by_iteration(theorem10, m)
     update = update_of(m.sampler, m.problem, RING)
     start = start_of(m, update)
-    law = paths.single(update, start, 5, 2).law(DUE.tolist())
+    law = paths.build_path(update, start, 5, 2).law(DUE.tolist())
     expected = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
     for k, value in zip(DUE, expected, strict=True):
         assert found["w2_exact_mean", k] == pytest.approx(value, rel=1e-9)
@@ -160,7 +160,7 @@ def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
     mu = np.linalg.eigvalsh(m.problem.gram).min()
     eta = np.log(np.sqrt(400)) / (mu * 400)
     update = update_of(DESGLD(Schedule(eta)), m.problem, RING)
-    law = paths.single(update, exact.initial(5, 2, (0.0, 1.0)), 5, 2).law([400])
+    law = paths.build_path(update, exact.initial_moments(5, 2, (0.0, 1.0)), 5, 2).law([400])
     expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
     for agent in range(5):
         assert found[400, str(agent)].value == pytest.approx(expected[agent], rel=1e-9)

@@ -179,8 +179,8 @@ def test_bound_dominates_the_exact_law(kind, seed):
     )
     assert result.holds
     of_steps, posterior = update(DESGLD, gram, shift, kind, eta)
-    start = exact.initial(agents, dim, (1.0, 1.0))
-    law = paths.single(of_steps, start, agents, dim).law(k)
+    start = exact.initial_moments(agents, dim, (1.0, 1.0))
+    law = paths.build_path(of_steps, start, agents, dim).law(k)
     distance = w2(law.mean, law.cov, posterior).mean(axis=1)
     assert (distance <= result.bound).all()
     assert (distance <= result.rederived).all()
@@ -248,8 +248,8 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     size, friction = agents * dim, (1 - beta) / eta
     of_steps, posterior = update(DESGHMC, gram, shift, kind, eta, friction=friction)
     k = np.arange(300)
-    mean, cov = exact.initial(agents, dim, (1.0, 1.0), of_steps.start)
-    law = paths.single(of_steps, (mean, cov), agents, dim).law(k)
+    mean, cov = exact.initial_moments(agents, dim, (1.0, 1.0), of_steps.start)
+    law = paths.build_path(of_steps, (mean, cov), agents, dim).law(k)
     largest = 0.0
     for step in k:
         squares = mean**2 + cov.diagonal()

@@ -31,7 +31,7 @@ class Params(Options):
     levels: Annotated[Count | None, "levels s, instead of bits"] = None
 
 
-def levels_of(params: Params) -> int:
+def count_levels(params: Params) -> int:
     """Return the number of levels; a ConcordError unless it is given once."""
     if (params.bits is None) == (params.levels is None):
         raise ConcordError("compression: qsgd takes bits or levels; give one of them")
@@ -40,7 +40,7 @@ def levels_of(params: Params) -> int:
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the rounded x, (..., dim)."""
-    unit = np.sqrt((x * x).sum(axis=-1, keepdims=True)) / levels_of(params)
+    unit = np.sqrt((x * x).sum(axis=-1, keepdims=True)) / count_levels(params)
     unit = np.maximum(unit, np.finfo(x.dtype).tiny)  # of a vector of zeros
     uniform = rng.random(x.shape, dtype=x.dtype.type)
     return np.copysign(np.floor(np.abs(x) / unit + uniform) * unit, x)
@@ -48,5 +48,5 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
     """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
-    each = params.bits or 1 + math.ceil(math.log2(levels_of(params) + 1))
+    each = params.bits or 1 + math.ceil(math.log2(count_levels(params) + 1))
     return 8 * itemsize + each * dim

@@ -6,7 +6,7 @@ r"""A Gaussian posterior of chosen condition number, with adjustable heterogenei
 
 The eigenvalues of Sigma fall evenly on a log scale from 1 to 1/kappa, its eigenvectors are a random
 rotation, and mu is drawn from N(0, I), that is in units of the largest standard deviation. The c_i
-and S_i add up to zero, so that the posterior is N(mu, Sigma) whatever the dial
+and S_i add up to zero, so that the posterior is N(mu, Sigma) whatever the heterogeneity
 (``heterogeneity`` and ``curvature_heterogeneity``; ``concord.problems._heterogeneity`` has their
 equations). Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
 ``partition`` divides nothing.
@@ -29,14 +29,14 @@ from msgspec import Meta
 from concord.contracts import DataSets, Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
-from concord.problems._heterogeneity import Dial, check_dial, tilts
+from concord.problems._heterogeneity import Heterogeneity, check_heterogeneity, draw_tilts
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 
 NAME = "Gaussian"
 
 
-class Params(Dial):
+class Params(Heterogeneity):
     """Options of the Gaussian posterior, and of the heterogeneity of agents."""
 
     condition: Annotated[
@@ -45,7 +45,7 @@ class Params(Dial):
     dim: Annotated[Count, "dimension d; one has the condition number 1"] = 2
 
 
-check = check_dial
+check = check_heterogeneity
 
 
 def build(
@@ -53,7 +53,8 @@ def build(
 ) -> DividedGaussian:
     """Draw the posterior's mean and rotation, then the tilts of the agents.
 
-    The posterior depends on ``stream("data")`` alone: neither on the number of agents nor the dial.
+    The posterior depends on ``stream("data")`` alone, not on the number of agents nor on what they
+    differ in.
     """
     rng, dim = stream("data"), params.dim
     mean = rng.standard_normal(dim)
@@ -61,7 +62,7 @@ def build(
     rotation *= np.sign(np.diag(triangle))  # uniform, where QR alone has signs of its own
     values = params.condition ** -np.linspace(0, 1, dim)
     law = Gaussian(mean, (rotation * values) @ rotation.T)
-    return DividedGaussian(law, *tilts(agents, law, params, stream("heterogeneity")))
+    return DividedGaussian(law, *draw_tilts(agents, law, params, stream("heterogeneity")))
 
 
 class DividedGaussian(QuadraticProblem):

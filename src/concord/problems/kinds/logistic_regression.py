@@ -29,7 +29,8 @@ from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, batch_slopes, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
-from concord.problems.data import LegacySeed, OneDataSet, Table, required_tables
+from concord.problems.data import LegacySeed, Table, required_tables
+from concord.problems.one_data_set import OneDataSet
 from concord.problems.points import legacy_data, read_points, split_test_rows
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 

@@ -28,9 +28,11 @@ from concord.hints import choices
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems.arithmetic import sum_softplus
-from concord.problems.arrays import divide_rows, numbers
-from concord.problems.data import OneDataSet, check_agents
+from concord.problems.arrays import divide_rows
+from concord.problems.data import check_agents
+from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData, Partition
+from concord.values import read_numbers
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
@@ -160,7 +162,7 @@ def from_arrays(
     array([2, 2])
     """
     together = agents is not None or not isinstance(points, (list, tuple))
-    parts = [numbers(part, "points") for part in ([points] if together else points)]
+    parts = [read_numbers(part, "points") for part in ([points] if together else points)]
     for part in parts:
         if part.ndim != 1:
             raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import mean_interval, spread_interval
+from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
+from concord_studies.intervals import spread_interval
 from concord_studies.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_after_mean", "accuracy_after_sd")

@@ -165,7 +165,7 @@ def _linear(
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
     choices = StepReader(plain, problem, m.network).choices()
-    start = exact.initial(agents, dim, moments)
+    start = exact.initial_moments(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
     squares = _Squares.compute_terms(problem, m, params)
     law = _follow(choices(0), start, squares, [0, *ticks], agents, dim)

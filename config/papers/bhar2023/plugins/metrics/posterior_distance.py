@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import mean_interval, over_chains
+from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
+from concord_studies.intervals import over_chains
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import posterior
 from concord_studies.transport import costs, distances, thinned

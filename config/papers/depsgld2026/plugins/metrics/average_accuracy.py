@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import mean_interval, spread_interval
+from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Classifier
+from concord_studies.intervals import spread_interval
 from concord_studies.metrics import Measurement, Row, lacking, series
 
 METRICS = ("accuracy_mean", "accuracy_sd")

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.intervals import LEVEL, REPLICATES, over_chains
+from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.reference_laws import WithQuantiles
 from concord.laws.wasserstein import correct_interval
 from concord_studies.contracts import Label
+from concord_studies.intervals import over_chains
 from concord_studies.metrics import Measurement, Row, lacking, series
 from concord_studies.metrics._references import posterior
 

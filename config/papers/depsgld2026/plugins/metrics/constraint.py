@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord.laws.intervals import mean_interval, wilson
+from concord.laws.intervals import mean_interval
 from concord.samplers.de_psgld import DEPSGLD
 from concord_studies.contracts import Label
+from concord_studies.intervals import wilson
 from concord_studies.metrics import Measurement, Row, known, lacking, series
 
 from ..problems import polynomial

@@ -26,8 +26,8 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import NonNegative, Options
-from concord.problems._tabled import TableProblem
 from concord.sampling.partition import Partition
+from concord_studies.problems._tabled import TableProblem
 
 SOURCE = (-1.0, 0.5, 0.0, 0.125)
 CELLS = 20_000

@@ -55,7 +55,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             chosen = replace(sampler, step_size=Schedule(root), friction=1 / root)
         update = update_of(chosen, problem, m.network)
         start = start_of(m, update)
-        law = paths.single(update, start, problem.agents, problem.dim).law([budget])
+        law = paths.build_path(update, start, problem.agents, problem.dim).law([budget])
         distances = w2(law.mean[0], law.cov[0], problem.sampled)
         own = distances[m.trace.agent]
         found = {"budget_w2": own, "budget_ratio": own / np.sqrt(np.log(budget) / budget)}

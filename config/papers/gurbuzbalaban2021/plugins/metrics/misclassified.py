@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, percentile_interval, percentiles
+from concord.laws.intervals import REPLICATES
 from concord_studies.contracts import Label
+from concord_studies.intervals import percentile_interval, percentiles
 from concord_studies.metrics import Measurement, Row, series
 
 METRICS = tuple(

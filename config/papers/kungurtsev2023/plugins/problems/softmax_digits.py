@@ -22,7 +22,7 @@ from scipy.special import log_softmax, softmax
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options, Positive
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
 from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers

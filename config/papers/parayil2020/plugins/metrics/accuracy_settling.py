@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
+from concord.laws.intervals import REPLICATES, mean_interval
 from concord_studies.contracts import Label
+from concord_studies.intervals import excess_interval
 from concord_studies.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")

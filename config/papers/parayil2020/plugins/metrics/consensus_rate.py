@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.laws.intervals import REPLICATES, mean_interval
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.contracts import Label
+from concord_studies.intervals import percentile_interval
 from concord_studies.metrics import Measurement, Row, lacking, series
 
 METRICS = (

@@ -39,8 +39,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.laws.intervals import mean_interval, over_chains, quantile, wilson
+from concord.laws.intervals import mean_interval, quantile
 from concord_studies.contracts import Label, WithTests
+from concord_studies.intervals import over_chains, wilson
 from concord_studies.metrics import Measurement, Row, lacking
 
 _OF_A_SET = (

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from concord.laws.intervals import over_chains
 from concord_studies.contracts import Label, Replicated
+from concord_studies.intervals import over_chains
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import posterior
 from concord_studies.transport import costs, distances, thinned

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from concord.laws.intervals import wilson
 from concord.problems.kinds import tied_mixture
 from concord_studies.contracts import Label
+from concord_studies.intervals import wilson
 from concord_studies.metrics import Measurement, Row, lacking
 
 METRICS = ("two_modes_share",)

@@ -29,7 +29,7 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems.data import OneDataSet
+from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import registry
 from concord_studies.datasets.readers import digits as sklearn_digits

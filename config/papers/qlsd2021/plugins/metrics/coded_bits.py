@@ -34,7 +34,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     compression = getattr(m.sampler, "compression", None)
     if getattr(compression, "kind", None) != "qsgd":
         raise lacking("coded_bits", "a sampler with compression qsgd")
-    dim, levels = m.problem.dim, qsgd.levels_of(compression.params)  # type: ignore[union-attr]
+    dim, levels = m.problem.dim, qsgd.count_levels(compression.params)  # type: ignore[union-attr]
     found = {"saved_by_coding": math.log2, "saved_by_coding_natural": math.log}
     return known(m, {name: 32 * dim / bits(dim, levels, log) for name, log in found.items()})
 

@@ -54,7 +54,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     chosen, size = structs.replace(sampler, penalty=theorem.penalty), problem.agents * problem.dim
     update = update_of(chosen, problem, m.network)
     start = start_of(m, update)
-    law = paths.single(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
+    law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
     one = problem.sampled
     all_agents = Gaussian(
         np.tile(one.mean, problem.agents), np.kron(np.eye(problem.agents), one.cov)

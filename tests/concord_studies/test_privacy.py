@@ -6,10 +6,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from concord.networks.construction import network
-from concord.networks.privacy import Privacy, epsilon, sigma
+from concord.networks.privacy import Privacy
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
+from concord_studies.privacy import epsilon, sigma
 from steps import Regression, chain
 
 LIMIT = 4.5  # standard errors

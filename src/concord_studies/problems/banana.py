@@ -25,18 +25,19 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import NonNegative, Positive
-from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
+from concord.problems._heterogeneity import Heterogeneity, check_heterogeneity
 from concord.sampling.partition import Partition
+from concord_studies.problems._tabled import HeterogeneousProblem
 
 
-class Params(Dial):
+class Params(Heterogeneity):
     """Options of the banana, and of the heterogeneity of agents."""
 
     sd: Annotated[Positive, "standard deviation s of x_1"] = 1.0
     bend: Annotated[NonNegative, "b; without it the banana is a Gaussian"] = 1.0
 
 
-check = check_dial
+check = check_heterogeneity
 
 
 def build(

@@ -30,9 +30,9 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._tabled import TableProblem
 from concord.problems.arrays import divide_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
+from concord_studies.problems._tabled import TableProblem
 
 
 class Params(Options):
@@ -106,7 +106,7 @@ def from_arrays(
 
     Examples
     --------
-    >>> import concord, numpy as np
+    >>> import concord, concord_studies, numpy as np
     >>> X = np.random.default_rng(0).standard_normal((100, 2))
     >>> problem = concord.problems.unknown_noise(X, X @ [1, -2], agents=5, scale=0.01)
     >>> problem.reference.mean.round(1)

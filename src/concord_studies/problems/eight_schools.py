@@ -27,9 +27,9 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
-from concord.problems._tabled import TableProblem
-from concord.problems.arrays import numbers
 from concord.sampling.partition import Partition
+from concord.values import read_numbers
+from concord_studies.problems._tabled import TableProblem
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
 ERRORS = (15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0)
@@ -74,11 +74,11 @@ def from_arrays(effects: Any, errors: Any) -> Schools:
 
     Examples
     --------
-    >>> import concord
+    >>> import concord, concord_studies
     >>> concord.problems.eight_schools([1.0, 2.0, 0.5], [0.5, 0.4, 0.6]).agents
     3
     """
-    y, sigma = numbers(effects, "effects"), numbers(errors, "errors")
+    y, sigma = read_numbers(effects, "effects"), read_numbers(errors, "errors")
     if y.ndim != 1 or y.shape != sigma.shape or not y.size:
         raise ConcordError(
             f"effects of shape {y.shape} and errors of shape {sigma.shape} do not fit; give one of "

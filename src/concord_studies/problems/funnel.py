@@ -26,11 +26,12 @@ from msgspec import Meta
 from concord.contracts import DataSets, Stream
 from concord.laws.reference_laws import AnalyticLaw
 from concord.options import Positive
-from concord.problems._heterogeneity import Dial, HeterogeneousProblem, check_dial
+from concord.problems._heterogeneity import Heterogeneity, check_heterogeneity
 from concord.sampling.partition import Partition
+from concord_studies.problems._tabled import HeterogeneousProblem
 
 
-class Params(Dial):
+class Params(Heterogeneity):
     """Options of the funnel, and of the heterogeneity of agents."""
 
     dim: Annotated[int, Meta(ge=2), "dimension d, that of v included"] = 2
@@ -39,7 +40,7 @@ class Params(Dial):
     )
 
 
-check = check_dial
+check = check_heterogeneity
 
 
 def build(

@@ -24,10 +24,11 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems._tabled import TableProblem
-from concord.problems.arrays import divide_rows, numbers
+from concord.problems.arrays import divide_rows
 from concord.problems.data import check_agents
 from concord.sampling.partition import AgentData, Partition
+from concord.values import read_numbers
+from concord_studies.problems._tabled import TableProblem
 
 NAME = "gamma-Poisson"
 
@@ -91,13 +92,13 @@ def from_arrays(
 
     Examples
     --------
-    >>> import concord
+    >>> import concord, concord_studies
     >>> problem = concord.problems.gamma_poisson([[3, 0], [5, 1], [4, 0]], agents=3)
     >>> problem.reference.mean.round(2)
     array([ 1.22, -0.46])
     """
     each = [counts] if agents is not None else counts
-    for part in (tables := [numbers(part, "counts") for part in each]):
+    for part in (tables := [read_numbers(part, "counts") for part in each]):
         if part.ndim != 2:
             raise ConcordError(f"counts of shape {part.shape}: give (rows, rates)")
     if exposures is None:

@@ -1,0 +1,89 @@
+"""Traces read from files, which ``netcdf`` writes."""
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord.sampling.netcdf import DIGEST, DIGEST_LENGTH, import_netcdf
+from concord.sampling.trace import COORDINATES, GROUPS, Trace
+
+
+def read_traces(path: Path) -> dict[str, Trace]:
+    """Return all traces of a netCDF file by run; that of one trace alone is called "run".
+
+    A ConcordError if the file is not what ``write_traces`` wrote, or differs from its digest.
+    Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
+    """
+    content = path.read_bytes()
+    body, end = memoryview(content)[:-DIGEST_LENGTH], content[-DIGEST_LENGTH:]
+    is_whole = DIGEST + hashlib.sha256(body).digest() == end
+    damaged = ConcordError(
+        f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
+        "have it made again, or copy it anew"
+    )
+    if end.startswith(DIGEST) and not is_whole:
+        raise damaged
+    netcdf = import_netcdf()
+    try:
+        with netcdf.File(io.BytesIO(content), "r") as file:
+            if GROUPS[-1] in file.groups:
+                return {"run": _read_trace(file)}
+            traces = {run: _read_trace(group) for run, group in file.groups.items()}
+    except Exception:  # no netCDF, or damaged without a digest
+        raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
+    if not is_whole and traces:  # files of several runs have always had a digest
+        raise damaged
+    if not traces:
+        raise ConcordError(f"{path} is not a trace; delete it to have it made again")
+    return traces
+
+
+def _read_trace(place: Any) -> Trace:
+    """Return the trace in a group of a netCDF file that is open; a KeyError if it has none."""
+    groups = [place.groups[name] for name in GROUPS if name in place.groups]
+    arrays = {n: (of.dimensions, of[...]) for each in groups for n, of in each.variables.items()}
+    draw, agent = (place.groups[GROUPS[-1]].variables[name][...] for name in COORDINATES[1:])
+    attributes = {key: str(value) for key, value in place.attrs.items()}
+    variables = {name: of for name, of in arrays.items() if name not in COORDINATES}
+    return Trace(variables, draw, agent, attributes)
+
+
+def load(path: str | Path, run: str | None = None) -> Trace:
+    """Load the trace of a run from a file.
+
+    Parameters
+    ----------
+    path
+        What ``Trace.save`` or ``concord run`` wrote, or results/<study>/<experiment>/draws.nc.
+        (ArviZ opens it, too.)
+    run
+        The run's name, where the file has several.
+
+    Raises
+    ------
+    ConcordError
+        If there is no such file, or it is no trace.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
+    >>> trace.save("trace.nc")
+    >>> concord.load("trace.nc").chains
+    100
+    """
+    try:
+        traces = read_traces(Path(path))
+    except OSError as error:
+        raise ConcordError(
+            f"{path}: it cannot be read ({error.strerror}); name the draws.nc of a run, or a file "
+            "that Trace.save wrote"
+        ) from None
+    if run is None and len(traces) == 1:
+        return next(iter(traces.values()))
+    if run not in traces:
+        raise ConcordError(f"{path}: run: there is no {short(run)} in it; {nearest(run, traces)}")
+    return traces[run]

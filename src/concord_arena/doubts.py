@@ -1,0 +1,97 @@
+"""Reasons why a Gaussian fit to a posterior may be wrong, and mini-batch errors over the fit."""
+
+import numpy as np
+
+from concord.contracts import dtype_of
+from concord.errors import ConcordError
+from concord.laws.exact import Moments
+from concord.problem import Problem, Quadratic, WithMiniBatches
+from concord.problems.gaussian_fit import (
+    POINTS,
+    Fit,
+    find_second_mode,
+    format_point,
+    normals,
+    weigh,
+)
+
+WEIGHED = 2048  # points that are weighed against the posterior
+WIDER = 1.25  # their standard deviations over those of the fit
+DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
+FAR = 5.0  # standard deviations of the fit, from which starts are doubted
+
+
+def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
+
+    The points are drawn from a wider version of the fit ``found``.
+    """
+    rays, weights = weigh(problem, found.law, WEIGHED, WIDER)
+    center = weights @ rays
+    return found.mean + center, weights @ (rays - center) ** 2
+
+
+def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
+    """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
+
+    A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
+    averaged over the fit ``found``.
+
+    Raises
+    ------
+    ConcordError
+        If the problem takes no mini-batches.
+    """
+    if not isinstance(problem, WithMiniBatches):
+        raise ConcordError(
+            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+        )
+    z = normals(POINTS, problem.dim)
+    counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
+    x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
+    x = x.astype(dtype_of(problem))
+    mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
+    for row in range(counts.max()):
+        rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
+        g = problem.batch_gradient(x, rows) * ((row < counts) / np.sqrt(counts))[:, None]
+        mean += g / np.sqrt(counts)[:, None]
+        square += np.einsum("pad,pae->ade", g, g) / len(z)
+    return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
+
+
+def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
+    """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
+
+    They tell that the fit did not converge, the variances differ from those of
+    ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
+    positive definite, or agents start far away. The list is empty where no reason is found.
+    positions: mean and covariance of an agent's start.
+    """
+    if isinstance(problem, Quadratic):
+        return []
+    reasons = []
+    if not found.settled:
+        reasons.append("the Gaussian fit did not converge; it is the one at the mode")
+    ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
+    worst = int(np.argmax(np.abs(np.log(ratio))))
+    if not 1 / DIFFERS < ratio[worst] < DIFFERS:
+        reasons.append(
+            f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
+            "the variance of the fit"
+        )
+    second = find_second_mode(problem, found)
+    if second is not None:
+        reasons.append(f"there is a second mode, at {format_point(second)}")
+    least = np.linalg.eigvalsh(found.hessians)[:, 0]
+    if (least < -1e-9 * np.abs(found.hessians).max()).any():
+        reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+    if positions is not None:
+        center, spread = positions
+        variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
+        apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
+        if apart > FAR:
+            reasons.append(
+                f"agents start {apart:.0f} standard deviations away from the posterior, where some "
+                "chains may diverge though their law does not"
+            )
+    return reasons

@@ -1,0 +1,67 @@
+"""Base classes of problems whose gradients need a few numbers of each agent."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from concord.laws.gaussian import Gaussian
+from concord.laws.reference_laws import AnalyticLaw
+from concord.problems._heterogeneity import Heterogeneity, draw_tilts
+from concord.problems.one_data_set import OneDataSet
+
+
+class TableProblem(OneDataSet):
+    """A base class of problems whose gradients need a few numbers of each agent, not its points.
+
+    ``tables`` are these numbers, each (agents, ...). A subclass has ``slopes(x, *tables)``, the
+    gradients at x (..., dim) of the agents to which rows of the tables belong, and ``values(x,
+    *tables)``, their potentials (...).
+    """
+
+    agents: int
+    dim: int
+    posterior = None
+    tables: tuple[np.ndarray, ...]
+    slopes: Callable[..., np.ndarray]
+    values: Callable[..., np.ndarray]
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        return self.slopes(x, *self.tables)
+
+    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of chosen agents, (chains, few, dim).
+
+        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
+        """
+        return self.slopes(x, *(table[agents] for table in self.tables))
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""
+        return self.values(x, *self.tables)
+
+
+class HeterogeneousProblem(TableProblem):
+    """A base class of problems whose agents hold f/N and a tilt.
+
+    ``concord.problems._heterogeneity`` has the equation. A subclass has ``energy(x)``, f at x (...,
+    dim) up to a constant, of shape (...), and ``force(x)``, the gradient of f.
+    """
+
+    energy: Callable[[np.ndarray], np.ndarray]
+    force: Callable[[np.ndarray], np.ndarray]
+
+    def __init__(
+        self, law: AnalyticLaw, agents: int, options: Heterogeneity, rng: np.random.Generator
+    ) -> None:
+        self.agents, self.dim, self.reference = agents, len(law.mean), law
+        self.tables = draw_tilts(agents, Gaussian(law.mean, law.cov), options, rng)
+
+    def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+        """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
+        slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
+        return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
+
+    def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+        """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
+        return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]
