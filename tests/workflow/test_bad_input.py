@@ -34,7 +34,7 @@ MISTAKES = {
         "add edges, or use no_edges if isolated agents are meant",
     ),
     "a formula that cannot be drawn": (
-        "title: Batch size,",
+        "title: Batch size (values assumed),",
         "title: '$\\frac{1$',",
         "figures.fig4.options.panels[0].title: '$\\\\frac{1$' is not text with formulas that "
         "matplotlib can draw; correct what is between dollar signs, or write \\$ for the sign "
