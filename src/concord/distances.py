@@ -17,9 +17,8 @@ from concord.laws.intervals import LEVEL, REPLICATES, mean_interval, widen
 from concord.libraries import optional
 from concord.options import Index, build
 from concord.problem import Problem
-from concord.problems.arrays import read_reference
 from concord.problems.gaussian_fit import estimate_posterior
-from concord.reference import Reference, WithReference, reference_of
+from concord.reference import Reference, WithReference, read_reference, reference_of
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, short
+from concord.laws.reference_laws import Draws
+from concord.values import read_numbers
 
 if TYPE_CHECKING:
     from concord.problem import Problem
@@ -53,3 +55,18 @@ def reference_of(problem: Problem) -> Reference:
             "it, or choose another problem"
         )
     return problem.posterior
+
+
+def read_reference(given: Any, dim: int, name: str) -> Reference:
+    """Return a caller's posterior, draws (draws, dim) or an object with moments, checked.
+
+    dim: the dimension that it must have. name: of the argument, for errors.
+    """
+    law = given if isinstance(given, Reference) else Draws(read_numbers(given, name))
+    size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else len(law.moments()[0])
+    if size != dim:
+        raise ConcordError(
+            f"{name}: {short(given)} is no posterior of dimension {dim}; give draws of shape "
+            f"(draws, {dim})"
+        )
+    return law

@@ -6,27 +6,10 @@ import numpy as np
 
 from concord import streams
 from concord.contracts import Stream
-from concord.errors import ConcordError, short
-from concord.laws.reference_laws import Draws
+from concord.errors import ConcordError
 from concord.options import Count, build
-from concord.reference import Reference
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
-
-
-def read_reference(given: Any, dim: int, name: str) -> Reference:
-    """Return a caller's posterior, draws (draws, dim) or an object with moments, checked.
-
-    dim: the dimension that it must have. name: of the argument, for errors.
-    """
-    law = given if isinstance(given, Reference) else Draws(read_numbers(given, name))
-    size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else len(law.moments()[0])
-    if size != dim:
-        raise ConcordError(
-            f"{name}: {short(given)} is no posterior of dimension {dim}; give draws of shape "
-            f"(draws, {dim})"
-        )
-    return law
 
 
 def divide_rows(

@@ -9,8 +9,8 @@ import numpy as np
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, build
-from concord.problems.arrays import read_reference
 from concord.problems.one_data_set import OneDataSet
+from concord.reference import read_reference
 from concord.values import check_masks
 
 Function = Callable[..., Any]
