@@ -1,9 +1,9 @@
-"""Readers of the data files, one function per data set.
+"""Readers of data files, one function per data set, and of tables that a study registers.
 
-Each checks shape, range and counts and raises a ``ConcordError`` that names the file. The expected
-counts are arguments so that a part of a data set, or a file of the same format, can be read too.
-Labels are int64: 0 and 1 in the two-class sets, the digit 0-9 in the others. None of the formats
-is ever unpickled.
+Readers of downloaded files check shape, range and counts, and raise a ``ConcordError`` that names
+the file; data sets of scikit-learn are taken as they are. The expected counts are arguments so that
+a part of a data set, or a file of the same format, can be read too. Labels of classes are int64: 0
+and 1 of two classes, the digit 0-9 of ten. None of the formats is ever unpickled.
 """
 
 from __future__ import annotations
