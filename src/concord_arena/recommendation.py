@@ -439,6 +439,7 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
             text += _format_amount(other.spent[price], price)
         else:
             text += f"{other.score:.2g} for as much"
+        text += " (screened, no bound)" if other.how == "screened" else ""
     return f"{text}."
 
 

@@ -252,8 +252,8 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
         return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
     unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
     if unknown:
-        remedy = nearest(unknown[0], [*AGENTS, "an agent's number"])
-        return f"has no {metric!r} of {unknown[0]!r}; {remedy}"
+        choice = nearest(unknown[0], [*AGENTS, "an agent's number"])
+        return f"has no {metric!r} of {unknown[0]!r}; {choice}"
     recorded = run["record"]["agents"]
     recorded = range(run["agents"]) if recorded is None else recorded
     for agent in agents:
