@@ -184,15 +184,19 @@ def test_what_a_round_sends(options, numbers):
     np.testing.assert_allclose(net.copied_bytes, 3 * 2 * numbers * 8)
 
 
-def test_the_metric_reads_the_laws():
+def rows_of(rounds, draw, agents, **options):
     everything.use()
-    found = states(3, family="diagonal")[0]
-    trace = SimpleNamespace(draw=np.array([0, 1, 3]), agent=np.array([0, 2]), chains=0)
+    trace = SimpleNamespace(draw=np.array(draw), agent=np.array(agents), chains=0)
     m = SimpleNamespace(
-        sampler=sampler(family="diagonal"), problem=TARGET, iterations=3, trace=trace,
+        sampler=sampler(**options), problem=TARGET, iterations=rounds, trace=trace,
         network=network("server", AGENTS),
     )  # fmt: skip
-    rows = list(everything.kind("metrics", "admm_law").rows(m))
+    return list(everything.kind("metrics", "admm_law").rows(m))
+
+
+def test_the_metric_reads_the_laws():
+    found = states(3, family="diagonal")[0]
+    rows = rows_of(3, [0, 1, 3], [0, 2], family="diagonal")
     values = {(row.iteration, row.agent, row.metric): row.value for row in rows}
     expected = compare(found[3].mean[2], np.linalg.inv(found[3].precision[2]), TARGET.posterior)
     assert values[3, "2", "admm_w2"] == pytest.approx(expected[0])
@@ -200,6 +204,16 @@ def test_the_metric_reads_the_laws():
     at_mean = np.tile(found[1].mean[0], (1, AGENTS, 1))
     assert values[1, "0", "global_loss"] == pytest.approx(TARGET.potential(at_mean).sum())
     assert (2, "0", "admm_w2") not in values and not any(row.chance for row in rows)
+
+
+def test_a_precision_that_belongs_to_no_law_has_no_finite_number():
+    options = {"dual": "second_moments", "penalty": 1.0}
+    found = states(40, **options)[0]
+    lost = [k for k, state in enumerate(found) if np.linalg.eigvalsh(state.precision[0])[0] <= 0]
+    assert lost and np.isfinite(found[lost[0]].mean).all()
+    rows = rows_of(40, lost[:1], [0], **options)
+    of_law = [row.value for row in rows if row.metric.startswith("admm_")]
+    assert len(of_law) == 5 and np.isinf(of_law).all()
 
 
 def test_what_it_refuses():

@@ -8,6 +8,7 @@ for each recorded iteration k and the one recorded before it, j.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,11 +31,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     if law is None or target is None:
         raise lacking("halving", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):
-        off = law.moments_of(agent)[0] - target.mean
-        bias = np.sqrt((off @ np.linalg.inv(target.cov) * off).sum(axis=1))
-        seen = (bias > ROUNDING) & np.isfinite(bias)
-        for j, k in zip(np.flatnonzero(seen)[:-1], np.flatnonzero(seen)[1:], strict=True):
-            fall = np.log2(bias[j] / bias[k])
-            apart = law.iterations[k] - law.iterations[j]
-            found = {"halving": apart / fall if fall > 0 else np.inf}
+        error = law.moments_of(agent)[0] - target.mean
+        bias = np.sqrt((error @ np.linalg.inv(target.cov) * error).sum(axis=1))
+        places = np.flatnonzero((bias > ROUNDING) & np.isfinite(bias))
+        for j, k in pairwise(places):
+            halvings = np.log2(bias[j] / bias[k])
+            count = law.iterations[k] - law.iterations[j]
+            found = {"halving": count / halvings if halvings > 0 else np.inf}
             yield from series([law.iterations[k]], str(agent), found, chance=False)

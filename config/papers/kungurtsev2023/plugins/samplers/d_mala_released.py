@@ -56,7 +56,7 @@ class DMALAReleased(Sampler):
 
     name: ClassVar[str] = "D-MALA as released"
     takes_batches: ClassVar[bool] = False
-    biased: ClassVar[str] = "moves along whole gradients, of which the posterior's square is left"
+    biased: ClassVar[str] = "the square of the posterior, since a move takes the whole gradient"
 
     step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]
     correct: Annotated[bool, "refuse moves by the odds; or accept all"] = True
@@ -83,25 +83,25 @@ class DMALAReleased(Sampler):
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Return the state at x0, (chains, agents, dim), with nothing tracked yet."""
-        nothing, number = np.zeros_like(x0), np.zeros_like(x0[..., :1])
-        return State(x0, nothing, nothing, number, number)
+        vectors, numbers = np.zeros_like(x0), np.zeros_like(x0[..., :1])
+        return State(x0, vectors, vectors, numbers, numbers)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Track gradients and curvatures, propose moves, accept or refuse them, and average."""
-        (x, tracked, before, aleph, bent), epsilon = state, self.step_size(k)
+        (x, tracked, old_gradient, aleph, old_curvature), epsilon = state, self.step_size(k)
         place = int(np.searchsorted(self.milestones, k))
         rounds = self.rounds[min(place, len(self.rounds) - 1)]
         gradient = -problem.gradient(x)
         z = rng.standard_normal(x.shape, dtype=x.dtype.type)
-        curvature = bent
+        curvature = old_curvature
         if self.correct:
             curvature = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
         for _ in range(rounds):
-            tracked = network.mix(self.weights, tracked + gradient - before)
+            tracked = network.mix(self.weights, tracked + gradient - old_gradient)
             if self.correct:
-                aleph = network.mix(self.weights, aleph + curvature - bent)
+                aleph = network.mix(self.weights, aleph + curvature - old_curvature)
         move = epsilon * z + epsilon**2 * tracked
         if self.correct:
             accepted = np.ones(x.shape[:2], dtype=bool)

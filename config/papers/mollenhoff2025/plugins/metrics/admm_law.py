@@ -3,7 +3,8 @@ r"""The laws N(m_i, S_i^{-1}) of BayesADMM's agents, round by round, without cha
 ``admm_<name>`` is what ``stationary_<name>`` is of a stationary law: the distance to the posterior,
 the variances over the posterior's, and the bias of the mean in posterior standard deviations.
 global_loss: the sum of all potentials at an agent's mean; excess_loss: less their minimum,
-least_loss.
+least_loss. All are infinite where the mean is, and those of the law where S_i is not positive
+definite, so that there is none.
 """
 
 from collections.abc import Iterator
@@ -48,12 +49,12 @@ def rows(m: Measurement) -> Iterator[Row]:
             continue
         for agent in m.trace.agent.tolist():
             mean = state.mean[agent]
-            cov = np.linalg.inv(state.precision[agent])
-            if m.sampler.family == "point":
-                cov = np.zeros_like(cov)
+            precision = state.precision[agent]
             loss = float(problem.potential(np.broadcast_to(mean, shape)).sum())  # type: ignore[attr-defined]
-            found = dict.fromkeys(METRICS[:-1], np.inf)  # of means that have left the numbers
+            found = dict.fromkeys(METRICS[:-1], np.inf)
             if np.isfinite(loss):
-                found = dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
                 found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
+                if np.linalg.eigvalsh(precision)[0] > 0:
+                    cov = np.linalg.inv(precision) * (m.sampler.family != "point")
+                    found |= dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
             yield from series([k + 1], str(agent), found, chance=False)

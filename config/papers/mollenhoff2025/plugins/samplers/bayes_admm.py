@@ -63,7 +63,9 @@ class BayesADMM(Sampler):
 
     name: ClassVar[str] = "BayesADMM"
     takes_batches: ClassVar[bool] = False
-    biased: ClassVar[str] = "laws of smaller families, and of all in the first rounds"
+    biased: ClassVar[str] = (
+        "the nearest law of a smaller family, and other laws in the first rounds"
+    )
 
     family: Annotated[
         Literal["full", "diagonal", "isotropic", "point"],
@@ -120,20 +122,21 @@ class BayesADMM(Sampler):
         mean, precision = self._solve(H, problem.shift, rho, state)
         problem.pay(1)
         pull = _product(precision, mean)
-        own = np.concatenate([pull, precision.reshape(agents, -1)], axis=1)
-        there = np.concatenate([tightness @ center, tightness.ravel()])
-        moved, from_where = own, there
+        laws = np.concatenate([pull, precision.reshape(agents, -1)], axis=1)
+        coordinates = laws, np.concatenate([tightness @ center, tightness.ravel()])
         if self.dual != "natural":
             factor = -0.5 if self.dual == "expectation" else 1.0
-            moved = _moments(mean, precision, factor)
-            from_where = _moments(center, tightness, factor)
-        change = self.damping * rho * (moved - from_where)
+            coordinates = (
+                _moments(mean, precision, factor),
+                _moments(center, tightness, factor),
+            )
+        change = self.damping * rho * (coordinates[0] - coordinates[1])
         if self.family == "point":
             change[:, dim:] = 0.0
         duals = np.concatenate([v, V.reshape(agents, -1)], axis=1) + change
-        average = network.average(own[None], size=self.vector_size(dim, 8))[0, 0]
+        average = network.average(laws[None], size=self.vector_size(dim, 8))[0, 0]
         if self.dual != "natural":  # as many numbers again, for the sum of the dual steps
-            network.average(moved[None], size=self.vector_size(dim, 8))
+            network.average(coordinates[0][None], size=self.vector_size(dim, 8))
         first = np.concatenate([np.zeros(dim), prior.ravel()])
         server = (1 - alpha) * average + alpha * (first + duals.sum(axis=0))
         tightness = server[dim:].reshape(dim, dim)
