@@ -3,8 +3,8 @@ r"""The laws N(m_i, S_i^{-1}) of BayesADMM's agents, round by round, without cha
 ``admm_<name>`` is what ``stationary_<name>`` is of a stationary law: the distance to the posterior,
 the variances over the posterior's, and the bias of the mean in posterior standard deviations.
 global_loss: the sum of all potentials at an agent's mean; excess_loss: less their minimum,
-least_loss. All are infinite where the mean is, and those of the law where S_i is not positive
-definite, so that there is none.
+least_loss. All are infinite where the mean is. Where S_i is not positive definite there is no law,
+and all that needs its covariance is infinite, too.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,11 @@ def rows(m: Measurement) -> Iterator[Row]:
             found = dict.fromkeys(METRICS[:-1], np.inf)
             if np.isfinite(loss):
                 found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
-                if np.linalg.eigvalsh(precision)[0] > 0:
-                    cov = np.linalg.inv(precision) * (m.sampler.family != "point")
-                    found |= dict(zip(OF_LAWS, compare(mean, cov, target), strict=True))
+                is_law = np.isfinite(precision).all() and np.linalg.eigvalsh(precision)[0] > 0
+                has_width = is_law and m.sampler.family != "point"
+                cov = np.linalg.inv(precision) if has_width else np.zeros_like(precision)
+                *of_cov, bias = compare(mean, cov, target)
+                if not is_law:
+                    of_cov = [np.inf] * len(of_cov)
+                found |= dict(zip(OF_LAWS, (*of_cov, bias), strict=True))
             yield from series([k + 1], str(agent), found, chance=False)
