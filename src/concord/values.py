@@ -8,11 +8,7 @@ import numpy as np
 from concord.errors import ConcordError, short
 
 LARGEST = 2**63  # what arrays and trace files can hold
-
-
 PLAIN = frozenset({str, int, float, bool, type(None)})  # types of values that are plain data
-
-
 TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
 

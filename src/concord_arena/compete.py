@@ -17,8 +17,7 @@ from concord.errors import ConcordError, nearest
 from concord.options import plain
 from concord.progress import each
 from concord.summary import Summarized
-from concord_arena import board as scored
-from concord_arena import cards, cells
+from concord_arena import board, cards, cells
 from concord_arena.board import choose_tasks, name_task
 from concord_arena.entries import ARENA, state_entry
 from concord_studies import markup, metrics, provenance, results, words
@@ -97,7 +96,7 @@ def compare(
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
-    lawless, lines = _lawless(study, names), []
+    lawless, lines = _find_lawless(study, names), []
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
     shown = {name: words.called(name, study.sections.names) or name for name in names}
     experiment = experiment or ("sampled" if lawless else "tasks")
@@ -121,26 +120,26 @@ def compare(
             "downloads them."
         )
     for name in names:  # before any is scored
-        entered(study, chosen[0], name, entries)
+        replace_entry(study, chosen[0], name, entries)
     measured: dict[str, dict[str, Measured]] = {}  # by task and name
     tuned: dict[str, str] = {}  # what was tuned of an entry, on the first task
     reasons: dict[str, str] = {}  # why an entry has no score, of the first task
     for run in each(chosen, "tasks"):
         task = name_task(run.labels)
         for name in names:
-            cell = entered(study, run, name, entries)
-            scored = cells.score(cell, cells.build_task(cell, resources))
-            own = results.from_rows(cell.document, scored.rows)
+            cell = replace_entry(study, run, name, entries)
+            score = cells.score(cell, cells.build_task(cell, resources))
+            own = results.from_rows(cell.document, score.rows)
             measured.setdefault(task, {})[name] = own
-            tuned.setdefault(name, _tuned(shown[name], task, cell, scored.choice))
-            why = scored.choice.get("not applicable", scored.choice.get("not run"))
+            tuned.setdefault(name, _describe_tuning(shown[name], task, cell, score.choice))
+            why = score.choice.get("not applicable", score.choice.get("not run"))
             if why is not None:
                 reasons.setdefault(name, f"{shown[name]} on {task}: {why}")
     arena = chosen[0].arena
     assert arena is not None
     table = pandas.DataFrame(
         [
-            {"task": task, "price": price, "sampler": name, **_score(cell, f"b2_by_{price}")}
+            {"task": task, "price": price, "sampler": name, **_read_score(cell, f"b2_by_{price}")}
             for price in arena.budget
             for task, cells_of in measured.items()
             for name, cell in cells_of.items()
@@ -170,7 +169,7 @@ def _describe(
                 for b2, state in zip(own["b2"], own["state"], strict=True)
             )
             rows.append([str(task), *texts])
-        yield from _columns(rows)
+        yield from _align_columns(rows)
         scores = head_to_head.of_tasks(every, f"b2_by_{price}", "entry", "worst")
         for one, other in itertools.combinations(shown, 2):
             logs = head_to_head.meet(scores, one, other)
@@ -190,7 +189,7 @@ def _describe(
         yield ""
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a text table whose first column names the row."""
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     for head, *row in rows:
@@ -198,21 +197,18 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join([f"{head:{first}}", *numbers])
 
 
-def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
+def replace_entry(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     """Return the run of a task with its entry replaced by another."""
     labels = {**run.labels, "entry": name}
     if name in entries:
         return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
-    if name not in kinds.names("samplers"):
-        known = {*entries, *kinds.names("samplers")}
-        raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
     own, tuned = state_entry(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
     stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
     return Run.from_document(stated, name)
 
 
-def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
+def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     """Return a sentence on the options tuned on a task, their values and the fixed ones."""
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
@@ -233,7 +229,7 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     )
 
 
-def _lawless(study: Study, names: Sequence[str]) -> list[str]:
+def _find_lawless(study: Study, names: Sequence[str]) -> list[str]:
     """Return the names of entries or samplers whose steps are not affine."""
     entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
     samplers = {
@@ -245,7 +241,7 @@ def _lawless(study: Study, names: Sequence[str]) -> list[str]:
     return [name for name, chosen in samplers.items() if not metrics.states_law(chosen.params)]
 
 
-def _score(cell: Measured, metric: str) -> dict[str, Any]:
+def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
     """Return the worst agent's score of a cell as ``b2``, nan if it has none, and its ``state``."""
     lacking = missing(cell)
     values = cell.values(metric, "worst")
@@ -254,7 +250,9 @@ def _score(cell: Measured, metric: str) -> dict[str, Any]:
     return {"b2": values[-1], "state": "scored" if np.isfinite(values[-1]) else "diverged"}
 
 
-def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path) -> None:
+def write_board(
+    study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path
+) -> None:
     """Write the scores, costs and entries' cards of a study's arena.
 
     tables: the metrics.csv of its experiments. Costs are the CPU seconds of each cell, tuning
@@ -271,7 +269,7 @@ def board(study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder:
     scores, cost = outputs
     columns = "experiment", "task", "entry", "cpu_seconds"
     texts = {
-        scores: markup.table(scored.COLUMNS, scored.scores(measured)),
+        scores: markup.table(board.COLUMNS, board.scores(measured)),
         cost: markup.table(columns, costs),
     }
     for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):

@@ -64,7 +64,7 @@ def count_iterations(budget: Mapping[str, float], price: Mapping[str, float], mo
     limit.
     """
     counts = (amount / price[name] for name, amount in budget.items() if price[name] > 0)
-    return int(min(*counts, most, np.inf))
+    return int(min([most, *counts]))
 
 
 def try_step(

@@ -347,18 +347,24 @@ def _refine_leaders(search: Search, rows: list[Found]) -> list[Found]:
 def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
     """Replace the screened scores of the leading rows by scores of their own laws, best first.
 
-    After some tries only the first row is replaced, so that what is recommended is not just
-    screened, unless its law is too large.
+    After some tries only the first row and the runner-up are replaced, so that what is printed is
+    not just screened, unless its law is too large.
     """
     with suppress(NoLaw):
         for tries in range(8 * VERIFIED):
-            leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
-            place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
+            leading = range(len(rows))[: VERIFIED if tries < 2 * VERIFIED else 1]
+            places = [*leading, _find_runner_up(rows)]
+            place = next((p for p in places if rows[p].how == "screened"), None)
             if place is None:
                 break
             rows[place] = search.confirmed(rows[place])
             rows.sort(key=lambda row: row.score)
     return rows
+
+
+def _find_runner_up(rows: Sequence[Found]) -> int:
+    """Return the place of the best row of another sampler than the first row's; 0 without one."""
+    return next((p for p, row in enumerate(rows) if row.entry.name != rows[0].entry.name), 0)
 
 
 def _lead_with_finite_chains(
@@ -432,7 +438,7 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
         f"after {_format_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
     )
-    other = next((row for row in rows if row.entry.name != best.entry.name), best)
+    other = rows[_find_runner_up(rows)]
     if other is not best and other.score < UNSOLVED:
         text += f"; {other.entry.name}: "
         if wish.target is not None:

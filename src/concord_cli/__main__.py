@@ -363,7 +363,7 @@ COMMANDS: dict[str, Command] = {
     "sample": _calls("studies.experiment:sample", "runs output resources part parts progress"),
     "score": _calls("arena.jobs:score", "runs output resources part parts"),
     "measure": _calls("studies.experiment:measure", "runs drawn output resources"),
-    "board": _calls("arena.compete:board", "study tables output cards"),
+    "board": _calls("arena.compete:write_board", "study tables output cards"),
     "draw": _calls("studies.stages.draw:draw", "entry output"),
     "tabulate": _calls("studies.stages.draw:tabulate", "entry output"),
     "judge": _calls("studies.stages.judge:judge", "study tables output multiverse"),

@@ -72,7 +72,7 @@ def made(study, *entries):
 def board(study):
     folder = Path("results", study.key)
     outputs = [folder / "scores.csv", folder / "cost.csv"]
-    compete.board(study, [folder / "tasks" / "metrics.csv"], outputs, folder / "cards")
+    compete.write_board(study, [folder / "tasks" / "metrics.csv"], outputs, folder / "cards")
 
 
 def values(found, metric, agent="worst"):

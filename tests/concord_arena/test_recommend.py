@@ -230,6 +230,13 @@ def test_every_sampler_has_a_score_or_a_reason(problem):
     assert recommend(alone, "complete", **given).table["b2"][0] < 1e-28  # rounding
 
 
+def test_the_runner_up_is_scored_by_its_own_law():
+    given = {"budget": {"gradients": 100}, "samplers": [*FEW, "de_sghmc", "diging_sgld"]}
+    problem = gaussian(24, dim=2, condition=100.0, curvature_heterogeneity=0.5)
+    table = recommend(problem, "ring", **given).table
+    assert table[table["sampler"] != table["sampler"][0]]["law"].iloc[0] == "exact"
+
+
 def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
     """On a ring of 60 ways of ten numbers, which laws over losses are not computed for."""
     network = concord.network(

@@ -73,11 +73,10 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     """
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
-    start, recorded = start_of(run, update), run.trace.draw.tolist()
+    start, noise, recorded = start_of(run, update), batch_noise(run), run.trace.draw.tolist()
     if network.delivers_all:
-        args = update, start, problem.agents, problem.dim, batch_noise(run), run.iterations
+        args = update, start, problem.agents, problem.dim, noise, run.iterations
         return paths.build_path(*args).law(recorded)
-    noise = batch_noise(run)
     return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
@@ -192,8 +191,8 @@ def laws_of_updates(
             f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
-    coded = options is None or (options.compression, options.privacy) != (None, None)
-    coded = coded or (options.byzantine, options.robust) != (None, None)
+    changes = ("compression", "privacy", "byzantine", "robust")
+    coded = options is None or any(getattr(options, name) is not None for name in changes)
     drawn = None if coded else mask_moments(network)
     if drawn is None:
         raise NoLaw(

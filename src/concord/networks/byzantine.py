@@ -40,7 +40,7 @@ class TurnedSign(Kind, tag="sign"):
     factor: Annotated[Positive, "a, how many times as long as the own vector it is"] = 1.0
 
     def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        """Return -a x for the liars' vectors x, (chains, liars, dim)."""
         return -self.factor * vectors
 
 
@@ -51,7 +51,7 @@ class SentNoise(Kind, tag="noise"):
     sd: Annotated[NonNegative, "standard deviation of each coordinate"]
 
     def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        """Return normal numbers of the shape of the liars' vectors, (chains, liars, dim)."""
         return self.sd * rng.standard_normal(vectors.shape, dtype=vectors.dtype.type)
 
 
@@ -62,7 +62,7 @@ class SentConstant(Kind, tag="constant"):
     value: Annotated[float, "the number that is sent"]
 
     def lie(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return what liars send in place of their vectors, both (chains, liars, dim)."""
+        """Return the constant in the shape of the liars' vectors, (chains, liars, dim)."""
         return np.full_like(vectors, self.value)
 
 
@@ -72,9 +72,9 @@ class TrimmedMean(Kind, tag="trimmed_mean"):
     trim: Annotated[Index, "t, how many are dropped at either end, coordinate by coordinate"]
 
     def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return what agents weigh in place of what they hear, (receivers, d, chains, dim).
+        """Replace the t largest and t smallest of d vectors by the receiver's own, by coordinate.
 
-        own: the receivers' own vectors, (receivers, 1, chains, dim).
+        heard, and the result: (receivers, d, chains, dim). own: (receivers, 1, chains, dim).
         """
         rank = heard.argsort(axis=1, kind="stable").argsort(axis=1)
         inside = (rank >= self.trim) & (rank < heard.shape[1] - self.trim)
@@ -85,9 +85,9 @@ class Median(Kind, tag="median"):
     """A mixture with the median of what an agent hears, coordinate by coordinate."""
 
     def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return what agents weigh in place of what they hear, (receivers, d, chains, dim).
+        """Replace each of d vectors by their median, coordinate by coordinate.
 
-        own: the receivers' own vectors, (receivers, 1, chains, dim).
+        heard, and the result: (receivers, d, chains, dim). own: unused.
         """
         return np.broadcast_to(np.median(heard, axis=1, keepdims=True), heard.shape)
 
@@ -99,16 +99,16 @@ RobustMixing = TrimmedMean | Median
 
 
 def tell_lies(lie: Lie, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the vectors that agents send, of which liars replace theirs, (agents, chains, dim)."""
+    """Replace the liars' rows of vectors (agents, chains, dim) by lies; return all that is sent."""
     liars, sent = list(lie.agents), vectors.copy()
     sent[liars] = lie.lie(vectors[liars].swapaxes(0, 1), rng).swapaxes(0, 1)
     return sent
 
 
 def replace_heard(rule: RobustMixing, graph: Graph, heard: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return what receivers weigh in place of the vectors that they hear, (ways, chains, dim).
+    """Replace the vectors that agents hear by a rule of robust mixing, for each receiver apart.
 
-    x: the agents' own vectors, (chains, agents, dim).
+    heard, and the result: (ways, chains, dim). x: the agents' own vectors, (chains, agents, dim).
     """
     counts, weighed = np.bincount(graph.receivers, minlength=graph.agents), np.empty_like(heard)
     first = np.searchsorted(graph.receivers, np.arange(graph.agents))
@@ -119,14 +119,8 @@ def replace_heard(rule: RobustMixing, graph: Graph, heard: np.ndarray, x: np.nda
     return weighed
 
 
-def check_byzantine(lie: Lie | None, rule: RobustMixing | None, graph: Graph, where: str) -> None:
-    """Raise a ConcordError if a liar does not exist, or if trimming leaves an agent alone."""
-    for number, agent in enumerate(lie.agents if lie else ()):
-        if agent >= graph.agents:
-            raise ConcordError(
-                f"{where}.byzantine.agents[{number}]: there is no agent {agent}; name agents 0 to "
-                f"{graph.agents - 1}"
-            )
+def check_trim(rule: RobustMixing | None, graph: Graph, where: str) -> None:
+    """Raise a ConcordError if trimming leaves nothing of what some agent hears."""
     least = int(np.bincount(graph.receivers, minlength=graph.agents).min())
     if isinstance(rule, TrimmedMean) and rule.trim and 2 * rule.trim >= least:
         raise ConcordError(

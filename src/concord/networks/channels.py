@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from concord.networks import effects as happenings
-from concord.networks.byzantine import LIES, ROBUST, replace_heard
+from concord.networks.byzantine import ROBUST, replace_heard
 from concord.networks.clock import Clock
 from concord.networks.effects import Effect, Traffic
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
@@ -66,11 +66,6 @@ class Channels:
         self.lanes.append(Lane(*lane))
         self._vector_bytes += self.vector_size(first)
         return len(self.lanes) - 1
-
-    @property
-    def delivers_all(self) -> bool:
-        """Return whether every vector arrives at once, though liars may have replaced theirs."""
-        return self._barrier and all(isinstance(each, (*LIES, *ROBUST)) for each in self.effects)
 
     @property
     def sends_vary(self) -> bool:

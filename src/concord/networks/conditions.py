@@ -7,7 +7,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from concord.errors import ConcordError
-from concord.networks.byzantine import Lie, RobustMixing, check_byzantine
+from concord.networks.byzantine import Lie, RobustMixing, check_trim
 from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
 from concord.networks.effects import (
@@ -134,12 +134,15 @@ class Conditions(Options):
                 f"{where}.error_feedback: nothing is left out where nothing is compressed; remove "
                 "it, or add compression"
             )
-        for number, agent in enumerate(self.compute.slow_agents if self.compute else ()):
-            if agent >= graph.agents:
-                raise ConcordError(
-                    f"{where}.compute.slow_agents[{number}]: there is no agent {agent}; name "
-                    f"agents 0 to {graph.agents - 1}"
-                )
+        slow = self.compute.slow_agents if self.compute else ()
+        liars = self.byzantine.agents if self.byzantine else ()
+        for key, agents in (("compute.slow_agents", slow), ("byzantine.agents", liars)):
+            for number, agent in enumerate(agents):
+                if agent >= graph.agents:
+                    raise ConcordError(
+                        f"{where}.{key}[{number}]: there is no agent {agent}; name agents 0 to "
+                        f"{graph.agents - 1}"
+                    )
         if self.keeps_time and self.delay is not None:
             raise ConcordError(
                 f"{where}.delay: the clock says how long vectors take; remove it, or compute and "
@@ -203,7 +206,7 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
             f"{where}.on_loss: with sender_keeps a lost vector counts as zero, which robust mixing "
             "would take for one that is heard; use another one, or remove robust"
         )
-    check_byzantine(conditions.byzantine, conditions.robust, graph, where)
+    check_trim(conditions.robust, graph, where)
     if hasattr(conditions.schedule, "check"):
         conditions.schedule.check(graph, f"{where}.schedule")
 

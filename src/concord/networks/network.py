@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.byzantine import LIES, ROBUST
 from concord.networks.graph import Graph, Matrix
 from concord.networks.weights import mixing_matrix
 from concord.options import Options, plain
@@ -155,7 +156,7 @@ class Network(Summarized):
     @property
     def delivers_all(self) -> bool:
         """Return whether every vector arrives at once, though liars may have replaced theirs."""
-        return self.is_lossless or bool(self._channels.delivers_all)
+        return self.barrier and all(isinstance(each, (*LIES, *ROBUST)) for each in self.effects)
 
     @property
     def conditions(self) -> Any:

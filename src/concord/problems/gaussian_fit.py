@@ -204,12 +204,16 @@ def estimate_posterior(problem: Problem) -> Draws:
     about. Points have its covariance times :math:`1 + \mathrm{dim}^{-1/2}`: where the posterior is
     Gaussian, they are worth about four fifths of their number in any dimension.
 
+    Points do not reach far into tails like :math:`|x|^{-(\nu + \mathrm{dim})}`, along which
+    :math:`x^\top g(x)` tends to nu + dim instead of growing: with nu = 3 variances are a quarter
+    too small.
+
     Raises
     ------
     ConcordError
-        If there is no fit, a second mode, or the weighted points are worth fewer than
-        ``LEAST_DRAWS`` independent draws (Kish's effective sample size, 1 / sum of squared
-        weights).
+        If there is no fit, a second mode, such a tail with nu below 6 along a column of the fit's
+        root L, or the weighted points are worth fewer than ``LEAST_DRAWS`` independent draws
+        (Kish's effective sample size, 1 / sum of squared weights).
     """
     remedy = (
         "give draws of it that count as independent, an array (draws, dim), in the place of the "
@@ -225,6 +229,13 @@ def estimate_posterior(problem: Problem) -> Draws:
             f"posterior: it has a second mode, at {format_point(second)}, and one Gaussian does "
             f"not fit both; {remedy}"
         )
+    at, root = gradient_field(problem), np.linalg.cholesky(near.cov).T
+    inner, outer = (
+        np.einsum("pd,pd->p", x, total_gradient(at, near.mean + x, problem.agents))
+        for x in (10 * np.concatenate([root, -root]), 30 * np.concatenate([root, -root]))
+    )
+    if ((outer < 1.5 * inner) & (outer < problem.dim + 6)).any():
+        raise ConcordError(f"posterior: its tails fall too slowly for weighted points; {remedy}")
     center, wider = near.law, math.sqrt(1 + problem.dim**-0.5)
     for _ in range(2):
         rays, weights = weigh(problem, center, DRAWN, wider)

@@ -69,6 +69,7 @@ def bent(x):
 REFUSED = {
     "bent": (concord.Problem(bent, agents=2, dim=2), "too far from a Gaussian"),
     "two modes": (concord.Problem(lambda x: x**3 - 4 * x + 0.1, agents=2, dim=1), "second mode"),
+    "heavy tails": (concord.Problem(lambda x: 2 * x / (3 + x**2), agents=2, dim=1), "tails fall"),
     "no prior": (concord.Problem(lambda x: 0 * x, agents=2, dim=1), "no Gaussian fits it"),
 }
 
