@@ -144,6 +144,11 @@ class X(Options):
     limits: Annotated[Limits, "[low, high] of x"] = None
     label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
+    @property
+    def has_iterations(self) -> bool:
+        """Whether each iteration has a place on the axis, such as that of a divergence."""
+        return not (self.over or self.metric or self.counts == _axes.SHARE)
+
 
 class Y(Options):
     """The y axis."""
@@ -266,7 +271,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if panel.params.y.label and panel.params.y is not y:
             ax.set_ylabel(panel.params.y.label)
     _add_legends(params, [panel for panel, _ in shown], drawn)
-    if params.x.over or params.x.metric:  # no cross marks them
+    if not params.x.has_iterations:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
 

@@ -179,6 +179,8 @@ def test_agents_may_be_a_range(ends):
     made = final(two, metrics=["w2", "w2_exact"], agent_ranges=True)
     assert made.layout.rows == [["agents", "0.1 to 0.3", "0.5"], ["average", "0.2", ""]]
     assert len(made.rows) == 5  # the long form has every agent
+    diverged = [run("d_ula", {("w2", 0): 0.1, ("w2", 1): float("nan")})]  # which is no range of one
+    assert final(diverged, metrics=["w2"], agent_ranges=True).layout.rows == [["\N{EN DASH}"]]
 
 
 def test_rows_beyond_those_that_come_first_are_folded(ends):
