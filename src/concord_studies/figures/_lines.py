@@ -1,5 +1,6 @@
 """The lines of a panel of curves: what each shows, read from the runs' metrics."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -209,18 +210,13 @@ def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> 
 
 
 def _subtract_mean(found: Sequence[Line]) -> list[Line]:
-    """Return lines minus the mean of all, without intervals."""
-    values = [line.estimate.value for line in found]
-    if len({len(value) for value in values}) > 1:
-        raise ConcordError("difference: the lines have different iterations; record the same")
-    middle = np.mean(values, axis=0)
+    """Return lines minus the mean of all, where all have a value, without intervals."""
+    x = functools.reduce(np.intersect1d, (line.estimate.iteration for line in found))
+    each = [line.estimate.value[np.isin(line.estimate.iteration, x)] for line in found]
+    apart, none = each - np.mean(each, axis=0), np.full(len(x), np.nan)
     return [
-        replace(
-            line,
-            estimate=_drop_ends(replace(line.estimate, value=line.estimate.value - middle)),
-            exact=None,
-        )
-        for line in found
+        replace(line, estimate=Series(x, value, none, none), exact=None)
+        for line, value in zip(found, apart, strict=True)
     ]
 
 

@@ -86,7 +86,6 @@ from concord_studies.figures._lines import read_lines
 from concord_studies.figures._options import (
     Columns,
     Limits,
-    Lines,
     Names,
     Rows,
     Scale,
@@ -189,7 +188,7 @@ class Params(Options):
     columns: Columns = None
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
-    lines: Lines = "agent"
+    lines: Annotated[str, NamesLabel("'agent', or the label that colors tell apart")] = "agent"
     hollow: Annotated[
         str | None, NamesLabel("label whose second value has hollow markers, of one agent")
     ] = None
@@ -210,11 +209,11 @@ class Params(Options):
     names: Names = None
 
     def has(self, layer: str) -> bool:
-        """Return whether a layer is drawn."""
+        """Tell whether a layer is drawn."""
         return layer in self.layers
 
     def layer_option(self, key: str) -> Any:
-        """Return what a layer names, None if there is no such layer."""
+        """Return the value of a layer's key, such as a metric; None if no layer has it."""
         values = (getattr(layer, key) for layer in self.layers if isinstance(layer, LayerOf))
         return next(filter(None, values), None)
 

@@ -83,7 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = []
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
-        exact = Exact.from_run(run)
+        exact = ExactDensity.from_run(run)
         if agent == EXACT or params.shows == "maps":
             density = _read_density(run, agent)
             shades = exact.shade(axes, density, 1.05 * exact.density.max())
@@ -175,7 +175,7 @@ def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactDensity:
     """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
 
     ``edges`` are those of the cells along each axis; contours are at ``levels``.
