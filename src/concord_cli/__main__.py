@@ -12,8 +12,8 @@ from typing import Any
 
 from concord import __version__
 from concord.errors import ConcordError, nearest
-from concord_cli.progress import at_work
-from concord_studies.failures import tell, user_message
+from concord_cli.progress import announce_if_long
+from concord_studies.failures import print_error, user_message
 
 CONFIG = Path("config/config.yaml")
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         options = _parser(words[0] if words else "").parse_args(words)
         check_outputs(options)
-        with at_work(options.text):
+        with announce_if_long(options.text):
             options.command(options)
         sys.stdout.flush()
     except BaseException as error:
@@ -50,19 +50,21 @@ def _end(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     if isinstance(error, ConcordError):
-        return tell(str(error), 2)
+        return print_error(str(error), 2)
     if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
         raise error  # of the parser
     if isinstance(error, KeyboardInterrupt):
-        return tell(user_message(error) or "interrupted", 130)
+        return print_error(user_message(error) or "interrupted", 130)
     if sentence := user_message(error):
-        return tell(sentence, 1)
+        return print_error(sentence, 1)
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
-        return tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
+        return print_error(
+            f"there is not enough memory{detail}; lower chains or record less often", 1
+        )
     if isinstance(error, OSError):
         what = f" ({error.filename})" if error.filename else ""
-        return tell(f"{error.strerror or error}{what}", 1)
+        return print_error(f"{error.strerror or error}{what}", 1)
     raise error
 
 
@@ -338,7 +340,7 @@ def _calls(target: str, names: str = "options") -> Command:
         values = {**vars(options), "options": options}
         if names != "options":
             studies = import_module("concord_cli.studies")
-            studies.at_work(options)
+            studies.use_plugins(options)
             if "study" in names.split():
                 values["study"] = studies.read_study(options)
         module, _, name = target.partition(":")

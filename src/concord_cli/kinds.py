@@ -9,15 +9,15 @@ from pathlib import Path
 from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS
-from concord_cli.studies import at_work
+from concord_cli.studies import use_plugins
 from concord_studies.catalog import as_text, described, find, listed
-from concord_studies.failures import tell
+from concord_studies.failures import print_error
 
 
 def find_plugins(options: Namespace) -> None:
     """Use the plug-ins of studies; report a study with one that is broken, and keep the others."""
     if options.plugins:
-        at_work(options)
+        use_plugins(options)
         return
     sound: list[Path] = []
     for study in sorted(Path("config").glob("*/*/")):
@@ -25,7 +25,7 @@ def find_plugins(options: Namespace) -> None:
             kinds.use(*sound, study)
             sound.append(study)
         except ConcordError as error:
-            tell(str(error), 0)
+            print_error(str(error), 0)
     kinds.use(*sound)
 
 

@@ -9,7 +9,7 @@ from concord import progress
 
 
 @contextmanager
-def at_work(what: str) -> Iterator[None]:
+def announce_if_long(what: str) -> Iterator[None]:
     """Print what the program does, if it lasts longer than ``progress.PATIENCE`` seconds."""
 
     def say() -> None:

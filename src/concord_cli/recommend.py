@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import pandas
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError
 from concord_arena.board import choose_tasks, name_task
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli.runs import read_study
@@ -52,17 +52,9 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     if options.study.is_file():
         return dict(read_runs(options.study).runs)
     study = read_study(options)
-    known = dict.fromkeys(experiment for experiment, _ in study.runs)
-    if options.experiment not in known:
-        raise ConcordError(
-            f"{study.path} has no experiment {options.experiment!r}; "
-            f"{nearest(str(options.experiment), known)}"
-        )
     found: dict[str, Run] = {}
     seen = set()
-    for run in (
-        run for (experiment, _), run in study.runs.items() if experiment == options.experiment
-    ):
+    for run in study.runs_of(options.experiment):
         stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
         if str(stated) not in seen:
             seen.add(str(stated))

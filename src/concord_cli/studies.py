@@ -25,7 +25,7 @@ from concord_studies.runs.run import Run
 FEW = 30  # runs of a study whose steps are tried when it is checked, in a second or two
 
 
-def at_work(options: Namespace) -> None:
+def use_plugins(options: Namespace) -> None:
     """Use the plug-ins of the study that ``--study`` names, if it does."""
     folder = vars(options).get("plugins")
     if folder:
@@ -82,5 +82,5 @@ def warn_of_steps(runs: Iterable[Run]) -> None:
 
 def schema(options: Namespace) -> None:
     """Print the JSON Schema of a study's files, or of ``config/config.yaml``."""
-    at_work(options)
+    use_plugins(options)
     print(json.dumps(config_schema() if options.file == "config" else study_schema()))

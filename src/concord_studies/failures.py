@@ -18,7 +18,7 @@ _NEEDED = (
 )
 
 
-def in_the_way(error: BaseException) -> str | None:
+def find_shadowing_file(error: BaseException) -> str | None:
     """Return a sentence about a file that was imported in the place of a module that we need.
 
     It names one in a folder of ``sys.path`` before Python's own and without distributions, that has
@@ -58,17 +58,17 @@ def user_message(error: BaseException) -> str | None:
         if place and isinstance(error, kind):
             return f"{place}: {text}"
     ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
-    return in_the_way(error) if ours else None
+    return find_shadowing_file(error) if ours else None
 
 
-def tell(sentence: str, code: int) -> int:
+def print_error(sentence: str, code: int) -> int:
     """Print a sentence on one line, whatever the names in it hold, and return the exit code."""
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
     print(f"concord: {text}", file=sys.stderr)
     return code
 
 
-def in_a_sentence(function: Callable[P, T]) -> Callable[P, T]:
+def exit_with_sentence(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a function so that a user's mistake ends Python with a sentence."""
 
     @wraps(function)

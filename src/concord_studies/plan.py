@@ -26,7 +26,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
-from concord_studies.failures import in_a_sentence
+from concord_studies.failures import exit_with_sentence
 from concord_studies.io import check_folder, check_writable, write_whole
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run
@@ -62,7 +62,7 @@ class Plan:
     results: the folder of the results, as rules write it.
     """
 
-    @in_a_sentence
+    @exit_with_sentence
     def __init__(self, changes: Mapping[str, Any], writes: bool = True) -> None:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
         if set("{}") & set(here := os.getcwd()):
@@ -115,7 +115,7 @@ class Plan:
 
     # What results are made from.
 
-    @in_a_sentence
+    @exit_with_sentence
     def study(self, wildcards: Wildcards) -> Study:
         """Return the study that a file belongs to."""
         key = wildcards.study
@@ -123,7 +123,7 @@ class Plan:
             raise ConcordError(f"config/papers: there is no {key!r}; {nearest(key, self.studies)}")
         return self.studies[key]
 
-    @in_a_sentence
+    @exit_with_sentence
     def experiment(self, wildcards: Wildcards) -> Experiment:
         """Return the experiment, or the universe, that a file belongs to."""
         return self._experiment(self.study(wildcards).key, wildcards.experiment)
@@ -154,11 +154,11 @@ class Plan:
                 write_whole(statement.path, statement.text)
             return str(statement.path)
 
-        return in_a_sentence(path)
+        return exit_with_sentence(path)
 
     def digest(self, kind: str) -> Callable[[Wildcards], str]:
         """Return a function for ``params``: the digest of what a result is made from."""
-        return in_a_sentence(lambda w: digests.digest(self.statement(kind, w).text))
+        return exit_with_sentence(lambda w: digests.digest(self.statement(kind, w).text))
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
         """Return what a result is made from: runs, figures, tables, claims, ... (``kind``)."""
@@ -192,7 +192,7 @@ class Plan:
         """Return the file of the metrics of an experiment or universe."""
         return f"{self.results}/{key}/{name}/metrics.csv"
 
-    @in_a_sentence
+    @exit_with_sentence
     def parts(self, wildcards: Wildcards) -> list[str]:
         """Return the files of draws, or of scores, in which a long experiment is made."""
         experiment = self.experiment(wildcards)
@@ -201,7 +201,7 @@ class Plan:
         count = experiment.parts
         return [f"{folder}/{name.format(part + 1, count)}" for part in range(count)]
 
-    @in_a_sentence
+    @exit_with_sentence
     def data(self, wildcards: Wildcards) -> list[str]:
         """Return the data files that an experiment reads: those needed, and optional ones at hand.
 
@@ -227,7 +227,7 @@ class Plan:
         folders, files = [RESOURCES / name, *mirror], self.registry[name].files
         return all(any((folder / file).is_file() for folder in folders) for file in files)
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_shown_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the experiments that a figure or table shows."""
         study = self.study(wildcards)
@@ -237,14 +237,14 @@ class Plan:
     def _experiments(self, study: Study, section: str, name: str) -> list[str]:
         return list(dict.fromkeys(run.experiment for run in study.output_runs(section, name)))
 
-    @in_a_sentence
+    @exit_with_sentence
     def caption(self, wildcards: Wildcards) -> str:
         """Return the caption of a figure or table for Snakemake's report."""
         return captions.rst(
             json.loads(self.statement(wildcards.section, wildcards).text)["caption"]
         )
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_claims_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics that a study's claims read, made or makeable without a download.
 
@@ -270,7 +270,7 @@ class Plan:
         """Return what to install for a run; None if nothing lacks, or conda installs it."""
         return None if self.config["conda"] else run.unavailable
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_multiverse_table(self, wildcards: Wildcards) -> list[str]:
         """Return the table over the multiverse if verdicts wait for it, or it is up to date."""
         return self._surveyed(self.study(wildcards).key)
@@ -286,7 +286,7 @@ class Plan:
                 return []
         return [str(table)]
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_universe_tables(self, wildcards: Wildcards) -> list[str]:
         """Return what claims read, and the same of universes that stand, or need no download."""
         key = self.study(wildcards).key
@@ -294,7 +294,7 @@ class Plan:
         universes = [self.table(key, name) for name in names if self._readable(key, name)]
         return self.find_claims_tables(wildcards) + universes
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_arena_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of a study's arena."""
         study = self.study(wildcards)
@@ -320,7 +320,7 @@ class Plan:
             for name in self.studies[key].outputs(section)
         }
 
-    @in_a_sentence
+    @exit_with_sentence
     def without_downloads(self, wildcards: Wildcards) -> list[str]:
         """Return the papers' figures and tables whose experiments need no download."""
         found = self.outputs(self.papers)
@@ -345,7 +345,7 @@ class Plan:
                 print(f"concord: left out {', '.join(names)}: {missing}", file=sys.stderr)
             return found
 
-        return in_a_sentence(lambda wildcards: files())
+        return exit_with_sentence(lambda wildcards: files())
 
     def tables(self, key: str, *names: str) -> list[str]:
         """Return the tables of verdicts, or of scores, that a study has, of those named."""
@@ -359,13 +359,13 @@ class Plan:
         makeable = self.makeable(key)
         return lambda wildcards: [*makeable(wildcards), *self.tables(key, *names)]
 
-    @in_a_sentence
+    @exit_with_sentence
     def find_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the figures, tables, verdicts and scores that are there."""
         tables = (table for key in self.studies for table in self.tables(key, "claims", "scores"))
         return [file for file in (*self.outputs(self.studies), *tables) if Path(file).exists()]
 
-    @in_a_sentence
+    @exit_with_sentence
     def refuse_target(self, wildcards: Wildcards) -> list[str]:
         """Refuse a word of the command line that is neither a study nor a rule."""
         known, word = [*self.studies, "reproduce", "everything"], wildcards.target

@@ -13,7 +13,7 @@ import pytest
 import concord
 from concord import progress
 from concord_cli import __main__
-from concord_cli.progress import at_work
+from concord_cli.progress import announce_if_long
 
 SOURCE = Path(concord.__file__).parents[1]
 
@@ -50,7 +50,7 @@ def test_nothing_is_said_but_to_a_terminal(monkeypatch):
     found = io.StringIO()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
-    with at_work("it"):
+    with announce_if_long("it"):
         for _ in progress.each(range(3), "steps"):
             time.sleep(0.1)
     assert not found.getvalue()

@@ -1,8 +1,9 @@
 """Claims and their verdicts; ``judge`` decides about anybody's numbers by the ledger's rules.
 
 A number is a mapping with ``value``, its 95 % interval ``lo`` and ``hi``, and ``trials``, how many
-independent trials are behind it (0: the number is exact and needs no interval). Its other keys say
-what it is of, such as the method or the data set; ``agent`` and ``iteration`` are two of them.
+independent trials are behind it (0: the number is exact and needs no interval). The error of a run
+that diverged is infinite; what is not a number is not judged. Its other keys say what it is of,
+such as the method or the data set; ``agent`` and ``iteration`` are two of them.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies.claims import checks, verdicts
-from concord_studies.claims.claim import ruled, rules
+from concord_studies.claims.claim import apply_rule, rules
 from concord_studies.io import write_whole
 from concord_studies.markup import table_of
 from concord_studies.results import Measured
@@ -45,7 +46,8 @@ class Verdict:
 def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> Verdict:
     """Return what a rule of the ledger, or a kind of check, decides about numbers.
 
-    rule: "nearer", "comparable", ... (docs/ledger.md), or a kind of check: "order", "value", ...
+    rule: "nearer", "comparable", ... (docs/ledger.md), or a kind of check that is called like none
+    of them: "value", "trend", ...
     says: the claim, in words. what: what the numbers are, such as "accuracy".
     terms: the check's options by name (config/README.md): a quantity is a list of numbers, and all
     others are plain values, such as ``tolerance=0.5``.
@@ -60,13 +62,13 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     given = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
     stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in given}}
     if rule in rules():
-        stated = ruled(stated, rule, "judge")
+        stated = apply_rule(stated, rule, "judge")
     else:
         stated["kind"] = rule
     for name in given:
         stated[name] = {"metric": what, "at": "all", **stated[name]}
     check = build(checks.Check, stated, "judge")
-    runs = {name: _runs(rows, stated[name]["metric"]) for name, rows in given.items()}
+    runs = {name: _build_runs(rows, stated[name]["metric"]) for name, rows in given.items()}
     found = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
     asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
     number = found.margin.text if found.margin else ""
@@ -91,17 +93,17 @@ def _is_quantity(value: Any) -> bool:
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _runs(rows: Rows, metric: str) -> list[Measured]:
+def _build_runs(rows: Rows, metric: str) -> list[Measured]:
     """Return numbers as runs with a metric, one for each set of labels."""
     import pandas  # a quarter of a second
 
     found: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
     for row in rows:
-        value, lo, hi = (_number(row, name, math.nan) for name in ("value", "lo", "hi"))
-        trials = _number(row, "trials", math.inf)
+        value, lo, hi = (_read_number(row, name, math.nan) for name in ("value", "lo", "hi"))
+        trials = _read_number(row, "trials", math.inf)
         place = {
             "agent": str(row.get("agent", "")),
-            "iteration": int(row.get("iteration", 0)),
+            "iteration": int(_read_number(row, "iteration", 0)),
         }
         labels = tuple((k, str(v)) for k, v in row.items() if k not in (*NUMBERS, *place))
         numbers = {"value": value, "lo": lo, "hi": hi, "trials": trials}
@@ -119,7 +121,7 @@ def _runs(rows: Rows, metric: str) -> list[Measured]:
     ]
 
 
-def _number(row: Mapping[str, Any], name: str, absent: float) -> float:
+def _read_number(row: Mapping[str, Any], name: str, absent: float) -> float:
     """Return a number of a row; ``absent`` where it has none, or an empty text."""
     stated = row.get(name)
     if stated in (None, ""):

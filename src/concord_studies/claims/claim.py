@@ -35,7 +35,7 @@ def rules() -> dict[str, Rule]:
     return found
 
 
-def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
     """Return a check joined with the keys that its rule sets.
 
     A ConcordError if there is no such rule, or the check changes what it sets.
@@ -108,7 +108,7 @@ def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case
     """Return a case from a study's mapping, joined with its claim's rule and checked."""
     check, reasons = mapping["check"], [mapping.get("reason")]
     if rule is not None:
-        check = ruled(check, rule, where)
+        check = apply_rule(check, rule, where)
         reasons.insert(0, rules()[rule].rule)
     if "kind" not in check:
         raise ConcordError(f"{where}.check: the key 'kind' is missing; add it, or name a rule")

@@ -83,12 +83,6 @@ class Entry:
         named = [*same[:3], f"{len(same) - 3} more"] if len(same) > 4 else same
         return f"{text}: {'; '.join(named)}" if text else ""
 
-    def decided(self, names: Mapping[str, str] | None = None) -> str:
-        """Return our numbers in the deciding case, with its name if there are several cases."""
-        case, text = self.deciding["case"], self.deciding["ours"]
-        alone = len(self._deciding) == 1  # which ``counted`` names
-        return text if alone or text == COMMITTED else f"{words.case(case, names)}: {text}"
-
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
     """Return a claim with its cases for each claim and reading, in the rows' order."""

@@ -33,12 +33,12 @@ TOO_FEW, TIE, SEED, OTHER, LOST = (
 )
 # A claim's verdict is the first of these that one of its cases has.
 VERDICTS = (FAILS, NOT_RUN, LOST, SEED, OTHER, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
-# The part of a page to which a verdict belongs; the other verdicts are open.
+# The other verdicts are open.
 _PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", MEASURED: "neither"}
 
 
 def part_of(verdict: str) -> str:
-    """Return what readers count a verdict as: fails, open, holds or neither."""
+    """Return the part of a page to which a verdict belongs: fails, open, holds or neither."""
     return _PARTS.get(verdict, "open")
 
 

@@ -1,5 +1,6 @@
 """The lines of a panel of curves: what each shows, read from the runs' metrics."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,7 +127,7 @@ def _fill(line: Line, params: Params) -> Line:
         whole = _drop_ends(whole)
     known = np.array([*whole.iteration[[0, -1]], diverged.iteration if diverged else math.nan])
     start, stop, at = _axes.along(run, known, params.x.counts)
-    estimate = _place(run, whole.before(end), params)
+    estimate = _place(run, whole, end, params)
     exact, recorded = (
         _read_companion(run, what, agent, end, params) for what in ("exact", "recorded")
     )
@@ -138,7 +139,7 @@ def _fill(line: Line, params: Params) -> Line:
         exact=exact if params.has("exact") else None,
         recorded=recorded if params.has("recorded") else None,
         others=[*_read_others(run, end, params)] if params.has("others") else [],
-        diverged=None if params.x.metric else diverged,  # x has no place for a cross
+        diverged=diverged if params.x.has_iterations else None,  # else there is no place for it
         diverged_at=float(at),
         span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
     )
@@ -151,7 +152,7 @@ def _read_companion(
     table, name = run.metrics, f"{params.metric}_{what}"
     if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
         return None
-    return _place(run, results.series(run, name, agent).before(end), params)
+    return _place(run, results.series(run, name, agent), end, params)
 
 
 def _read_others(run: Measured, end: float, params: Params) -> Iterator[Series]:
@@ -160,7 +161,7 @@ def _read_others(run: Measured, end: float, params: Params) -> Iterator[Series]:
     for agent in dict.fromkeys(recorded):
         if str(agent) not in map(str, params.agents):
             whole = results.series(run, params.metric, agent)
-            yield _place(run, _drop_ends(whole.before(end)), params)
+            yield _place(run, _drop_ends(whole), end, params)
 
 
 def _drop_ends(series: Series) -> Series:
@@ -169,14 +170,18 @@ def _drop_ends(series: Series) -> Series:
     return Series(series.iteration, series.value, none, none)
 
 
-def _place(run: Measured, series: Series, params: Params) -> Series:
-    """Return a series with what x counts in place of iterations, and values as y shows them."""
+def _place(run: Measured, whole: Series, end: float, params: Params) -> Series:
+    """Return a series before ``end`` by what x counts, with values as y shows them.
+
+    A share is one of all iterations recorded, those that diverged included.
+    """
+    series = whole.before(end)
     x, columns = series.iteration, (series.value, series.lo, series.hi)
     value, lo, hi = (params.y.convert(column) for column in columns)
     if params.y.shows == "error":
         lo, hi = hi, lo
     if params.x.counts == _axes.SHARE:
-        share = (np.arange(len(value)) + 1) / len(value)
+        share = (np.arange(len(value)) + 1) / len(whole.value)
         return _drop_ends(Series(share, np.sort(value), lo, hi))
     if params.x.metric:
         over = results.series(run, params.x.metric, "network")
@@ -205,18 +210,13 @@ def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> 
 
 
 def _subtract_mean(found: Sequence[Line]) -> list[Line]:
-    """Return lines minus the mean of all, without intervals."""
-    values = [line.estimate.value for line in found]
-    if len({len(value) for value in values}) > 1:
-        raise ConcordError("difference: the lines have different iterations; record the same")
-    middle = np.mean(values, axis=0)
+    """Return lines minus the mean of all, where all have a value, without intervals."""
+    x = functools.reduce(np.intersect1d, (line.estimate.iteration for line in found))
+    each = [line.estimate.value[np.isin(line.estimate.iteration, x)] for line in found]
+    apart, none = each - np.mean(each, axis=0), np.full(len(x), np.nan)
     return [
-        replace(
-            line,
-            estimate=_drop_ends(replace(line.estimate, value=line.estimate.value - middle)),
-            exact=None,
-        )
-        for line in found
+        replace(line, estimate=Series(x, value, none, none), exact=None)
+        for line, value in zip(found, apart, strict=True)
     ]
 
 

@@ -17,4 +17,3 @@ Width = Annotated[
 Sharing = Annotated[Literal["all", "row", "none"], "panels with one y axis"]
 Scale = Literal["linear", "log"]
 Limits = tuple[float | None, float | None] | None
-Lines = Annotated[str, NamesLabel("'agent', or the label that colors tell apart")]

@@ -86,7 +86,6 @@ from concord_studies.figures._lines import read_lines
 from concord_studies.figures._options import (
     Columns,
     Limits,
-    Lines,
     Names,
     Rows,
     Scale,
@@ -144,6 +143,11 @@ class X(Options):
     limits: Annotated[Limits, "[low, high] of x"] = None
     label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
+    @property
+    def has_iterations(self) -> bool:
+        """Whether each iteration has a place on the axis, such as that of a divergence."""
+        return not (self.over or self.metric or self.counts == _axes.SHARE)
+
 
 class Y(Options):
     """The y axis."""
@@ -184,7 +188,7 @@ class Params(Options):
     columns: Columns = None
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
-    lines: Lines = "agent"
+    lines: Annotated[str, NamesLabel("'agent', or the label that colors tell apart")] = "agent"
     hollow: Annotated[
         str | None, NamesLabel("label whose second value has hollow markers, of one agent")
     ] = None
@@ -205,11 +209,11 @@ class Params(Options):
     names: Names = None
 
     def has(self, layer: str) -> bool:
-        """Return whether a layer is drawn."""
+        """Tell whether a layer is drawn."""
         return layer in self.layers
 
     def layer_option(self, key: str) -> Any:
-        """Return what a layer names, None if there is no such layer."""
+        """Return the value of a layer's key, such as a metric; None if no layer has it."""
         values = (getattr(layer, key) for layer in self.layers if isinstance(layer, LayerOf))
         return next(filter(None, values), None)
 
@@ -266,7 +270,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if panel.params.y.label and panel.params.y is not y:
             ax.set_ylabel(panel.params.y.label)
     _add_legends(params, [panel for panel, _ in shown], drawn)
-    if params.x.over or params.x.metric:  # no cross marks them
+    if not params.x.has_iterations:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
 

@@ -12,7 +12,7 @@ What a researcher writes in a paper's YAML (Parayil et al., Fig 1; Bhar et al., 
 A network's panels are titled by its entry of ``titles``, and by the agent if it has several.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -22,19 +22,18 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.options import Count, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Select
 from concord_studies.figures._panels import Panels, listed
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 EXACT = "posterior"
+MASS = (0.5, 0.8, 0.95)  # parts of the exact mass that contours enclose
 LINE: dict[str, Any] = {"color": style.VERMILION, "linewidth": 0.8}
 MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
 _DOT: dict[str, Any] = {
@@ -55,15 +54,6 @@ class Params(Options):
     ] = None
     titles: Annotated[dict | None, "titles of networks by the label's value"] = None
     agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
-    select: Select = None
-    mass: Annotated[
-        Some[Annotated[float, Meta(gt=0, le=1)]],
-        "parts of the exact posterior's mass that contours enclose",
-    ] = (0.5, 0.8, 0.95)
-    axes: Annotated[tuple[str, str], "names of the two parameters"] = (
-        r"$\theta_1$",
-        r"$\theta_2$",
-    )
     columns: Annotated[Count, "panels side by side"] = 3
     distance: Annotated[str | None, "metric written in each agent's title"] = None
     floor: Annotated[str | None, "metric of exact draws, written in the exact panel's"] = None
@@ -71,35 +61,33 @@ class Params(Options):
     printed: Annotated[
         Some[float | str] | None, "printed values of the metric, one for each agent's panel"
     ] = None
-    marks: Annotated[tuple[tuple[float, float], ...], "points marked by a cross"] = ()
-    marked: Annotated[str, "what these points are"] = "modes in print"
+    marks: Annotated[tuple[tuple[float, float], ...], "modes in print, marked by a cross"] = ()
 
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs of the figure must have."""
     drawn = ["density"] if params.shows == "maps" else ["draw_0", "density"]
     names = [*drawn, *(name for name in (params.distance, params.floor) if name)]
-    return [Read(name, params.select) for name in names]
+    return [Read(name) for name in names]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the exact posterior, and a panel for each agent of each run, which is one network."""
-    chosen = selection.select(runs, params.select)
-    title = "exact posterior" + _format_distance(chosen[0], params.floor, "network", "floor")
-    shown = [(title, chosen[0], EXACT)]
-    for value, group in selection.split(chosen, params.networks):
+    title = "exact posterior" + _format_distance(runs[0], params.floor, "network", "floor")
+    shown = [(title, runs[0], EXACT)]
+    for value, group in selection.split(runs, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
         shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
     cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
-    outside = {}
+    outside = []
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
-        exact = Exact.from_run(run, params.mass)
+        exact = ExactDensity.from_run(run)
         if agent == EXACT or params.shows == "maps":
             density = _read_density(run, agent)
             shades = exact.shade(axes, density, 1.05 * exact.density.max())
-            outside[agent] = 1 - density.sum() * exact.area
+            outside += [1 - density.sum() * exact.area] * (agent != EXACT)
         else:
             x, y = (results.series(run, f"draw_{d}", agent).value for d in range(2))
             axes.plot(x, y, zorder=1.5, **_DOT)
@@ -118,20 +106,20 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         bar = panels.figure.colorbar(shades, ax=panels.axes, aspect=40, pad=0.01)
         bar.set_label("density", fontsize=style.RC["axes.labelsize"])
         bar.outline.set_linewidth(style.RC["axes.linewidth"])
-    panels.label(*params.axes)
+    panels.label(r"$\theta_1$", r"$\theta_2$")
     return panels.with_legend([*_list_entries(params, outside)])
 
 
-def _list_entries(params: Params, outside: Mapping[str, float]) -> Iterator[Artist]:
+def _list_entries(params: Params, outside: Sequence[float]) -> Iterator[Artist]:
     """Yield the legend's entries of contours, dots and draws outside the maps."""
-    parts = ", ".join(f"{100 * part:g}" for part in params.mass)
+    parts = ", ".join(f"{100 * part:g}" for part in MASS)
     yield style.entry(f"contours: {parts} % of the exact posterior", **LINE)
     if params.marks:
-        yield style.entry(params.marked, **_CROSS)
+        yield style.entry("modes in print", **_CROSS)
     if params.shows == "dots":
         yield style.entry("draws of one chain", **{**_DOT, "markersize": 3, "alpha": 1})
         return
-    share = 100 * max(value for agent, value in outside.items() if agent != EXACT)
+    share = 100 * max(outside)
     if share >= 0.05:
         text = f"at most {share:.1f} % of an agent's draws lie outside the panels"
         yield style.entry(text, linestyle="")
@@ -187,7 +175,7 @@ def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactDensity:
     """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
 
     ``edges`` are those of the cells along each axis; contours are at ``levels``.
@@ -198,13 +186,13 @@ class Exact:
     levels: list[float]
 
     @classmethod
-    def from_run(cls, run: Measured, mass: Sequence[float]) -> Self:
+    def from_run(cls, run: Measured) -> Self:
         """Read the exact density from a run's metrics."""
         cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
         edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
         density = _read_density(run, EXACT)
         shape = [len(edge) - 1 for edge in edges]
-        return cls(edges, density.reshape(shape), mass_levels(density, mass))
+        return cls(edges, density.reshape(shape), mass_levels(density, MASS))
 
     @property
     def area(self) -> float:
@@ -212,7 +200,7 @@ class Exact:
         return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
 
     def contains(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which points (x, y) lie on the grid."""
+        """Return a mask of the points (x, y) that lie on the grid."""
         inside = [(e[0] <= v) & (v <= e[-1]) for e, v in zip(self.edges, (x, y), strict=True)]
         return np.logical_and(*inside)
 

@@ -42,8 +42,8 @@ def of_paper(
     text = ", ".join(filter(None, [f"{about.authors} ({about.year})", about.reference])) + "."
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
-    findings, *sentences = _of_claims(paper, rows, seeds)
-    parts = [findings, *shown, *sentences, *_of_notes(paper, rows)]
+    findings, *table = _of_claims(paper, rows, seeds)
+    parts = [findings, *shown, *table, *_of_notes(paper, rows)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link or _link(paper))
@@ -203,7 +203,7 @@ def _sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Section:
 
 
 def _every(sentence: Sentence, column: str) -> str:
-    """Return what the cases of a sentence have in a column."""
+    """Return the different texts of a sentence's cases in a column, joined."""
     rows = [row for entry in sentence.entries for row in entry.rows]
     return "; ".join(dict.fromkeys(filter(None, (row[column] for row in rows))))
 

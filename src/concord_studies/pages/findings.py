@@ -78,7 +78,7 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
         own = [sentence for sentence in found if sentence.part == part]
         own.sort(key=_rank)
         if own:
-            listed = [item(sentence, names, is_smoke(rows)) for sentence in own]
+            listed = [format_sentence(sentence, names, is_smoke(rows)) for sentence in own]
             lines += [f"**{heading}** ({len(own)} of {len(found)} sentences)", "", *listed[:shown]]
             lines += ["", *fold(f"{len(own) - shown} more", listed[shown:])]
     others = [sentence for sentence in found if sentence.part == "neither"]
@@ -98,7 +98,7 @@ def _rank(sentence: Sentence) -> tuple[Any, ...]:
     return -sentence.failing, lost, not sentence.row["because"]
 
 
-def item(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
+def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
     """Return a sentence as an item of a list: verdicts, number, and why."""
     row, entry = sentence.row, sentence.deciding
     number, counted = entry.deciding["number"] or entry.deciding["ours"], entry.counted(names)

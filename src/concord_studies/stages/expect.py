@@ -14,7 +14,7 @@ from concord_studies.pages.findings import half_page
 def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     """Write a ledger's verdicts as the expected ones, and update what pages show of them.
 
-    pages: the folder of the documents, which show scoreboard and findings (``renewed``).
+    pages: the folder of the documents, which show scoreboard and findings (``replace_parts``).
     What is committed stays of studies that the ledger does not hold, and of claims not run here.
     """
     rows = ledger.read_rows(ledger_path)
@@ -43,7 +43,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         parts[f"findings of {paper}"] = half_page(own)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
-        if (new := renewed(text, parts)) != text:
+        if (new := replace_parts(text, parts)) != text:
             write_whole(page, new)
 
 
@@ -58,7 +58,7 @@ def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
     return {**row, "verdict": was} if was == verdicts.SEED and not row["multiverse"] else row
 
 
-def renewed(text: str, parts: Mapping[str, Sequence[str]]) -> str:
+def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
     """Return a page's text with new lines in its parts, each between two marks that name it.
 
     ``<!-- scoreboard -->`` begins a part and ``<!-- end of scoreboard -->`` ends it.

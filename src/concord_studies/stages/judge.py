@@ -126,7 +126,7 @@ def finder(study: Study, tables: Sequence[Path]) -> Find:
 
 
 def matching(run: Run, found: Measured | None, folder: Path) -> Measured:
-    """Return what was measured of a run; refuse it where another run was measured."""
+    """Return a run's metrics; refuse those that were measured of another run of its name."""
     if found is None or digest(found.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "

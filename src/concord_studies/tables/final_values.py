@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
+import numpy as np
+
 from concord.errors import ConcordError, nearest
 from concord.options import Index, Options, Some
 from concord_studies import metrics, words
@@ -171,7 +173,8 @@ def _ranges(
 ) -> dict[tuple[Any, ...], dict[str, list[Any]]]:
     """Return groups of rows with those of several agents by index joined.
 
-    Their value is the least, and the largest follows; ``agent`` is its place in a key.
+    Their value is the least, and the largest follows; nan if one is. ``agent`` is its place in a
+    key.
     """
     joined: dict[tuple[Any, ...], list[dict[str, list[Any]]]] = {}
     for of, found in groups.items():
@@ -182,7 +185,7 @@ def _ranges(
         ranges[of] = dict(several[0])
         for metric in {metric for found in several for metric in found}:
             values = [found[metric] for found in several if metric in found]
-            least, most = min(v[0] for v in values), max(v[0] for v in values)
+            least, most = (float(end([v[0] for v in values])) for end in (np.min, np.max))
             ranges[of][metric] = values[0] if least == most else [least, None, None, most]
     return ranges
 

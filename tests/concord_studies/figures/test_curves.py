@@ -484,8 +484,8 @@ def test_differences_are_from_the_mean_of_all_lines() -> None:
     np.testing.assert_allclose(found["B"][:, 1], 1 / (1 + k))
     assert not figure.axes[0].collections
     short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
-    with pytest.raises(ConcordError, match="different iterations"):
-        drawn([short, other], lines="training", layers=["difference"])
+    figure = drawn([short, other], lines="training", layers=["difference"])
+    assert [line[-1, 0] for line in by_label(figure).values()] == [40, 40]
 
 
 def test_a_slope_stands_beside_what_falls() -> None:
@@ -676,3 +676,8 @@ def test_a_distribution_is_the_values_in_order_over_shares(by_topology):
     assert line.get_xdata()[[0, -1]] == pytest.approx([1 / len(table.value), 1])
     assert figure.axes[0].get_xlim()[1] < 1.2
     assert figure.axes[0].get_xlabel() == "share of iterations"
+    diverged = [w2(run(topology="ring"), [0], diverged_at=30)]
+    figure = draw(diverged, lines="agent", agents=[0], x={"counts": "share"}, layers=[])
+    (line,) = figure.axes[0].lines  # no cross, which has no place
+    assert line.get_xdata()[-1] == pytest.approx(30 / 151)  # those that diverged count
+    assert figure.get_suptitle().startswith("Diverged: ")

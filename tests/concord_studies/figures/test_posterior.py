@@ -3,6 +3,7 @@
 import numpy as np
 import pandas
 import pytest
+from matplotlib.text import Text
 
 import made_up_runs
 from concord.errors import ConcordError
@@ -100,6 +101,13 @@ def test_maps_show_exact_first_and_then_agents_with_their_distance():
     assert meshes[1] == pytest.approx(0.5 * meshes[0])
     with pytest.raises(ConcordError, match="would both be"):
         posterior.draw(build(posterior.Params, {"shows": "maps"}, "options"), [mapped(), mapped()])
+
+
+def test_the_most_mass_outside_is_that_of_all_networks():
+    wide, narrow = (Measured(made_up_runs.run(network=n), mapped().metrics) for n in (1, 2))
+    narrow.metrics.loc[narrow.metrics["agent"] == "0", "value"] *= 2
+    figure = drawn([wide, narrow], shows="maps")
+    assert any("at most 50.3 %" in text.get_text() for text in figure.findobj(Text))
 
 
 def test_contours_hold_the_stated_mass():

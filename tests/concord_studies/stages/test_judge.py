@@ -26,7 +26,7 @@ from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import ChosenProblem, Run
 from concord_studies.stages import judge
-from concord_studies.stages.expect import expect, renewed
+from concord_studies.stages.expect import expect, replace_parts
 
 ROOT = Path(__file__).parents[3]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -410,7 +410,7 @@ def test_the_page_of_the_ledger_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
     page = (ROOT / "docs" / "ledger.md").read_text()
     rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert renewed(page, {"scoreboard": ledger.scoreboard(rows)}) == page
+    assert replace_parts(page, {"scoreboard": ledger.scoreboard(rows)}) == page
 
 
 def test_every_committed_verdict_is_of_a_claim():

@@ -179,6 +179,11 @@ def test_agents_may_be_a_range(ends):
     made = final(two, metrics=["w2", "w2_exact"], agent_ranges=True)
     assert made.layout.rows == [["agents", "0.1 to 0.3", "0.5"], ["average", "0.2", ""]]
     assert len(made.rows) == 5  # the long form has every agent
+    many = {(m, 0): 0.1 for m in "abcdef"} | {(f"{m}_floor", "network"): 0.1 for m in "fedcba"}
+    made = final([run("d_ula", many)], metrics=["?", "*_floor"], agent_ranges=True)
+    assert made.layout.columns[-6:] == [f"{m} floor" for m in "abcdef"]
+    diverged = [run("d_ula", {("w2", 0): 0.1, ("w2", 1): float("nan")})]  # which is no range of one
+    assert final(diverged, metrics=["w2"], agent_ranges=True).layout.rows == [["\N{EN DASH}"]]
 
 
 def test_rows_beyond_those_that_come_first_are_folded(ends):

@@ -9,7 +9,7 @@ from concord_studies.claims.ledger import Row, is_smoke
 from concord_studies.configuration.study import Study
 from concord_studies.markup import fenced, fold, markdown
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.findings import item, sentences
+from concord_studies.pages.findings import format_sentence, sentences
 from concord_studies.provenance import describe
 
 LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
@@ -88,6 +88,6 @@ def _list_findings(
     lines = []
     for name in [name for name in wanted if name in found] or list(found)[:5]:
         study = studies[found[name].row["paper"]]
-        text = item(found[name], study.sections.names, is_smoke(rows))
+        text = format_sentence(found[name], study.sections.names, is_smoke(rows))
         lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
     return lines
