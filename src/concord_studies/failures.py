@@ -79,6 +79,8 @@ def exit_with_sentence(function: Callable[P, T]) -> Callable[P, T]:
         except BaseException as error:
             if sentence := user_message(error):
                 sys.exit(f"concord: {sentence}")
+            if isinstance(error, KeyboardInterrupt):
+                sys.exit("concord: interrupted")
             if isinstance(error, OSError):
                 sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
             raise

@@ -207,7 +207,7 @@ def test_numbers_run_from_dark_to_light_in_their_order():
         ("sampler.step_size", 0.006, r"$\eta$ = 0.006"),
         ("sampler.batch_size", None, "full gradients"),
         ("agents", 20, "$N$ = 20"),
-        ("reading", "corrected", "Corrected"),
+        ("reading", "corrected", "corrected equations"),
         ("reading", "published", "equations"),
         ("agent", 2, "agent 3"),
         ("sampler.delay", 3, "delay = 3"),

@@ -190,7 +190,7 @@ def _navigation(
 ) -> Iterator[str]:
     """Yield the lists of pages of the navigation, part by part.
 
-    At most 30 entries are open at once, whatever page is shown (tested).
+    At most 40 entries are open at once, whatever page is shown (tested).
     """
     ours = [key for key, study in studies.items() if not study.printed]
     arenas = [f"papers/{key}" for key in ours if studies[key].arenas]
@@ -258,8 +258,8 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
         ]
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    index.unlink()
-    known = {name for names in listed.values() for name in names}
+    index.write_text(f"---\norphan: true\n---\n{read_text(index)}", "utf-8")  # in no navigation
+    known = {"docs/index", *(name for names in listed.values() for name in names)}
     names = sorted(f"docs/{path.stem}" for path in (source / "docs").glob("*.md"))
     listed.setdefault("How-to", []).extend(name for name in names if name not in known)
     return listed

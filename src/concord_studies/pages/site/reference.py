@@ -49,6 +49,7 @@ def _text(kind: Mapping[str, Any]) -> list[str]:
     """Return what a kind's docstring says: of what is built in as markup, else as it is typed."""
     if not kind["from"]:
         text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
+        text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)
         return fenced("{eval-rst}", text)
     lines = [f"A plug-in, {markdown(kind['from'])}.", ""]
     if kind["text"].strip():
