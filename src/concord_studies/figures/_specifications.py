@@ -160,8 +160,9 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
             axes.plot(place, row["value"], **_RING)
     for end in _ends(rows):
         axes.axhline(end, zorder=0.9, **_RULE)
-    for printed in {row["printed"] for row in rows if row["printed"] is not None}:
-        axes.axhline(printed, zorder=0.9, **_PRINTED)
+    for printed in dict.fromkeys(row["printed"] for row in rows):
+        if printed is not None:
+            axes.axhline(printed, zorder=0.9, **_PRINTED)
     axes.set_xlim(-0.7, len(rows) - 0.3)
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
 

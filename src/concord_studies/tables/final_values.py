@@ -118,8 +118,8 @@ def _laid_out(
         groups.setdefault(tuple(key), {})[metric] = [value, lo, hi]
     for own in [own for own in groups if own[agent] == "network"]:
         agents = [k for k in groups if k != own and (*k[:agent], "network", k[-1]) == own]
-        bases = {metric for other in agents for metric in groups[other]}
-        floors = {f"{base}_floor" for base in bases} & set(groups[own])
+        bases = dict.fromkeys(metric for other in agents for metric in groups[other])
+        floors = [floor for base in bases if (floor := f"{base}_floor") in groups[own]]
         if {"agent", "metric"} <= set(params.across):
             continue  # where a floor has a column of its own
         shared = {metric: groups[own].pop(metric) for metric in floors}
@@ -183,7 +183,7 @@ def _ranges(
     ranges = {}
     for of, several in joined.items():
         ranges[of] = dict(several[0])
-        for metric in {metric for found in several for metric in found}:
+        for metric in dict.fromkeys(metric for found in several for metric in found):
             values = [found[metric] for found in several if metric in found]
             least, most = (float(end([v[0] for v in values])) for end in (np.min, np.max))
             ranges[of][metric] = values[0] if least == most else [least, None, None, most]
