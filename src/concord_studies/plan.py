@@ -27,7 +27,7 @@ from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
 from concord_studies.failures import exit_with_sentence
-from concord_studies.io import check_folder, check_writable, write_whole
+from concord_studies.io import write_whole
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run
 from concord_studies.stages import draw, judge, survey
@@ -77,9 +77,6 @@ class Plan:
         self.results = self.place.as_posix()
         self.mirror = os.environ.get("CONCORD_DATA_MIRROR") or self.config["data_mirror"]
         self.registry = load_registry()
-        check_folder(self.place)
-        if writes:
-            check_writable(self.place, Path(".snakemake"), *Path(".snakemake").glob("*"))
 
     @property
     def prefix(self) -> str:

@@ -40,7 +40,7 @@ def test_every_command_says_what_it_does_if_it_lasts(shown, monkeypatch):
     terminal = shown()
     for name, lasts in (("list", False), ("orphans", True)):
         work = (lambda options: time.sleep(0.3)) if lasts else (lambda options: None)
-        monkeypatch.setitem(__main__.COMMANDS, name, work)
+        monkeypatch.setattr(__main__, "call", lambda target, options, work=work: work(options))
         assert __main__.main([name]) == 0
         text = "concord: orphans: list experiments among the results that no study asks for ...\n"
         assert terminal.getvalue() == text * lasts
