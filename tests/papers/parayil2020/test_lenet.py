@@ -374,6 +374,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 def test_importing_the_problem_does_not_import_torch():
     code = "import sys; from pathlib import Path; from concord import kinds; "
+    code += "import concord_studies; "
     code += "kinds.use(Path(sys.argv[1])); kinds.find('problems', 'lenet').Params(); "
     code += "assert 'torch' not in sys.modules"
     python(code, everything.ROOT / "config" / "papers" / "parayil2020")
