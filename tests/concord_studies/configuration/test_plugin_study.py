@@ -1,7 +1,6 @@
 """A study with plug-ins of its own, and installed ones: found, described, tested, run and drawn."""
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import by_hand
 from concord import kinds
 from concord.errors import ConcordError
 from concord.networks.topology import build_graph
-from concord.sampling.schedules import Schedule
 from concord_cli.__main__ import main
 from concord_studies import digests
 from concord_studies.configuration.config import load_config
@@ -178,16 +176,6 @@ def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     assert changed == {name for name in before if "rails" in name} and len(changed) == 2
 
 
-def test_a_new_file_outdates_nothing(study):
-    """Code of a run is that of the kinds it names, not of their neighbors."""
-    _, papers = load_studies(Path("config"))
-    run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
-    files = [Path(file) for file in closure("concord_studies.runs.sample", *run.modules)]
-    for folder in ("topologies", "partitions", "schedules", "initial"):
-        kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
-        assert len(kinds) == 1, folder
-
-
 def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):
     (study / "plugins" / "topologies" / "rails.py").write_text(
         RAILS + "\nraise SystemExit('executed')\n"
@@ -231,12 +219,6 @@ def test_a_sampler_passes_and_one_with_too_much_noise_fails(study, capsys):
     ("name", "text", "sentence"),
     [
         ("samplers/mine.py", "def init(:\n", ", line 1: SyntaxError: "),
-        ("samplers/mine.py", "x = 1\n", ": it defines no class of concord.Sampler; make it"),
-        (
-            "samplers/mine.py",
-            SAMPLER.replace("def step", "def move").replace("(Sampler)", ""),
-            ": it defines no class of concord.Sampler; make it",
-        ),
         (
             "problems/mine.py",
             BOWL.replace("def build", "def make"),
@@ -329,28 +311,6 @@ def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
         place.unlink()
 
 
-def test_a_pipe_is_refused_and_not_waited_for(study, capsys):
-    path = study / "plugins" / "topologies" / "pipe.py"
-    os.mkfifo(path)
-    assert refused(capsys, "check", study).startswith(f"concord: {path}: there is no such file;")
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "sentence"),
-    [
-        ("import sys; sys.exit(0)", 2, "SystemExit: 0"),
-        ("raise MemoryError", 2, "MemoryError: no reason given"),
-        ("raise KeyboardInterrupt", 130, "interrupted"),
-    ],
-)
-def test_an_import_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
-    path = study / "plugins" / "topologies" / "rails.py"
-    path.write_text(f"{RAILS}\n{line}\n")
-    number = len(path.read_text().splitlines())
-    assert main(["check", str(study)]) == code
-    assert capsys.readouterr().err == f"concord: {path}, line {number}: {sentence}\n"
-
-
 @pytest.mark.parametrize(
     ("line", "code", "sentence"),
     [
@@ -375,14 +335,6 @@ def test_plug_ins_are_those_of_the_study_alone(study, capsys):
     assert "there is no problem 'bowl'" in refused(capsys, "check", other)
     with pytest.raises(ConcordError, match="there is no problem 'bowl'"):
         load_studies(Path("config"))
-
-
-def test_another_form_of_schedule_is_its_own_yaml(study):
-    kinds.use(study)
-    schedule = Schedule.parse({"kind": "cosine", "mean": 2}, "x")
-    assert schedule(0) == 3.0 and schedule.plain() == {"kind": "cosine", "mean": 2.0}
-    assert str(schedule) == "cosine(mean=2.0)" and not schedule.constant
-    assert schedule == Schedule.parse(schedule.plain(), "x") != Schedule(2.0)
 
 
 @pytest.fixture

@@ -257,19 +257,6 @@ def test_table_and_page(made, tmp_path):
         assert words in text
 
 
-def test_a_paper_without_claims(tmp_path):
-    paper = load(tmp_path, claims={}, discrepancies={})
-    outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
-    judge.judge(paper, [], outputs)
-    assert ledger.read_rows(outputs[0]) == []
-    judge.ledger(
-        [outputs[0]],
-        [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")],
-        tmp_path / "none.yaml",
-    )
-    assert ledger.read_rows(tmp_path / "ledger.csv") == []
-
-
 def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}

@@ -217,12 +217,6 @@ def test_a_run_by_itself_gives_the_same_bytes_in_another_process(project, tmp_pa
     assert whole.startswith(alone) and len(alone) > 1000
 
 
-def test_another_seed_gives_another_result(project, tmp_path):
-    command("sample", edited(project, tmp_path, seed=2), "-o", tmp_path / "draws.nc")
-    one, other = trace_of(project, CALM), load(tmp_path / "draws.nc")
-    assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
-
-
 def refused(capsys, *arguments):
     """Run a command that must be refused; return its sentence."""
     assert main([str(argument) for argument in arguments]) == 2
@@ -271,20 +265,6 @@ def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, 
     runs = edited(project, tmp_path, **{key: value})
     text = refused(capsys, "sample", runs, "-o", tmp_path / "draws.nc")
     assert message in text and not (tmp_path / "draws.nc").exists()
-
-
-def test_missing_files_are_told(tmp_path, capsys):
-    text = refused(capsys, "sample", tmp_path / "runs.yaml", "-o", tmp_path / "draws.nc")
-    assert "cannot be read (No such file or directory)" in text
-
-
-def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
-    text = refused(
-        capsys,
-        *("run", project / "config/papers/x", "steps", "step=0.03"),
-        *("--config", project / "config/config.yaml", "-o", tmp_path / "alone"),
-    )
-    assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
 
 
 def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
