@@ -124,8 +124,8 @@ def expand(
         try:
             yield _resolve(study, experiment, name, labels, mapping, bool(changes))
         except ConcordError as error:
-            named = _layer_of_problem(study, mapping.get("problem"))
-            raise ConcordError(relocate(str(error), where, [*named, *common, *own])) from None
+            layers = _with_problem(study, mapping.get("problem"), [*common, *own])
+            raise ConcordError(relocate(str(error), where, layers)) from None
     # After the runs: what is wrong with a label itself is told first.
     labels_of = {axis: [label for label, _ in cells] for axis, cells in axes.items()}
     for number, override in enumerate(overrides):
@@ -143,12 +143,13 @@ def expand(
                     )
 
 
-def _layer_of_problem(study: Stated, stated: Any) -> list[Layer]:
-    """Return the named problem that a run's stated problem begins with, if there is one."""
+def _with_problem(study: Stated, stated: Any, layers: list[Layer]) -> list[Layer]:
+    """Return the layers of a run with the named problem that its stated problem begins with."""
     name = stated.get("name") if isinstance(stated, dict) else stated
     if not isinstance(name, str) or name not in study.problems:
-        return []
-    return [Layer(study.at(f"problems.{name}"), {"problem": study.problems[name]}, "problem")]
+        return layers
+    named = Layer(study.at(f"problems.{name}"), {"problem": study.problems[name]}, "problem")
+    return [*layers, named] if name == stated else [named, *layers]
 
 
 def _check_keys(changes: Mapping[str, Any], where: str) -> None:
