@@ -134,7 +134,11 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
     command("check", "check a study's files and list its runs", study)
-    command("orphans", "list experiments among the results that no study asks for", config)
+    command(
+        "orphans",
+        "list experiments, figures and tables among the results that no study has",
+        config,
+    )
     text = "list the kinds there are of samplers, problems, topologies, ..."
     sub = command("list", text, plugins)
     sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")

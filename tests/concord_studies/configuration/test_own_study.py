@@ -71,8 +71,10 @@ def test_orphans_are_experiments_that_no_study_has(tmp_path):
         (results / folder).mkdir(parents=True)
         (results / folder / "runs.yaml").touch()
     (results / "mystudy" / "figures").mkdir(parents=True)
+    for name in (*paper.outputs("figures"), "old"):
+        (results / "mystudy" / "figures" / f"{name}.yaml").touch()
     found = [str(path.relative_to(results)) for path in orphans(results, [paper])]
-    assert found == ["gone/a", "mystudy/other"]
+    assert found == ["gone/a", "mystudy/figures/old.yaml", "mystudy/other"]
 
 
 def test_version(capsys):
