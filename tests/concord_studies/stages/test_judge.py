@@ -136,20 +136,10 @@ class Loud(DESGLD):
 class Deaf(DESGLD):
     """No neighbors."""
 
-    def edges(self, network: Any) -> Any:
-        return []
-
     def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        graph = build_graph("edge_list", network.agents, edges=self.edges(network))
+        graph = build_graph("edge_list", network.agents, edges=[])
         other = Network(graph).start(state.x)
         return super().step(state, k, problem, other, rng)
-
-
-class WrongNeighbors(Deaf):
-    """On the ring everybody listens to one neighbor instead of two."""
-
-    def edges(self, network: Any) -> Any:
-        return [[i, i + 1] for i in range(0, network.agents, 2) if network.edges]
 
 
 def test_the_right_sampler(made):
@@ -162,23 +152,11 @@ def test_the_right_sampler(made):
         (Loud, {"ring_nearer": "holds", "law": "does not hold"}),
         # Each agent is as far on the ring as alone, which more chains do not decide.
         (Deaf, {"ring_nearer": "inconclusive: too few chains", "law": "does not hold"}),
-        (WrongNeighbors, {"ring_nearer": "holds", "law": "does not hold"}),
     ],
 )
 def test_a_wrong_sampler(mutant, expected, tmp_path):
     paper = load(tmp_path)
     assert verdicts(paper, make(paper, tmp_path, mutant)) == expected
-
-
-def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
-    found: dict[str, set[str]] = {}
-    for seed in range(1, 6):
-        paper = load(tmp_path / str(seed), seed)
-        for claim, verdict in verdicts(paper, make(paper, tmp_path / str(seed))).items():
-            found.setdefault(claim, set()).add(verdict)
-    assert set(found) == set(DEFINITION["claims"])
-    for claim, said in found.items():
-        assert len({v for v in said if not v.startswith("inconclusive")}) == 1, claim
 
 
 def test_what_other_seeds_say_makes_it_inconclusive():
