@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except BaseException as error:
         if sentence := user_message(error):
-            codes = (ConcordError, 2), (KeyboardInterrupt, 130), (BaseException, 1)
-            return print_error(sentence, next(n for of, n in codes if isinstance(error, of)))
+            interrupted = 130 if isinstance(error, KeyboardInterrupt) else 1
+            return print_error(sentence, 2 if isinstance(error, ConcordError) else interrupted)
         raise
     finally:
         gc.enable()

@@ -29,10 +29,10 @@ def user_message(error: BaseException) -> str | None:
         what = f"{error.filename}: " if error.filename else ""
         return f"{what}{error.strerror or error}; mend or remove it"
     place = place_of(error)
-    for kind, text in _ENDINGS.items():
-        if isinstance(error, kind) and (place or kind is not SystemExit):
-            return f"{place}: {text}" if place else text
-    return None
+    text = next((text for kind, text in _ENDINGS.items() if kind in type(error).__mro__), None)
+    if place and text:
+        return f"{place}: {text}"
+    return None if isinstance(error, SystemExit) else text
 
 
 def print_error(sentence: str, code: int) -> int:

@@ -16,7 +16,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
-from concord_studies.configuration.starts import resolved_sampler
+from concord_studies.configuration.starts import resolve_sampler
 from concord_studies.configuration.stated import EXPERIMENTS_ONLY, Stated
 from concord_studies.configuration.sweep import (
     LONGEST_NAME,
@@ -201,7 +201,7 @@ def _resolve(
     mapping["problem"] = problem
     if isinstance(mapping["topology"], str):
         mapping["topology"] = {"kind": mapping["topology"]}
-    mapping["sampler"] = resolved_sampler(mapping, where)
+    mapping["sampler"] = resolve_sampler(mapping, where)
     study.check_reading(keys.reading, f"{where}.reading", mapping["problem"]["name"])
     arena = mapping.get("arena") is not None
     if arena != ("entry" in labels):

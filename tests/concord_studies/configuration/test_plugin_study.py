@@ -16,9 +16,9 @@ from concord_studies import digests
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
-from concord_studies.digests import _made_from as made_from
+from concord_studies.digests import _state_code as state_code
 from concord_studies.digests import closure, read
-from concord_studies.digests import made_from as stated
+from concord_studies.digests import state_code as stated
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -164,7 +164,7 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
 
 def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     def digests():
-        made_from.cache_clear(), read.cache_clear()  # as in another process
+        state_code.cache_clear(), read.cache_clear()  # as in another process
         _, papers = load_studies(Path("config"))
         return {run.name: stated(*run.modules) for run in papers["mine"].runs.values()}
 
@@ -267,7 +267,7 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     assert str(shared.absolute()) in closure(rails)
     before = stated(rails)
     shared.write_text("ODD = 'make no rails; take one more'\n")
-    for remembered in (read, digests._remembered, digests._made_from):
+    for remembered in (read, digests._remembered, digests._state_code):
         remembered.cache_clear()
     assert stated(rails) != before
 

@@ -206,7 +206,9 @@ def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr(everything.kind("problems", "lenet"), "find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = ChosenProblem.parse(options, "problem")
-    found = judge.why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
+    found = judge.explain_missing(
+        replace(run, paper="p", experiment="e", name="r", problem=problem)
+    )
     assert found.startswith("p/e/r was not run: ") and words in found
 
 

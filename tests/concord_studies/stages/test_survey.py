@@ -222,7 +222,7 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
 
 
 def rows(paper: Study, tables: list[Path]) -> dict[tuple[str, str], robustness.Row]:
-    found = stage.judged(Multiverse(paper), tables)
+    found = stage.judge_universes(Multiverse(paper), tables)
     return {(row["claim"], row["universe"]): row for row in found}
 
 
@@ -256,7 +256,7 @@ def test_claims_read_another_agent_where_an_alternative_says_so(made):
 def test_another_metric_is_read_for_what_is_named():
     table = pandas.DataFrame({"metric": ["a", "a_set_0", "b", "b_set_0", "bb"], "agent": "0",
                               "value": range(5)})  # fmt: skip
-    found = stage.renamed(Measured({}, table), {"a": "b"}, None).metrics
+    found = stage.rename_metrics(Measured({}, table), {"a": "b"}, None).metrics
     assert dict(zip(found["metric"], found["value"], strict=True)) == {
         "a": 2,
         "a_set_0": 3,
