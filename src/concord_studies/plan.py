@@ -64,8 +64,6 @@ class Plan:
     @exit_with_sentence
     def __init__(self, changes: Mapping[str, Any], writes: bool = True) -> None:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
-        if set("{}") & set(here := os.getcwd()):
-            raise ConcordError(f"{here}: Snakemake takes braces in a folder's name; rename it")
         gc.set_threshold(
             100_000
         )  # what planning makes stays; to look for more took an eighth of it
