@@ -97,7 +97,7 @@ class Run:
             problem_name=problem["name"],
             problem=ChosenProblem.parse(unnamed, place),
             sampler=ChosenSampler.parse(stated["sampler"], f"{where}.sampler"),
-            **{name: getattr(keys, name) for name in _OF_KEYS},
+            **{name: getattr(keys, name) for name in _KEYS if name not in ("problem", "sampler")},
             assumptions=tuple(stated["assumptions"]),
             where=where,
         )
@@ -105,14 +105,13 @@ class Run:
     @cached_property
     def document(self) -> dict[str, Any]:
         """Return all that states the run, with every option written out: its identity."""
-        stated = {name: plain(getattr(self, name)) for name in _STATED}
+        stated = {name: plain(getattr(self, name)) for name in _KEYS}
         stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
             "paper": self.paper,
             "experiment": self.experiment,
             "run": self.name,
             "labels": dict(self.labels),
-            "reading": self.reading,
             "scale": self.scale,
             "seed": self.seed,
             **{name: value for name, value in stated.items() if value is not None},
@@ -259,18 +258,12 @@ class Run:
         return tuple(kinds.location(package, kind) for package, kind in self.kinds)
 
 
-_STATED = (
-    *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "arena", "recorded"),
-)
-
-
-_OF_KEYS = ("reading", *(name for name in _STATED if name not in ("problem", "sampler")))
+_KEYS = Keys.__struct_fields__
 
 
 def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
     """Return the typed keys of a run; errors name ``where`` and the key below it."""
-    keys: Keys = build(Keys, {k: stated[k] for k in Keys.__struct_fields__ if k in stated}, where)
+    keys: Keys = build(Keys, {k: stated[k] for k in _KEYS if k in stated}, where)
     return keys
 
 
