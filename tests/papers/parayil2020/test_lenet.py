@@ -23,7 +23,7 @@ from concord_studies.datasets.folder import DataFolder
 from processes import python
 
 lenet = everything.kind("problems", "lenet")
-VERIFY = lenet.registry.verify
+VERIFY = lenet.readers.verify
 LENET5 = lenet.lenet5()
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -373,7 +373,9 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 
 def test_importing_the_problem_does_not_import_torch():
-    code = "import sys; from pathlib import Path; from concord import kinds; "
+    code = (
+        "import sys; from pathlib import Path; import concord_studies; from concord import kinds; "
+    )
     code += "kinds.use(Path(sys.argv[1])); kinds.find('problems', 'lenet').Params(); "
     code += "assert 'torch' not in sys.modules"
     python(code, everything.ROOT / "config" / "papers" / "parayil2020")
@@ -384,19 +386,12 @@ def test_importing_the_problem_does_not_import_torch():
     [
         ({"out_of_distribution": ["svnh"]}, "svnh"),
         ({"training_images": 0}, "training_images"),
+        ({"examples": {"svhn": ["third_8"]}}, r"examples\.svhn"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ConcordError, match=message):
         build(lenet.Params, options, "problem")
-
-
-def test_images_reported_one_by_one():
-    labels = np.array([3, 8, 8, 5])
-    assert lenet._example_rows([3, "first_8"], labels, "examples.svhn") == {"3": 3, "first_8": 1}
-    for wrong in ([4], [-1], ["first_4"], ["third_8"], [1.5], "all"):
-        with pytest.raises(ConcordError, match=r"examples\.svhn"):
-            lenet._example_rows(wrong, labels, "examples.svhn")
 
 
 def test_more_agents_than_images_are_refused():
@@ -424,9 +419,7 @@ def resources(tmp_path, monkeypatch):
     classes = np.array([[1], [8], [10], [8]], dtype=np.uint8)
     savemat(tmp_path / lenet.SVHN, {"X": colors, "y": classes})
     monkeypatch.setattr(lenet, "TRAIN", 12)
-    monkeypatch.setattr(lenet, "TEST", 5)
-    monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
-    monkeypatch.setattr(lenet.registry, "verify", lambda name, path: path)
+    monkeypatch.setattr(lenet.readers, "verify", lambda name, path: path)
     return tmp_path
 
 
@@ -459,7 +452,9 @@ def test_options_of_the_network_reach_it(torch, resources):
 
 
 def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
-    monkeypatch.setattr(lenet.registry, "verify", VERIFY)
+    usual = lenet.readers.verify
+    svhn = lambda name, path: (VERIFY if "svhn" in name else usual)(name, path)  # noqa: E731
+    monkeypatch.setattr(lenet.readers, "verify", svhn)
     with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
         built(resources)
 

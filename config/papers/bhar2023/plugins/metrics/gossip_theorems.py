@@ -202,7 +202,8 @@ def _linear(
     )
     first = _divergence(*averages[0], posterior)[0]
     of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
-    settled = _divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
+    settled_mean, settled_cov = exact.marginals(*limit, agents, dim)[2:]
+    settled = _divergence(settled_mean, settled_cov, posterior)[0]
     ends = np.array([_divergence(*averages[k], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {

@@ -49,9 +49,10 @@ def largest_moment(m: Measurement) -> float:
     update = update_of(m.sampler, m.problem, m.network)
     mean, cov = start = start_of(m, update)
     step = update.at(0)
-    moments = [exact.limit(step, *start)]
-    if moments[0] is None:
+    limit = exact.limit(step, *start)
+    if limit is None:
         return float("inf")
+    moments = [limit]
     for _ in range(m.iterations + 1):
         moments.append((mean, cov))
         mean, cov = step.apply(mean, cov)

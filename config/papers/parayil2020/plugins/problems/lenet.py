@@ -16,7 +16,6 @@ Needs: PyTorch (the extra ``lenet``) and the data set mnist; svhn is used where 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -25,13 +24,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.options import Count, Options, Positive
+from concord.options import Count, Index, Options, Positive
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition, check_rows
-from concord_studies.datasets import registry
 from concord_studies.datasets.readers import digits as sklearn_digits
 
 from .. import readers
@@ -46,7 +45,7 @@ AMPLIFIES = "training: the last digit of a sum over a batch moves every later st
 
 SIDE = 32  # LeNet-5's input is 32 x 32
 SVHN = Path("svhn", "test_32x32.mat")
-TRAIN, TEST = 60000, 10000
+TRAIN = 60000
 CHUNK = 1000  # images per forward pass where all images are needed
 
 Activation = Annotated[Literal["tanh", "relu"], "what follows all layers but the last"]
@@ -76,7 +75,7 @@ class Params(Options):
         "digits (scikit-learn's, 8 x 8)",
     ] = ("svhn", "digits")
     examples: Annotated[
-        dict[str, Any] | None,
+        dict[str, tuple[Index | Annotated[str, Meta(pattern="^first_[0-9]$")], ...]] | None,
         "test images reported one by one: {set: [row, or first_<label>, ...]}",
     ] = None
     training_images: Annotated[
@@ -236,15 +235,14 @@ class Images:
     labels: np.ndarray
     load: Callable[[], np.ndarray]
     padded: bool = False
-    _ready: dict[tuple[int, str], Any] = field(default_factory=dict, repr=False)
+    _ready: Any = field(default=None, repr=False)
 
     def tensor(self, side: int, dtype: str) -> Any:
         """Return the images as a torch tensor (n, 1, side, side), cached for the next call."""
         torch = _torch()
         functional = torch.nn.functional
-        key = side, dtype
-        if key not in self._ready:
-            raw = torch.from_numpy(self.load())[: len(self.labels), None]
+        if self._ready is None:
+            raw = torch.from_numpy(np.array(self.load()[: len(self.labels)]))[:, None]
             images = torch.empty((len(raw), 1, side, side), dtype=getattr(torch, dtype))
             for rows in range(0, len(raw), CHUNK):
                 part = raw[rows : rows + CHUNK].to(images.dtype)
@@ -256,8 +254,8 @@ class Images:
                 elif part.shape[2:] != (side, side):
                     part = functional.interpolate(part, size=(side, side), mode="bilinear")
                 images[rows : rows + CHUNK] = part
-            self._ready[key] = images.to(_device())
-        return self._ready[key]
+            self._ready = images.to(_device())
+        return self._ready
 
 
 def _device() -> str:
@@ -271,47 +269,38 @@ def build(
     """Load MNIST and the other test sets, and split the training images over the agents."""
     mnist = data_sets.folder / "mnist"
 
-    def digits(part: str, count: int, used: int | None = None) -> Images:
+    def digits(part: str, used: int | None = None) -> Images:
         """Return the images and labels of one part of MNIST."""
-        labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
-        images = mnist / f"{part}-images-idx3-ubyte.gz"
-        padded = params.images == "padded"
-        return Images(labels[:used], lambda: readers.mnist_images(images, count), padded)
+        labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz")
+        load = partial(readers.mnist_images, mnist / f"{part}-images-idx3-ubyte.gz")
+        return Images(labels[:used], load, params.images == "padded")
 
-    train = digits("train", TRAIN, params.training_images)
-    tests = {"mnist": digits("t10k", TEST)}
-    for name in map(str, params.out_of_distribution):
+    train = digits("train", params.training_images)
+    tests = {"mnist": digits("t10k")}
+    for name in params.out_of_distribution:
         if name == "digits":
             flat, labels = sklearn_digits()
             images = flat.reshape(-1, 8, 8).astype(np.float32)
         elif (data_sets.folder / SVHN).is_file():
-            # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(registry.verify(SVHN.as_posix(), data_sets.folder / SVHN))
+            images, labels = readers.svhn(data_sets.folder / SVHN)
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))
     parts = partition.split(train.labels, agents, stream("partition"))
-    examples = {}
-    for name, chosen in (params.examples or {}).items():
-        if name in tests:
-            examples[name] = _example_rows(chosen, tests[name].labels, f"examples.{name}")
+    examples = {
+        name: {str(image): _example_row(image, tests[name].labels) for image in chosen}
+        for name, chosen in (params.examples or {}).items()
+        if name in tests
+    }
     network = lenet5(params.activation, params.pooling, params.box)
     return Classifier(network, train, parts, tests, examples)
 
 
-def _example_rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
-    """Return the row of each example image, by name, that reports show one by one."""
-    rows = {}
-    for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:
-        first = re.fullmatch("first_([0-9])", str(image))
-        found = np.flatnonzero(labels == int(first[1])).tolist() if first else [image]
-        if not found or not isinstance(found[0], int) or not 0 <= found[0] < len(labels):
-            raise ConcordError(
-                f"{where}: {image!r} names none of {len(labels)} images; "
-                "give a row from 0, or first_<label>"
-            )
-        rows[str(image)] = found[0]
-    return rows
+def _example_row(image: int | str, labels: np.ndarray) -> int:
+    """Return the row of an example image that is given as a row, or as ``first_<label>``."""
+    if isinstance(image, int):
+        return image
+    return int(np.flatnonzero(labels == int(image.removeprefix("first_")))[0])
 
 
 class Classifier(OneDataSet):
