@@ -11,6 +11,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.needs import check_curved
 from concord.problems.arithmetic import multiply
 from concord.problems.one_data_set import OneDataSet
 from concord.values import read_numbers
@@ -82,13 +83,7 @@ class QuadraticProblem(OneDataSet):
         if self._inverted is not None and np.array_equal(self._inverted[0], curvature):
             return self._inverted[1]
         matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
-        values = np.linalg.eigvalsh(matrices)
-        flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-        if flat.size:
-            raise ConcordError(
-                f"agent {flat[0]} has no unique minimizer: too few points or too little curvature, "
-                "no prior and no neighbors; give it a share of the prior"
-            )
+        check_curved(matrices)
         self._inverted = curvature.copy(), np.linalg.inv(matrices)
         return self._inverted[1]
 

@@ -203,24 +203,15 @@ def test_d_mala_with_the_whole_drift_samples_the_square_of_the_posterior():
         assert found[1] == pytest.approx(float(1 / (2 - Fraction(epsilon) ** 2)), rel=1e-12)
 
 
-SKEW = (((1.0, 0.5), (-0.3, 2.0)),)
-SKEWS = (*SKEW, ((0.7, 0.0), (1.0, 1.0)), ((3.0, 1.0), (1.0, 1.0)))
-
-
 @pytest.mark.parametrize(
     ("agents", "rho", "steps", "coupling"),
-    [
-        *((4, 0.05, 1, None), (3, (0.02, 0.1, 0.3), 3, None), (1, 0.2, 2, None)),
-        *((4, 0.05, 1, SKEW), (3, (0.02, 0.1, 0.3), 3, SKEWS)),
-    ],
+    [(4, 0.05, 1, None), (1, 0.2, 2, None), (3, 0.05, 3, ((1.0, 0.5), (-0.3, 2.0)))],
 )
 def test_small_steps_of_dg_lmc_leave_the_bias_of_its_tolerance(agents, rho, steps, coupling):
-    """Each P_i becomes (P_i^-1 + rho_i (A_i^T A_i)^-1)^-1; the rest goes with the step."""
+    """Each P_i becomes (P_i^-1 + rho (A^T A)^-1)^-1; the rest goes with the step."""
     problem, net = Regression(agents, 2), network("server", agents)
     root = np.eye(2) if coupling is None else np.array(coupling)
-    widths = np.broadcast_to(np.asarray(rho), agents)[:, None, None]
-    widths = widths * np.linalg.inv(root.swapaxes(-1, -2) @ root)
-    own = np.linalg.inv(np.linalg.inv(problem.gram) + widths)
+    own = np.linalg.inv(np.linalg.inv(problem.gram) + rho * np.linalg.inv(root.T @ root))
     cov = np.linalg.inv(own.sum(axis=0))
     centers = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
     mean = cov @ np.einsum("aij,aj->i", own, centers)

@@ -16,7 +16,6 @@ from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Box
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
-from concord.samplers.dg_lmc import DGLMC
 from concord.samplers.diging_sgld import DIGingSGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.fsgld import FSGLD
@@ -91,27 +90,12 @@ REDUCTIONS = {
     "push-sum where all hear as many as they send to": (
         ROUND, PushSumSGLD(CONSTANT), DESGLD(CONSTANT, weights="row_stochastic")
     ),
-    "push-sum that averages after it has moved": (
-        ROUND, PushSumSGLD(CONSTANT, read="averaged"),
-        LocalSGLD(CONSTANT, weights="row_stochastic"),
-    ),
     "D-ULA with the weights of its graph": (
         RING, DULA(CONSTANT, 0.2, gradient_scale="one", noise_variance="one"),
         DESGLD(CONSTANT, weights=0.2),
     ),
-    "local steps without common noise": (
-        RING, LocalSGLD(CONSTANT, common_noise=0.0, communication=1.0), LocalSGLD(CONSTANT)
-    ),
     "a server and the complete graph": (
         SERVER, LocalSGLD(CONSTANT, period=3), network("complete", 4), LocalSGLD(CONSTANT, period=3)
-    ),
-    "DG-LMC with one tolerance, and ties of the identity": (
-        SERVER, DGLMC(0.01, 0.1), SERVER,
-        DGLMC(0.01, (0.1,) * 4, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
-    ),
-    "DG-LMC with particles and ties of the identity": (
-        SERVER, DGLMC(0.01, 0.1, particles=2), SERVER,
-        DGLMC(0.01, 0.1, particles=2, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
     ),
     "a whole box": (
         RING, DEPSGLD(CONSTANT, Box(-1e9, 1e9), 0.01), DESGLD(CONSTANT)

@@ -16,25 +16,24 @@ Needs: a connected network on which everything arrives, or no edges; a problem w
 ``minimize_one``.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.samplers.admm import ADMM, State
-from concord.samplers.checks import check_lossless, check_neighbors
 
 
 class ADMMInPlace(ADMM):
     """ADMM samplers (D-ADMMS, and C-ADMM without noise) whose agents move one after another."""
 
-    def check(self, problem: Any, network: Network) -> None:
-        """Raise a ConcordError where ADMM does, and where vectors may not arrive."""
-        super().check(problem, network)
-        check_neighbors(network, "admm_in_place")
-        check_lossless(
-            network, "admm_in_place moves one agent after another, and all must be heard"
-        )
+    needs: ClassVar[Needs] = Needs(
+        "connected",
+        peers=True,
+        arrival="moves one agent after another, and all must be heard",
+        problem=("minimize_one",),
+    )
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
