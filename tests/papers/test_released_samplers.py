@@ -150,7 +150,7 @@ def test_they_send_a_vector_to_every_neighbor(kind, gradients):
 
 def test_the_gradients_of_an_inner_solver_are_counted_by_agent():
     problem = logistic()
-    problem.minimize_one = lambda agent, linear, curvature, start: (start, np.arange(3) + agent)
+    problem.minimize = lambda b, c, start, own: (start, np.arange(3)[:, None] + own)
     made = steps_of(in_place(), problem, network("ring", 4), 1)
     assert made.gradients.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
 

@@ -67,16 +67,14 @@ class QuadraticProblem(OneDataSet):
         return multiply(v, self._transposed)
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, int]:
         """Return the minimizers of ``Proximal.minimize`` in closed form, and their cost of 1."""
-        return multiply(linear + self.shift, self._inverse(curvature)), 1
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, int]:
-        """Return the minimizers of one agent, (chains, dim), and their cost of 1."""
-        return (linear + self.shift[agent]) @ self._inverse(curvature)[agent], 1
+        return multiply(linear + self.shift[agents], self._inverse(curvature)[agents]), 1
 
     def _inverse(self, curvature: np.ndarray) -> np.ndarray:
         """Return the inverses of gram_i + c_i I, cached for the last curvature c."""

@@ -54,8 +54,9 @@ def test_linear_prox_solves_its_equations(dim):
     x = solve(problem, curvature, linear)
     assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
     for agent in range(4):
-        one, _ = problem.minimize_one(agent, linear[:, agent], curvature, x[:, agent])
-        np.testing.assert_allclose(one, x[:, agent], rtol=0, atol=1e-13)
+        own = [agent]
+        one, _ = problem.minimize(linear[:, own], curvature, x[:, own], own)
+        np.testing.assert_allclose(one, x[:, own], rtol=0, atol=1e-13)
 
 
 def test_inverses_are_those_of_the_curvature_at_hand():
@@ -73,7 +74,7 @@ def test_linear_prox_needs_a_unique_minimizer():
     problem = problem_of(linear_regression, 3, points=3, dim=2, prior_share="omitted")
     linear = np.zeros((1, 3, 2))
     problem.minimize(linear, np.ones(3), linear)
-    with pytest.raises(ConcordError, match="agent 0 has no unique minimizer"):
+    with pytest.raises(ConcordError, match="agent 0 has too few points"):
         problem.minimize(linear, np.zeros(3), linear)
 
 
@@ -119,11 +120,11 @@ def test_one_agent_gives_what_all_together_give():
     together = solve(problem, curvature, linear)
     _, costs = problem.minimize(linear, curvature, np.zeros_like(linear))
     for agent in range(6):
-        start = np.zeros((9, 3))
-        alone, cost = problem.minimize_one(agent, linear[:, agent], curvature, start)
-        np.testing.assert_array_equal(cost, costs[:, agent])
+        own, start = [agent], np.zeros((9, 1, 3))
+        alone, cost = problem.minimize(linear[:, own], curvature, start, own)
+        np.testing.assert_array_equal(cost, costs[:, own])
         # Both gradients are below 1e-10 and the curvature is at least 4.
-        np.testing.assert_allclose(alone, together[:, agent], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(alone, together[:, own], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

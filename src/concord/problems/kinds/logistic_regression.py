@@ -354,26 +354,20 @@ class LogisticRegression(OneDataSet):
         return least, least + features.swapaxes(1, 2) @ features / 4
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
 
         The gradient there is at most 1e-10.
         """
-        precision = self._precision(curvature)
+        data, precision = self._solver.part(agents), self._precision(curvature)[agents]
         first = linear.swapaxes(0, 1), start.swapaxes(0, 1)
-        x, cost = _newton.minimize(self._solver, precision, *first)
+        x, cost = _newton.minimize(data, precision, *first)
         return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the minimizers of one agent, (chains, dim), and their cost, (chains,)."""
-        one, precision = slice(agent, agent + 1), self._precision(curvature)
-        x, cost = _newton.minimize(
-            self._solver.part(one), precision[one], linear[None], start[None]
-        )
-        return x[0], cost[0]
 
     @cached_property
     def _solver(self) -> _newton.Data:

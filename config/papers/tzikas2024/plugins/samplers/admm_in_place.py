@@ -13,7 +13,7 @@ have moved, and has the neighbors.
 Source: the released code of tzikas2024.
 Price: as ADMM's; what it would take to learn of the first agents is not counted.
 Needs: a connected network on which everything arrives, or no edges; a problem with
-``minimize_one``.
+``minimize``.
 """
 
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ class ADMMInPlace(ADMM):
         "connected",
         peers=True,
         arrival="moves one agent after another, and all must be heard",
-        problem=("minimize_one",),
+        problem=("minimize",),
     )
 
     def step(
@@ -46,7 +46,8 @@ class ADMMInPlace(ADMM):
             push = push - np.sqrt(2) * degrees[:, None] * w
         moved, curvature = x.swapaxes(0, 1).copy(), 2 * rho * degrees  # agents first: fast sums
         for agent, degree in enumerate(degrees):
-            linear = rho * moved[:degree].sum(axis=0) + push[:, agent]
-            moved[agent] = problem.minimize_one(agent, linear, curvature, x[:, agent])[0]
+            own, linear = [agent], rho * moved[:degree].sum(axis=0) + push[:, agent]
+            found, _ = problem.minimize(linear[:, None], curvature, x[:, own], own)
+            moved[agent] = found[:, 0]
         new = np.ascontiguousarray(moved.swapaxes(0, 1))
         return State(new, u + network.mix(network.laplacian(), new))
