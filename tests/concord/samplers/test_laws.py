@@ -102,21 +102,6 @@ def test_ten_local_steps_bias_the_mean_and_variance_reduction_does_not():
     assert ring == pytest.approx([0.069000, 0.007077], abs=1e-6)
 
 
-def test_chains_have_the_law_that_is_read_off():
-    """So that read_off and chains agree: DIGing after five steps, in standard errors."""
-    problem, net, chains = Regression(4, 2), network("star", 4), 20_000
-    update = read_off(DIGingSGLD(0.05), problem, net)
-    mean, cov = np.zeros(16), np.diag([1.0] * 8 + [0.0] * 8)
-    for _ in range(5):
-        mean = update.matrix @ mean + update.offset
-        cov = update.matrix @ cov @ update.matrix.T + update.noise
-    x0 = np.random.default_rng(7).standard_normal((chains, 4, 2))
-    x = steps_of(DIGingSGLD(0.05), problem, net, 5, x0=x0).x[-1].reshape(chains, 8)
-    error = np.sqrt(cov.diagonal()[:8] / chains)
-    assert np.abs((x.mean(axis=0) - mean[:8]) / error).max() < 5
-    assert np.abs(x.var(axis=0) / cov.diagonal()[:8] - 1).max() < 5 * np.sqrt(2 / chains)
-
-
 @pytest.mark.parametrize("direction", ["link", "one_way"])
 @pytest.mark.parametrize("sampler", [DIGingSGLD(0.03), EXTRASGLD(0.03)], ids=["diging", "extra"])
 def test_what_a_step_conserves_is_lost_with_one_direction_alone(sampler, direction):

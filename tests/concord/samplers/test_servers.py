@@ -85,15 +85,6 @@ def test_moments_are_those_of_the_draws_after_burn_in():
         close(state.squares[c, i] / 6, np.cov(seen[:, c, i].T), rtol=1e-10)
 
 
-def test_before_there_are_more_draws_than_dimensions_theta_is_the_plain_average():
-    x, nothing = start(Regression(3, 2), 5), np.empty(0)
-    squares = np.broadcast_to(np.diag([1.0, 100.0]) * np.arange(1, 4)[:, None, None], (5, 3, 2, 2))
-    for count, plain in ((0, True), (2, True), (3, False)):
-        state = State(x, x, squares, np.array([count]), nothing, nothing, nothing)
-        found = ConsensusMC().read_out(state)
-        assert np.allclose(found, x.mean(axis=1, keepdims=True)) == plain
-
-
 def test_a_diverged_chain_answers_nothing():
     theta, _ = exact(Regression(3, 2), 700, 3, step_size=5.0)
     assert np.isnan(theta).all()
@@ -122,16 +113,6 @@ def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates):
     close(moved.mean(axis=0), theta - eta * full, rtol=1e-10)
     quadratic = isinstance(problem, Regression)
     assert (np.ptp(moved, axis=0).max() > 1e-6) == (not quadratic or surrogates == "none")
-
-
-def test_local_steps_are_by_loops_from_where_each_has_led():
-    problem, eta, theta = Regression(4, 2), 0.03, np.array([0.7, -1.3])
-    moved = one_of_each(problem, FSGLD(eta, local_steps=3), theta)
-    for i in range(4):
-        x = theta
-        for _ in range(3):
-            x = x - 4 * eta * (problem.gram[i] @ x - problem.shift[i])
-        close(moved[i], x)
 
 
 def test_surrogates_of_quadratic_potentials_leave_langevin_alone():
@@ -314,13 +295,3 @@ def test_theta_is_accepted_as_often_as_its_authors_saw(particles, recorded):
     np.testing.assert_array_equal(np.ptp(x, axis=2), 0)  # one theta
     moved = (np.diff(x[:, :, 0, 0], axis=0) != 0).mean(axis=0)  # of each chain
     assert moved.mean() == pytest.approx(recorded, abs=0.006 + 4 * moved.std() / 10)
-
-
-def test_particles_leave_less_bias_than_none():
-    problem, widths = Regression(4, 2), []
-    for particles in (None, 5):
-        sampler = DGLMC(0.005, 0.3, particles=particles)
-        late = chain(sampler, problem, SERVER, 250, x0=start(problem, 150))[100::15, :, 0]
-        covariance = np.cov(late.reshape(-1, 2).T)
-        widths.append(np.trace(covariance) / np.trace(problem.posterior.cov))
-    assert abs(widths[1] - 1) < abs(widths[0] - 1) / 2
