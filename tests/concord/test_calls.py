@@ -583,7 +583,7 @@ WRONG = {
     ),
     "no proximal step": (
         lambda: call("admm", shaped(np.sinh), penalty=1.0, step_size=...),
-        "and Problem has no proximal step",
+        "the sampler needs proximal steps, which a problem of Problem does not offer",
     ),
     "no law": (
         lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),

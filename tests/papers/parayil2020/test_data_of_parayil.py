@@ -43,8 +43,8 @@ def test_real_mnist(tmp_path):
 def test_mnist_format(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "verify", lambda name, path: path)
     images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(bytes(16) + images.tobytes()))
+    sizes, path = np.array([3, 28, 28], dtype=">u4"), tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(bytes(4) + sizes.tobytes() + images.tobytes()))
     np.testing.assert_array_equal(readers.mnist_images(path), images)
 
 
