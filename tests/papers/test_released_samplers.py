@@ -157,8 +157,8 @@ def test_the_gradients_of_an_inner_solver_are_counted_by_agent():
 
 @pytest.mark.parametrize("kind", [in_turn, in_place, two_steps])
 def test_they_refuse_networks_on_which_not_every_vector_arrives(kind):
-    lossy = network("ring", 5, loss={"kind": "bernoulli", "rate": 0.2, "direction": "one_way"})
-    lossy = Network(lossy.graph, lossy.effects, on_loss="reuse_last")
+    loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    lossy = network("ring", 5, loss=loss, on_loss="reuse_last")
     with pytest.raises(ConcordError, match="remove network"):
         kind().check(None, lossy)
     with pytest.raises(ConcordError, match="use topology complete"):
@@ -199,13 +199,13 @@ def test_the_next_two_are_those_of_a_ring_that_sends_and_loses_nothing():
         next_two(2)
     lossy = network("ring", 5, awake=0.5)
     with pytest.raises(ConcordError, match="average with some who are no neighbors"):
-        Network(graph, lossy.effects)
+        Network(graph, lossy.conditions)
 
 
 def test_agents_move_one_after_another_only_where_they_hear_each_other():
     for other in (network("server", 4), network("ring", 4, awake=0.5)):
         with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning"):
-            Network(other.graph, other.effects, order="in_place")
+            Network(other.graph, other.conditions, order="in_place")
 
 
 def test_they_look_like_the_sampler_that_they_are_readings_of():

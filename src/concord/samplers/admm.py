@@ -29,7 +29,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import Delay
 from concord.networks.network import Network
 from concord.options import Positive
 from concord.sampler import Sampler
@@ -67,8 +66,8 @@ class ADMM(Sampler):
         ends know.
         """
         check_connected(network)
-        late = not network.barrier or any(isinstance(e, Delay) for e in network.effects)
-        if not network.is_lossless and (late or network.on_loss != "reuse_last"):
+        options = network.conditions
+        if not network.is_lossless and (options.late_option or options.on_loss != "reuse_last"):
             raise ConcordError(
                 "network: ADMM adds up differences of what neighbors have at the same time; use "
                 "on_loss: reuse_last, a barrier and no delay, or remove network"

@@ -41,9 +41,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
-from concord.networks.effects import BurstLoss, Loss
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.options import Count, NonNegative
@@ -121,8 +121,9 @@ class GossipULA(Sampler):
                 "isolation)"
             )
         check_neighbors(network, "gossip_ula")
-        suited = all(isinstance(effect, (Loss, BurstLoss)) for effect in network.effects)
-        if not (suited and network.barrier and network.on_loss == "keep_own_weight"):
+        options = network.conditions
+        suited = replace(options, loss=None).is_lossless and options.on_loss == "keep_own_weight"
+        if not suited:
             raise ConcordError(
                 "network: gossip ULA wakes pairs of its own, which keep their own weight; give "
                 "loss alone, with a clock or without"

@@ -6,7 +6,7 @@ from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network, network_under
+from concord.networks.construction import network
 from concord.networks.network import Network
 from steps import Bare, Quadratic, Regression
 
@@ -301,4 +301,4 @@ def test_options_of_mini_batches_and_orders_are_refused_where_they_have_no_meani
     late = Conditions(barrier=False, compute=ComputeTime(seconds=1.0), on_loss="reuse_last")
     for kind, happens in (("ring", Conditions(awake=0.5)), ("ring", late), ("server", None)):
         with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning where not"):
-            network_under(network(kind, 4).graph, happens, order="in_place")
+            Network(network(kind, 4).graph, happens, order="in_place")
