@@ -34,7 +34,6 @@ OPTIONAL = {
         study_contracts.TakesData,
         study_contracts.Extra,
     ],
-    "topologies": [topology.AveragingKind, topology.WeightedKind],
 }
 OF_MODULES = {
     *PROTOCOLS.values(),
