@@ -48,7 +48,6 @@ from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
 from concord.laws.paths import Path as Laws
 from concord.laws.read_off import NoLaw
-from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Sampler
@@ -179,7 +178,7 @@ def score(run: Run, task: Task) -> Scored:
         noise = sigma(arena.epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
-        return network_under(network.graph, conditions)
+        return Network(network.graph, conditions)
 
     tried = [one for one in map(tries, groups) if one is not None]
     if len(tried) < len(groups):
