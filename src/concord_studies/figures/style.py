@@ -10,8 +10,9 @@ the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` 
 One code has one meaning in all figures. Color is the sampler; agents, which are exchangeable, are
 steps of one blue-gray ramp with markers; networks are named in titles, and have other colors where
 lines are networks; readings are gray, filled (equations) or hollow (released code). Dashed is the
-agents' average, dotted a floor, open circles are what authors recorded, ticks at the right edge
-what is printed. Where the exact law is known it is the line, and its estimate a pale line beneath.
+agents' average, dotted a floor, open circles are what authors recorded, black hairlines that leave
+the panel what is printed. Where the exact law is known it is the line, and its estimate a pale line
+beneath.
 """
 
 import functools
@@ -177,6 +178,9 @@ AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
+PRINTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.6, "linestyle": "-"}
+# Behind what is written over curves.
+PLATE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
 SYMBOLS = {
     "agents": "$N$",
