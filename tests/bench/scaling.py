@@ -42,7 +42,6 @@ def draw(timings: Sequence[Timing], paths: Sequence[Path]) -> None:
     """Draw one panel per axis with a line per sampler, and write it to the paths."""
     figure = Figure(figsize=(style.FULL, 4.2), layout="constrained")
     panels = list(figure.subplots(2, 2).ravel())
-    handles = []
     for index, (axes, (name, axis)) in enumerate(zip(panels, AXES.items(), strict=True)):
         own = curves(timings, name)
         lines = []
@@ -61,6 +60,5 @@ def draw(timings: Sequence[Timing], paths: Sequence[Path]) -> None:
         axes.set_xlabel(f"{name}, $n$")
         what = "run" if name == "iterations" else "step"
         axes.set_ylabel(f"time of a {what} per {axis.unit} (µs)")
-        handles.append(lines)
-    style.legends_below(panels, handles, style.FULL / 2 - 0.2)
+        axes.legend(handles=lines)
     style.save(figure, paths)

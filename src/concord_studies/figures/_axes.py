@@ -146,11 +146,14 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
     """
     from scipy.optimize import isotonic_regression  # most of a second
 
+    if not ends:
+        return
     places = np.array([axes.transData.transform((1, y))[1] for _, _, y in ends])
     height = style.SMALL * 1.25 * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     order, bottom, top = np.argsort(places), axes.bbox.y0, axes.bbox.y1
     above = height * np.arange(len(order))  # what names below a name need
-    spread = isotonic_regression(places[order] - above).x.clip(bottom, top - above[-1]) + above
+    spread = isotonic_regression(places[order] - above).x
+    spread = spread.clip(bottom, top - height * (len(order) - 1)) + above
     for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
         text, color, _ = ends[index]
         axes.annotate(

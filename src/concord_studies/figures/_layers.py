@@ -53,9 +53,10 @@ class LinePanel:
         found: dict[str, dict[str, Any]] = {}
         for line in (line for line in self.lines if line.first):
             pattern = line.pattern if self.params.lines == "agent" else "-"
-            found[line.text] = {"linestyle": pattern, **line.look.line}
+            text = line.text if len(line.ends) or line.diverged else f"{line.text} (no point)"
+            found[text] = {"linestyle": pattern, **line.look.line}
             if self.params.has("deviation"):
-                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
+                found[text] = {**_RECORDED, "markeredgecolor": line.look.color}
         return [style.entry(text, **look) for text, look in found.items()]
 
 

@@ -420,7 +420,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
+    """Put a legend below all panels, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
     seen = {line.get_label() for ax in axes for line in ax.lines}
     levels = list(list_references(params, panels, seen))
@@ -430,22 +430,7 @@ def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> 
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
         style.legend_of(drawn.figure, levels)
         return
-    if len({panel.params.lines for panel in panels}) > 1:
-        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
-        texts = [[str(handle.get_label()) for handle in panel.handles] for panel in panels]
-        below = [
-            panel.handles if len(own) > 1 and own not in texts[:place] else []
-            for place, (panel, own) in enumerate(zip(panels, texts, strict=True))
-        ]
-        style.legends_below(axes, below, width)
-        style.legend_of(drawn.figure, levels)
-        return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
-    if params.x.over:
-        own = {line.text: line for panel in panels for line in panel.lines}.values()
-        there = [line.look for line in own if np.isfinite(line.main.value).any()]
-        named = [(line.text, line.look) for line in own]
-        entries = style.entries_drawn(drawn.axes[0], named, there)
     entries = entries if len(entries) > 1 else []  # what does not differ needs no name
     drawn.with_legend([*entries, *_list_patterns(params, panels)], levels)
 
