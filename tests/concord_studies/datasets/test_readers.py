@@ -2,18 +2,13 @@
 
 import gzip
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
-import everything
 from concord.errors import ConcordError
 from concord_studies.datasets import readers
-
-parayil = everything.shared("parayil2020", "readers")
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
@@ -27,16 +22,6 @@ def real(*names: str) -> Path:
     return DATA
 
 
-def test_real_a9a():
-    features, labels = parayil.a9a(real("a9a") / "a9a")
-    assert features.shape == (32561, 123)
-    assert features.nnz == 451592
-    assert features.dtype == np.float64 and labels.dtype == np.int64
-    assert np.bincount(labels).tolist() == [24720, 7841]
-    assert labels[0] == 0
-    assert features[0].indices.tolist()[:3] == [2, 10, 13]  # the file counts from 1
-
-
 def test_real_magic():
     features, labels = readers.magic(real("magic04.data") / "magic04.data")
     assert features.shape == (19020, 10)
@@ -45,26 +30,6 @@ def test_real_magic():
         28.7967, 16.0021, 2.6449, 0.3918, 0.1982, 27.7004, 22.011, -8.2027, 40.092, 81.8828,
     ]  # fmt: skip
     assert labels[0] == 1 and labels[-1] == 0
-
-
-def test_real_mnist():
-    folder = real(
-        "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", "train-labels-idx1-ubyte.gz"
-    )
-    images = parayil.mnist_images(folder / "t10k-images-idx3-ubyte.gz")
-    assert images.shape == (10000, 28, 28) and images.dtype == np.uint8
-    assert images.min() == 0 and images.max() == 255
-    test = parayil.mnist_labels(folder / "t10k-labels-idx1-ubyte.gz")
-    assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    train = parayil.mnist_labels(folder / "train-labels-idx1-ubyte.gz")
-    assert train[:5].tolist() == [5, 0, 4, 1, 9]
-    assert train.shape == (60000,)
-
-
-def test_real_svhn():
-    images, labels = parayil.svhn(real("test_32x32.mat") / "test_32x32.mat")
-    assert images.shape == (26032, 32, 32)
-    assert np.bincount(labels)[0] == 1744
 
 
 def test_breast_cancer():
@@ -79,17 +44,7 @@ def test_breast_cancer():
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "verify", lambda name, path: path)
-    monkeypatch.setattr(parayil, "verify", lambda name, path: path)
     return tmp_path
-
-
-def test_a9a_format(tiny):
-    (tiny / "a9a").write_text("-1 1:1 3:1 123:1 \n+1 2:1 \n-1 7:1 9:1\n")
-    features, labels = parayil.a9a(tiny / "a9a")
-    expected = np.zeros((3, 123))
-    expected[[0, 0, 0, 1, 2, 2], [0, 2, 122, 1, 6, 8]] = 1
-    assert np.array_equal(features.toarray(), expected)
-    assert labels.tolist() == [0, 1, 0]
 
 
 def test_magic_format(tiny):
@@ -100,30 +55,6 @@ def test_magic_format(tiny):
     features, labels = readers.magic(tiny / "magic04.data")
     assert labels.tolist() == [1, 0]
     assert features[1].tolist() == [31.6, 11.7, 2.5, 0.53, 0.37, 26.2, 23.8, -9.9, 6.3, 205.2]
-
-
-@pytest.mark.parametrize(
-    ("reader", "shape"), [(parayil.mnist_images, (5, 28, 28)), (parayil.mnist_labels, (5,))]
-)
-def test_mnist_format(tiny, reader, shape):
-    values = np.random.default_rng(0).integers(0, 10, shape).astype(np.uint8)
-    header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
-    (tiny / "file.gz").write_bytes(gzip.compress(header + values.tobytes()))
-    assert np.array_equal(reader(tiny / "file.gz"), values)
-
-
-def test_svhn_format(tiny):
-    colors = np.random.default_rng(1).integers(0, 256, (32, 32, 3, 4), dtype=np.uint8)
-    colors[..., 3] = 255
-    classes = np.array([[1], [10], [9], [5]], dtype=np.uint8)
-    savemat(tiny / "test_32x32.mat", {"X": colors, "y": classes}, do_compression=True)
-    images, labels = parayil.svhn(tiny / "test_32x32.mat")
-    assert images.shape == (4, 32, 32) and images.dtype == np.float32
-    red, green, blue = colors[5, 20, :, 2].astype(float)
-    luma = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
-    assert images[2, 5, 20] == pytest.approx(luma, rel=1e-6)  # float32 rounding
-    assert (images[3] == 1).all() and images.min() >= 0
-    assert labels.tolist() == [1, 0, 9, 5]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"<html>gone</html>"])

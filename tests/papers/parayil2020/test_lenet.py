@@ -12,7 +12,8 @@ from concord.arguments import ChosenSampler
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.networks.construction import network, network_under
+from concord.networks.construction import network
+from concord.networks.network import Network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record, Recorder
@@ -52,7 +53,7 @@ def simulate(sampler, classifier, x0, steps, rng, record=None):
     """Return the last state of a sampler's mini-batch chains, and what is recorded of them."""
     chosen = ChosenSampler.parse(sampler, "sampler")
     graph = network("ring", classifier.agents).graph
-    running = network_under(graph, None, "network", chosen.order).start(x0)
+    running = Network(graph, None, "network", chosen.order).start(x0)
     batches = MiniBatches(classifier, chosen.batches, len(x0), rng)
     counted = CountedProblem(batches, len(x0))
     recorder = Recorder(record or Record(), chosen.params, counted, running, x0.shape, steps)
