@@ -25,7 +25,7 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
-from concord_studies.contracts import NeedsData, declared
+from concord_studies.contracts import declared
 from concord_studies.metrics import Measurement, Row, check_network
 
 AGENTS, CHAINS = 3, 2
@@ -151,7 +151,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
 
     def build(params: Any) -> Any:
         """Build the problem of options; a ConcordError if it reads downloaded data."""
-        if isinstance(module, NeedsData) and module.needs(params):
+        if declared(module, "needs")(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
         stream = partial(streams.generator, 5)

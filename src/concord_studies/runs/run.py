@@ -16,7 +16,6 @@ import numpy as np
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import offers
 from concord.errors import ConcordError
 from concord.kind_contracts import ProblemKind
 from concord.networks.conditions import Conditions
@@ -28,7 +27,7 @@ from concord.record import Record, check_record
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, PartitionChoice
 from concord.sampling.schedules import Schedule
-from concord_studies.contracts import Extra, NeedsData, TakesData, declared
+from concord_studies.contracts import declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
@@ -188,15 +187,14 @@ class Run:
     @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the run needs."""
-        kind = self.problem.module
-        own = kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        own: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
         return own if self.recorded is None else (*own, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
-        kind = self.problem.module
-        return kind.takes(self.problem.params) if offers(kind, TakesData) else ()
+        names: tuple[str, ...] = declared(self.problem.module, "takes")(self.problem.params)
+        return names
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -231,8 +229,8 @@ class Run:
     @property
     def unavailable(self) -> str | None:
         """Return what to install where the problem cannot be computed; None where it can."""
-        kind = self.problem.module
-        return kind.unavailable() if offers(kind, Extra) else None
+        lacking: str | None = declared(self.problem.module, "unavailable")()
+        return lacking
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
