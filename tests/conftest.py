@@ -51,7 +51,7 @@ def effort(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def reliability(request: pytest.FixtureRequest) -> Iterator[Reliability]:
-    """Note what was tried: reliability(suite, what, tried, failed, rule), or reliability.trial.
+    """Note what was tried: reliability(suite, what, tried, failed, rule).
 
     A test that fails and has noted no failure is noted itself.
     """

@@ -1,13 +1,12 @@
 """The record of what reliability tests tried and what came of it: results/reliability.md.
 
-A test that injects faults, tries inputs or compares laws says so with the fixture ``reliability``,
-before it fails; what fails without having said so is a row as well. What several runs of the test
-suite recorded stands side by side; a suite's own new rows replace its old ones.
+A test that injects faults or compares laws says so with the fixture ``reliability``, before it
+fails; what fails without having said so is a row as well. What several runs of the test suite
+recorded stands side by side; a suite's own new rows replace its old ones.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +31,6 @@ class Reliability:
         """Note that ``failed`` of the ``tried`` cases of ``what`` broke the rule."""
         self.failed += failed
         self._note(suite, what, tried, failed, rule)
-
-    @contextmanager
-    def trial(self, suite: str, what: str, rule: str) -> Iterator[None]:
-        """Count one case, which broke the rule if the with statement raises."""
-        failed = 1
-        try:
-            yield
-            failed = 0
-        finally:
-            self(suite, what, 1, failed, rule)
 
 
 class Record:

@@ -21,7 +21,7 @@ STUDY = {
         }
     },
 }
-MADE = f"{RESULTS}/compare/run/metrics.csv"
+MADE = f"{RESULTS}/compare/metrics.csv"
 
 
 def made(project: Project, *folders: object) -> str:
