@@ -138,8 +138,8 @@ def test_they_send_a_vector_to_every_neighbor(kind, gradients):
 
 @pytest.mark.parametrize("kind", [in_turn, in_place, two_steps])
 def test_they_refuse_networks_on_which_not_every_vector_arrives(kind):
-    lossy = network("ring", 5, loss={"kind": "bernoulli", "rate": 0.2, "direction": "one_way"})
-    lossy = Network(lossy.graph, lossy.effects, on_loss="reuse_last")
+    loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    lossy = network("ring", 5, loss=loss, on_loss="reuse_last")
     with pytest.raises(ConcordError, match="remove network"):
         kind().check(None, lossy)
     with pytest.raises(ConcordError, match="use topology complete"):
@@ -175,7 +175,7 @@ def test_the_next_two_are_those_of_a_ring_that_sends_and_loses_nothing():
         next_two(2)
     lossy = network("ring", 5, awake=0.5)
     with pytest.raises(ConcordError, match="average with some who are no neighbors"):
-        Network(graph, lossy.effects)
+        Network(graph, lossy.conditions)
 
 
 def test_they_look_like_the_sampler_that_they_are_readings_of():

@@ -43,8 +43,8 @@ def test_real_mnist(tmp_path):
 def test_mnist_format(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "verify", lambda name, path: path)
     images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(bytes(16) + images.tobytes()))
+    sizes, path = np.array([3, 28, 28], dtype=">u4"), tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(bytes(4) + sizes.tobytes() + images.tobytes()))
     np.testing.assert_array_equal(readers.mnist_images(path), images)
 
 
@@ -64,9 +64,9 @@ def test_svhn_format(tmp_path, monkeypatch):
 
 def test_other_files_are_refused_with_the_remedy(tmp_path):
     path = tmp_path / "a9a" / "a9a"
-    with pytest.raises(ConcordError, match=r"fetch a9a/a9a -o .*a9a"):
+    with pytest.raises(ConcordError, match=r"make it with `concord fetch a9a/a9a -o .*a9a"):
         readers.a9a(path)
     path.parent.mkdir()
     path.write_text("-1 1:1 \n")
-    with pytest.raises(ConcordError, match=r"a9a: has 8 bytes .* fetch it again"):
+    with pytest.raises(ConcordError, match=r"a9a: has 8 bytes .*; make it with `concord fetch"):
         readers.a9a(path)

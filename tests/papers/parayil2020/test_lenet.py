@@ -12,7 +12,8 @@ from concord.arguments import ChosenSampler
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.networks.construction import network, network_under
+from concord.networks.construction import network
+from concord.networks.network import Network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.sampling import initial
@@ -50,7 +51,7 @@ def simulate(sampler, classifier, x0, steps, rng):
     """Return the last state of a sampler's mini-batch chains."""
     chosen = ChosenSampler.parse(sampler, "sampler")
     graph = network("ring", classifier.agents).graph
-    running = network_under(graph, None, "network", chosen.order).start(x0)
+    running = Network(graph, None, "network", chosen.order).start(x0)
     counted = CountedProblem(MiniBatches(classifier, chosen.batches, len(x0), rng), len(x0))
     return run(chosen.params, counted, running, x0, steps, rng, [])
 
@@ -256,9 +257,8 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 
 def test_importing_the_problem_does_not_import_torch():
-    code = (
-        "import sys; from pathlib import Path; import concord_studies; from concord import kinds; "
-    )
+    code = "import sys; from pathlib import Path; from concord import kinds; "
+    code += "import concord_studies; "
     code += "kinds.use(Path(sys.argv[1])); kinds.find('problems', 'lenet').Params(); "
     code += "assert 'torch' not in sys.modules"
     python(code, everything.ROOT / "config" / "papers" / "parayil2020")
@@ -269,7 +269,6 @@ def test_importing_the_problem_does_not_import_torch():
     [
         ({"out_of_distribution": ["svnh"]}, "svnh"),
         ({"training_images": 0}, "training_images"),
-        ({"examples": {"svhn": ["third_8"]}}, r"examples\.svhn"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -329,11 +328,11 @@ def test_options_of_the_network_reach_it(torch, resources):
     np.testing.assert_array_equal(wide, 2 * x)
 
 
-def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
-    usual = lenet.readers.verify
-    svhn = lambda name, path: (VERIFY if "svhn" in name else usual)(name, path)  # noqa: E731
-    monkeypatch.setattr(lenet.readers, "verify", svhn)
-    with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
+def test_files_are_used_only_as_they_are_registered(resources, monkeypatch):
+    monkeypatch.setattr(lenet.readers, "verify", VERIFY)
+    with pytest.raises(
+        ConcordError, match=r"ubyte\.gz: has \d+ bytes .*; make it with `concord fetch"
+    ):
         built(resources)
 
 

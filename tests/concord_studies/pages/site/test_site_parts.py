@@ -10,7 +10,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS
 from concord_studies import provenance
-from concord_studies.catalog import described
+from concord_studies.catalog import describe_kind
 from concord_studies.io import load_yaml
 from concord_studies.markup import markdown
 from concord_studies.pages import markdown as pages
@@ -25,7 +25,7 @@ def test_the_reference_has_every_kind_and_option(package):
     text = dict(reference.pages({}))[package]
     for kind in kinds.names(package):
         assert f"({kind})\n" in text or f"## {markdown(kind)}\n" in text
-        for option in described(package, kind, execute=False).get("options", []):
+        for option in describe_kind(package, kind, execute=False).get("options", []):
             assert f"`{option['name']}`" in text
 
 
@@ -46,7 +46,7 @@ def test_equations_are_mathml():
 
 def test_every_equation_of_the_samplers_can_be_written():
     for kind in kinds.names("samplers"):
-        for latex in re.split(r"\n\s*\n", described("samplers", kind)["equation"] or ""):
+        for latex in re.split(r"\n\s*\n", describe_kind("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
             assert not latex or extension._mathml(None, latex, True), (kind, latex)

@@ -25,7 +25,8 @@ from concord.laws.intervals import mean_interval
 from concord.laws.read_off import StepReader
 from concord.laws.switching import SIZE_LIMIT
 from concord.problem import Problem, Quadratic
-from concord.samplers.gossip_ula import GossipULA, activity
+from concord.random import activity
+from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
@@ -77,12 +78,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     if (
         not isinstance(params, GossipULA)
         or params.communication == "never"
-        or params.local_steps is not None
         or not (params.step_size.constant and params.fusion.constant)
     ):
-        raise lacking(
-            "gossip_theorems", "gossip ULA that communicates, with constant steps, no local_steps"
-        )
+        raise lacking("gossip_theorems", "gossip ULA that communicates, with constant steps")
     gossip = _gossip(m, params)
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]

@@ -16,6 +16,7 @@ Needs: PyTorch (the extra ``lenet``) and the data set mnist; svhn is used where 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -24,11 +25,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.options import Count, Index, Options, Positive
+from concord.options import Count, Options, Positive
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets.readers import digits as sklearn_digits
@@ -75,7 +75,7 @@ class Params(Options):
         "digits (scikit-learn's, 8 x 8)",
     ] = ("svhn", "digits")
     examples: Annotated[
-        dict[str, tuple[Index | Annotated[str, Meta(pattern="^first_[0-9]$")], ...]] | None,
+        dict[str, Any] | None,
         "test images reported one by one: {set: [row, or first_<label>, ...]}",
     ] = None
     training_images: Annotated[
@@ -235,14 +235,15 @@ class Images:
     labels: np.ndarray
     load: Callable[[], np.ndarray]
     padded: bool = False
-    _ready: Any = field(default=None, repr=False)
+    _ready: dict[tuple[int, str], Any] = field(default_factory=dict, repr=False)
 
     def tensor(self, side: int, dtype: str) -> Any:
         """Return the images as a torch tensor (n, 1, side, side), cached for the next call."""
         torch = _torch()
         functional = torch.nn.functional
-        if self._ready is None:
-            raw = torch.from_numpy(np.array(self.load()[: len(self.labels)]))[:, None]
+        key = side, dtype
+        if key not in self._ready:
+            raw = torch.from_numpy(self.load())[: len(self.labels), None]
             images = torch.empty((len(raw), 1, side, side), dtype=getattr(torch, dtype))
             for rows in range(0, len(raw), CHUNK):
                 part = raw[rows : rows + CHUNK].to(images.dtype)
@@ -254,8 +255,8 @@ class Images:
                 elif part.shape[2:] != (side, side):
                     part = functional.interpolate(part, size=(side, side), mode="bilinear")
                 images[rows : rows + CHUNK] = part
-            self._ready = images.to(_device())
-        return self._ready
+            self._ready[key] = images.to(_device())
+        return self._ready[key]
 
 
 def _device() -> str:
@@ -272,12 +273,13 @@ def build(
     def digits(part: str, used: int | None = None) -> Images:
         """Return the images and labels of one part of MNIST."""
         labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz")
-        load = partial(readers.mnist_images, mnist / f"{part}-images-idx3-ubyte.gz")
-        return Images(labels[:used], load, params.images == "padded")
+        images = mnist / f"{part}-images-idx3-ubyte.gz"
+        padded = params.images == "padded"
+        return Images(labels[:used], lambda: readers.mnist_images(images), padded)
 
     train = digits("train", params.training_images)
     tests = {"mnist": digits("t10k")}
-    for name in params.out_of_distribution:
+    for name in map(str, params.out_of_distribution):
         if name == "digits":
             flat, labels = sklearn_digits()
             images = flat.reshape(-1, 8, 8).astype(np.float32)
@@ -287,20 +289,27 @@ def build(
             continue
         tests[name] = Images(labels, partial(np.asarray, images))
     parts = partition.split(train.labels, agents, stream("partition"))
-    examples = {
-        name: {str(image): _example_row(image, tests[name].labels) for image in chosen}
-        for name, chosen in (params.examples or {}).items()
-        if name in tests
-    }
+    examples = {}
+    for name, chosen in (params.examples or {}).items():
+        if name in tests:
+            examples[name] = _example_rows(chosen, tests[name].labels, f"examples.{name}")
     network = lenet5(params.activation, params.pooling, params.box)
     return Classifier(network, train, parts, tests, examples)
 
 
-def _example_row(image: int | str, labels: np.ndarray) -> int:
-    """Return the row of an example image that is given as a row, or as ``first_<label>``."""
-    if isinstance(image, int):
-        return image
-    return int(np.flatnonzero(labels == int(image.removeprefix("first_")))[0])
+def _example_rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
+    """Return the row of each example image, by name, that reports show one by one."""
+    rows = {}
+    for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:
+        first = re.fullmatch("first_([0-9])", str(image))
+        found = np.flatnonzero(labels == int(first[1])).tolist() if first else [image]
+        if not found or not isinstance(found[0], int) or not 0 <= found[0] < len(labels):
+            raise ConcordError(
+                f"{where}: {image!r} names none of {len(labels)} images; "
+                "give a row from 0, or first_<label>"
+            )
+        rows[str(image)] = found[0]
+    return rows
 
 
 class Classifier(OneDataSet):
