@@ -34,7 +34,7 @@ that diverged nothing is predicted, and nothing is known: the numbers are not a 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
 
-    def number(metric: str, each: np.ndarray, ends: Iterable[float], count: int) -> Row:
+    def number(metric: str, each: np.ndarray, ends: Sequence[Any], count: int) -> Row:
         """Return the mean over chains of a metric; ``ends`` and ``count`` are of its images."""
         if single:
             return _row(metric, float(each[0]), *ends, trials=count)

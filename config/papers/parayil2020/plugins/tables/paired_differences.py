@@ -53,11 +53,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     for value, group in selection.split(runs, params.by):
         networks = selection.split(group, params.networks)
         for (a, first), (b, second) in itertools.combinations(networks, 2):
-            pair = (
+            sides = (
                 selection.only(own, f"{params.networks} = {n}")
                 for n, own in ((a, first), (b, second))
             )
-            differences = paired(*pair, params.metric, AGENT)
+            one, other = sides
+            differences = paired(one, other, params.metric, AGENT)
             lines.append([params.metric, value, a, b, *_tests(differences)])
     pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["difference", "lo", "hi", "sets in which it is negative", "data sets"]
