@@ -202,7 +202,7 @@ def _linear(
     first = _divergence(*averages[0], posterior)[0]
     of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
     settled = _divergence(*_average(*limit, agents, dim), posterior)[0]
-    ends = np.array([_divergence(*averages[k], posterior, gossip.step) for k in ticks])
+    ends = np.array([_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {
         "gossip_consensus": apart[ticks] / agents,
