@@ -170,13 +170,13 @@ def _describe(
             )
             rows.append([str(task), *texts])
         yield from _align_columns(rows)
-        scores = head_to_head.of_tasks(every, f"b2_by_{price}", "entry", "worst")
+        scores = head_to_head.of_tasks(every, f"b2_by_{price}")
         for one, other in itertools.combinations(shown, 2):
             logs = head_to_head.meet(scores, one, other)
             if not logs:
                 yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
-            won, tied, lost = head_to_head.record(logs, 1.05)
+            won, tied, lost = head_to_head.record(logs)
             ratio = head_to_head.describe_ratio(logs, 3)
             what = "median over all data sets"
             if len(logs) > 1:
