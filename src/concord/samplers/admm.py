@@ -30,7 +30,6 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.needs import Needs
-from concord.networks.effects import Delay
 from concord.networks.network import Network
 from concord.options import Positive
 from concord.sampler import Sampler
@@ -66,8 +65,8 @@ class ADMM(Sampler):
         Receivers must reuse the last vector where one is lost, with a barrier and without delays.
         """
         super().check(problem, network)
-        late = not network.barrier or any(isinstance(e, Delay) for e in network.effects)
-        if not network.is_lossless and (late or network.on_loss != "reuse_last"):
+        options = network.conditions
+        if not network.is_lossless and (options.late_option or options.on_loss != "reuse_last"):
             raise ConcordError(
                 "network: ADMM adds up differences of what neighbors have at the same time; use "
                 "on_loss: reuse_last, a barrier and no delay, or remove network"

@@ -29,7 +29,6 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
-from concord.networks.privacy import Privacy
 from concord.networks.weights import Weights
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -56,8 +55,7 @@ class DIGingSGLD(Sampler):
     def check(self, problem: Any, network: Network) -> None:
         """Refuse networks with privacy on which neighbors know the first gradients, too."""
         super().check(problem, network)
-        hidden = any(isinstance(effect, Privacy) for effect in network.effects)
-        if hidden and network.on_loss == "reuse_last":
+        if network.conditions.privacy and network.conditions.on_loss == "reuse_last":
             raise ConcordError(
                 "network.on_loss: with reuse_last neighbors know the gradients that DIGing-SGLD "
                 "begins with, which privacy does not hide; use keep_own_weight, or remove privacy"

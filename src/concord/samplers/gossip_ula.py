@@ -36,10 +36,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
 from concord.needs import Needs
-from concord.networks.effects import BurstLoss, Loss
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.options import NonNegative
@@ -107,9 +107,8 @@ class GossipULA(Sampler):
                 "gossip; add edges (communication: never trains agents in isolation)"
             )
         triggered = self.communication == "triggered"
-        losses = () if triggered else (Loss, BurstLoss)
-        suited = all(isinstance(effect, losses) for effect in network.effects)
-        if not (suited and network.barrier and network.on_loss == "keep_own_weight"):
+        options = network.conditions if triggered else replace(network.conditions, loss=None)
+        if not (options.is_lossless and options.on_loss == "keep_own_weight"):
             raise ConcordError(
                 "network: gossip ULA wakes pairs of its own, which keep their own weight, and a "
                 "trigger relies on what all neighbors have heard; give loss alone, with a clock or "

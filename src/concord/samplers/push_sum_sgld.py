@@ -25,10 +25,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.needs import Needs
-from concord.networks.byzantine import LIES, ROBUST
-from concord.networks.effects import Compress, Noise
 from concord.networks.network import Network
-from concord.networks.privacy import Privacy
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -53,13 +50,13 @@ class PushSumSGLD(Sampler):
         super().check(problem, network)
         if network.is_lossless:
             return
-        if network.on_loss != "sender_keeps":
+        on_loss = network.conditions.on_loss
+        if on_loss != "sender_keeps":
             raise ConcordError(
-                f"network.on_loss: {network.on_loss} leaves weights that are not column "
+                f"network.on_loss: {on_loss} leaves weights that are not column "
                 "stochastic, and push-sum's sums would not be conserved; use sender_keeps"
             )
-        changes = (Compress, Noise, Privacy, *LIES, *ROBUST)
-        if any(isinstance(effect, changes) for effect in network.effects):
+        if network.conditions.changed_by:
             raise ConcordError(
                 "network: push-sum divides by the weights it sends, which have to arrive as they "
                 "are; remove compression, noise, privacy, byzantine and robust"

@@ -15,8 +15,8 @@ from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.construction import network_under
 from concord.networks.moments import mask_moments
+from concord.networks.network import Network
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
@@ -108,7 +108,7 @@ def read(
     if topology == "single":
         topology = "no_edges"
     network = concord.network(topology, agents, **conditions)
-    network = network_under(network.graph, network.conditions, "network", chosen.order)
+    network = Network(network.graph, network.conditions, "network", chosen.order)
     return chosen.params, problem, network, StepReader(chosen.params, problem, network, batches)
 
 
@@ -247,7 +247,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
 def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.RandomPath:
     drawn, graph = mask_moments(network), network.graph
     assert drawn is not None
-    losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
+    losses = Losses(drawn, (graph.receivers, graph.senders), network.conditions.on_loss, 0.0)
     update = reader.update()
     start = exact.initial_moments(3, 1, (mean, sd), update.start)
     return paths.build_lossy_path([update], losses, [start], 3, 1)

@@ -10,7 +10,8 @@ from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
 from concord.networks.clock import ComputeTime
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network, network_under
+from concord.networks.construction import network
+from concord.networks.network import Network
 from steps import Bare, Quadratic, Regression
 
 NEEDED = {
@@ -138,6 +139,6 @@ def test_in_place_is_refused_where_not_every_agent_hears_each_neighbor():
     late = Conditions(barrier=False, compute=ComputeTime(seconds=1.0), on_loss="reuse_last")
     for kind, happens in (("ring", Conditions(awake=0.5)), ("ring", late), ("server", None)):
         with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning where not"):
-            network_under(network(kind, 4).graph, happens, order="in_place")
+            Network(network(kind, 4).graph, happens, order="in_place")
     with pytest.raises(ConcordError, match="batch_scale: none is of mini-batches"):
         ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.1, "batch_scale": "none"}, "sampler")
