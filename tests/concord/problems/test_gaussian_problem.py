@@ -50,13 +50,6 @@ def test_agents_own_minimizers_are_so_many_standard_deviations_away(zeta):
     np.testing.assert_allclose(away.mean(axis=1), 0, atol=1e-10 * zeta)
 
 
-@pytest.mark.parametrize(("eta", "convex"), [(0.0, True), (1.0, True), (1.001, False)])
-def test_it_says_whether_agents_are_convex(eta, convex):
-    problem = made(6, condition=50, dim=3, curvature_heterogeneity=eta)
-    assert problem.convex is convex
-    assert (np.linalg.eigvalsh(problem.gram).min() >= -1e-12) is np.bool_(convex)
-
-
 def test_a_single_agent_cannot_differ():
     assert made(1).posterior.mean.shape == (2,)
     with pytest.raises(ConcordError, match="heterogeneity 2 is for two agents or more"):
