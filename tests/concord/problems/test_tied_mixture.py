@@ -85,7 +85,7 @@ def test_several_data_sets_refuse_what_differs_between_them() -> None:
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
     apart, together = made(agents=1), made(agents=1)
-    apart._mask, together._mask = np.ones((1, 100)), np.ones((1, 100))
+    apart.mask, together.mask = np.ones((1, 100)), np.ones((1, 100))
     apart.points = np.repeat([-2.0, 2.0], 50)[None]
     together.points = np.zeros((1, 100))
     assert apart.two_modes and not together.two_modes
