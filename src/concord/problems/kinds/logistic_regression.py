@@ -309,10 +309,7 @@ class LogisticRegression(RowsOfRegression):
         return slopes + self.prior_gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         features = self.data.features.take(agents, axis=0)
         residual = sigmoid((features @ x[..., None])[..., 0])
         residual -= self.data.targets.take(agents, axis=0)

@@ -203,19 +203,13 @@ class TiedMixture(OneDataSet):
         return self.slopes(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self.slopes(x, sums[..., 0, :], self.totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
-
-        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
-        """
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         _, points = self._data.points_at(rows)
         tilts, count = _component_contrasts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
