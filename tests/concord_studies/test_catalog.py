@@ -29,8 +29,8 @@ def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
 
 
 def test_equations_stay_apart():
-    found = describe_kind("samplers", "push_sum_sgld")["equation"].split("\n\n")
-    assert len(found) == 2 and found[1].startswith("z_i^{(k+1)} = ")
+    found = describe_kind("samplers", "local_sgld")["equation"].split("\n\n")
+    assert len(found) == 2 and found[1].startswith("g_i = ")
 
 
 def test_what_readers_see_is_described():
