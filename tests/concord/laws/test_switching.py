@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from concord.laws import exact
-from concord.laws.switching import SIZE_LIMIT, Choices
+from concord.laws.switching import Choices
 
 
 def scalar(probability, matrix, offset, noise) -> Choices:
@@ -77,10 +77,3 @@ def test_a_mean_that_settles_is_not_enough() -> None:
     wild = scalar([0.5, 0.5], [1.6, -0.6], [0.0, 0.0], [1.0, 1.0])
     assert wild.radius() > 1
     assert wild.stationary() is None
-
-
-def test_too_many_entries_are_refused() -> None:
-    size = SIZE_LIMIT + 1
-    large = Choices(np.ones(1), np.zeros((1, size, size)), np.zeros((1, size)), np.eye(size)[None])
-    with pytest.raises(ValueError, match="exceed"):
-        large.radius()
