@@ -182,7 +182,7 @@ def _linear(
     for _ in range(ticks[-1] + 1):
         errors.append(_expect(squares, mean, cov))
         averages.append(exact.marginals(mean, cov, agents, dim)[2:])
-        mean, cov = choices.step(mean, cov)
+        mean, cov = choices.apply(mean, cov)
     apart, gradients, gossip_noise, spread = np.array(errors).T
     given = apart[0], gradients.max() / agents
     for name, printed in (("bound", True), ("rederived", False)):
