@@ -360,13 +360,13 @@ class _Cell:
         """Yield the scores of laws or chains of the judging data sets at a price's budget."""
         last, score, end = self._last, self._score, self._count(name, price)
         if end < 1:  # too dear: it stays where it starts
-            yield from _scores(last, f"{score}_by_{name}", _ends(path.bias([0])))
+            yield from _scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
             for number in range(self._arena.sets):
                 yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
             return
         due = scores.looks(end, PER_OCTAVE)
         b2, further = path.measure(due, self._run.metrics)
-        final = _ends(b2)
+        final = scores.ends(b2)
         yield from _scores(last, f"{score}_by_{name}", final)
         for metric, levels in further:
             if metric in GEOMETRIC:
@@ -393,11 +393,6 @@ class _Cell:
 def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
     """Return the values of options without the tuned one."""
     return {option: value for option, value in values.items() if option != tune}
-
-
-def _ends(values: Levels) -> Levels:
-    """Return the last values along the first axis, by level."""
-    return {level: of[-1] for level, of in values.items()}
 
 
 def _network(k: int, metric: str, value: float) -> Row:

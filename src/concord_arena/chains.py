@@ -79,7 +79,7 @@ class Chains:
                 found.append(_score(trace, problem))
             except Diverged:
                 found.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
-        return _stack(found)
+        return scores.stack(found)
 
     def measure(
         self, iterations: Sequence[int], families: Sequence[str]
@@ -107,7 +107,7 @@ class Chains:
             metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
             for metric, levels in further[0].items()
         }
-        return _stack(found), metrics_.items()
+        return scores.stack(found), metrics_.items()
 
     def _sample(
         self,
@@ -192,11 +192,6 @@ class Chains:
                 levels["worst"] = scores.worst(metric, each, right)
             found[metric] = levels
         return found
-
-
-def _stack(found: Sequence[Levels]) -> Levels:
-    """Return the scores of all versions by level, (iterations, versions)."""
-    return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
 
 
 def _at(trace: Trace, iterations: Sequence[int]) -> Trace:

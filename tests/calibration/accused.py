@@ -14,8 +14,6 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import wrong
-from concord_arena.testing import Inapplicable, samplers
-from concord_arena.testing.variants import SEED
 from variants import SAMPLERS
 
 PLUGINS = {
@@ -26,18 +24,7 @@ RIGHT: dict[str, Any] = {**SAMPLERS, **PLUGINS}
 
 def run(kind: str, seed: int) -> list[str]:
     """Return what one run accuses a right sampler of."""
-    found, token = [], SEED.set(seed)
-    try:
-        for check in samplers.CHECKS:
-            try:
-                check(RIGHT[kind])
-            except Inapplicable:
-                pass
-            except Exception as error:
-                found.append(f"{kind}, seed {seed}: {check.__name__}: {error}")
-    finally:
-        SEED.reset(token)
-    return found
+    return [f"{kind}, seed {seed}: {one}" for one in wrong.accusations(RIGHT[kind], seed)]
 
 
 if __name__ == "__main__":
