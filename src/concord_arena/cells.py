@@ -44,7 +44,6 @@ from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, widen
 from concord.laws.paths import FOREVER
 from concord.laws.read_off import NoLaw
-from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Sampler
@@ -237,7 +236,7 @@ class _Cell:
         noise = sigma(epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
-        return network_under(network.graph, conditions)
+        return Network(network.graph, conditions)
 
     def _count(self, name: str, price: Mapping[str, float]) -> int:
         """Return how many iterations a price's budget pays for."""

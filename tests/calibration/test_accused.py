@@ -1,16 +1,25 @@
 """No right sampler is accused: other seeds for the checks that chance decides."""
 
+from typing import Any
+
 import pytest
 
-from calibration import accused
+import wrong
+from variants import SAMPLERS
 
-pytestmark = pytest.mark.thorough  # one run of each is tests/concord_arena/testing/test_samplers.py
+# One run of each is in tests/concord_arena/testing/test_samplers.py.
+pytestmark = pytest.mark.thorough
+
+PLUGINS = {
+    f"plug-in {name}": wrong.sampler(text, f"accused_{name}") for name, text in wrong.RIGHT.items()
+}
+RIGHT: dict[str, Any] = {**SAMPLERS, **PLUGINS}
 
 
-@pytest.mark.parametrize("kind", accused.RIGHT)
+@pytest.mark.parametrize("kind", RIGHT)
 def test_no_right_sampler_is_accused(kind, effort, reliability):
     seeds = range(2, 2 + 5 * effort)
-    found = [one for seed in seeds for one in accused.run(kind, seed)]
+    found = [(seed, one) for seed in seeds for one in wrong.accusations(RIGHT[kind], seed)]
     rule = "no check accuses it"
     reliability("calibration", f"`concord test` of {kind}", len(seeds), len(found), rule)
     assert not found

@@ -1,4 +1,4 @@
-"""What calibration rests on: ranks, p-values, many data sets at once, and the table's honesty."""
+"""What calibration rests on: ranks, p-values and many data sets at once."""
 
 import math
 

@@ -36,7 +36,9 @@ def check_study(study: Study) -> None:
             except ConcordError as error:
                 raise ConcordError(f"{where}.options: {error}") from None
             for read in reads:
-                _check_read(read, runs, where)
+                metric = read if isinstance(read, str) else read.metric
+                place = _find_option(output.options, metric, f"{where}.options")
+                _check_read(read, runs, place or where)
             if section == "figures":
                 from concord_studies.figures import style  # matplotlib, which not all kinds need
 
@@ -116,6 +118,17 @@ def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) 
         for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
             if lacking := metrics.absent(other, metric, agents):
                 raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
+
+
+def _find_option(options: Any, metric: str, where: str) -> str | None:
+    """Return where options name a metric; None if they do not."""
+    if options == metric:
+        return where
+    inside = options.items() if isinstance(options, Mapping) else ()
+    found = [_find_option(value, metric, f"{where}.{key}") for key, value in inside]
+    if isinstance(options, list | tuple):
+        found = [_find_option(v, metric, f"{where}[{i}]") for i, v in enumerate(options)]
+    return next(filter(None, found), None)
 
 
 def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:

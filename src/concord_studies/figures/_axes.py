@@ -110,27 +110,25 @@ def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
         color=style.NOTE,
         va="bottom" if down else "top",
         arrowprops={"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0},
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
+        bbox=style.PLATE,
         in_layout=False,
         zorder=5,
     )
 
 
 def mark_printed(axes: Axes, values: Sequence[float]) -> None:
-    """Mark printed numbers as ticks outside the right edge of a panel."""
+    """Mark printed numbers with hairlines that end outside the right edge of a panel."""
     low, high = axes.get_ylim()
     for value in values:
         if low <= value <= high:
             axes.plot(
-                [1.0, 1.03],
+                [0.0, 1.03],
                 [value] * 2,
                 transform=axes.get_yaxis_transform(),
-                color=style.BLACK,
-                linewidth=1.2,
-                solid_capstyle="butt",
+                **style.PRINTED,
                 clip_on=False,
                 label="_printed",
-                zorder=5,
+                zorder=1.8,
             )
             axes.annotate(
                 f"{value:g}",
@@ -146,17 +144,16 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
 
     ends: text, color and last y value of each line.
     """
+    from scipy.optimize import isotonic_regression  # most of a second
+
+    if not ends:
+        return
     places = np.array([axes.transData.transform((1, y))[1] for _, _, y in ends])
     height = style.SMALL * 1.25 * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
-    order = np.argsort(places)
-    spread = places[order] - height * np.arange(len(order))
-    for _ in range(len(order)):  # equal means of neighbors that would overlap
-        for i in range(1, len(order)):
-            if spread[i] < spread[i - 1]:
-                same = np.isclose(spread, spread[i - 1]) | np.isclose(spread, spread[i])
-                spread[same] = spread[same].mean()
-    spread += height * np.arange(len(order))
-    bottom, top = axes.bbox.y0, axes.bbox.y1
+    order, bottom, top = np.argsort(places), axes.bbox.y0, axes.bbox.y1
+    above = height * np.arange(len(order))  # what names below a name need
+    spread = isotonic_regression(places[order] - above).x
+    spread = spread.clip(bottom, top - height * (len(order) - 1)) + above
     for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
         text, color, _ = ends[index]
         axes.annotate(

@@ -53,9 +53,10 @@ class LinePanel:
         found: dict[str, dict[str, Any]] = {}
         for line in (line for line in self.lines if line.first):
             pattern = line.pattern if self.params.lines == "agent" else "-"
-            found[line.text] = {"linestyle": pattern, **line.look.line}
+            text = line.text if len(line.ends) or line.diverged else f"{line.text} (no point)"
+            found[text] = {"linestyle": pattern, **line.look.line}
             if self.params.has("deviation"):
-                found[line.text] = {**_RECORDED, "markeredgecolor": line.look.color}
+                found[text] = {**_RECORDED, "markeredgecolor": line.look.color}
         return [style.entry(text, **look) for text, look in found.items()]
 
 
@@ -79,13 +80,6 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
     for order, line in enumerate(panel.lines):
         depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
         color, gray = line.look.color, line.look.color == MUTED
-        for other in line.others:
-            hair: dict[str, Any] = {
-                "color": style.lighten(color),
-                "linewidth": 0.5,
-                "label": "_agent",
-            }
-            axes.plot(other.iteration, other.value, **hair, zorder=1.7)
         if params.has("deviation"):
             _draw_deviation(line, axes)
             continue
@@ -160,7 +154,9 @@ def _draw_intervals(panel: LinePanel, line: Line, order: int, axes: Axes, depth:
     lo = np.where(endless, value / 1.8, lo)
     axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
     arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
-    axes.plot(x[endless], lo[endless], color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
+    if endless.any():
+        at_zero = x[endless], lo[endless]
+        axes.plot(*at_zero, color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
 
 
 def _draw_deviation(line: Line, axes: Axes) -> None:
@@ -248,6 +244,7 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
             fontsize=style.SMALL,
             color=color,
             arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
+            bbox=style.PLATE,
             in_layout=False,
             zorder=4,
         )
@@ -277,13 +274,11 @@ def list_references(
             "linewidth": 0.7,
             "color": style.lighten(style.GRAY),
         }
-        yield style.entry(f"{pale}{sd}", **bar)
+        yield style.entry(f"{pale}{sd}{', arrow: to 0' if '_to_zero' in seen else ''}", **bar)
     if not all(p.bars for p in with_ends):
         yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
     if any(exact) and not all(exact):
         yield style.entry("exact law (with a pale estimate)", **gray)
-    if params.has("others"):
-        yield style.entry("each other agent", color=style.lighten(style.GRAY), linewidth=0.5)
     slopes: Sequence[float] = params.layer_option("slopes") or ()
     if len(slopes) == 1:
         yield style.entry(f"$k^{{{slopes[0]:g}}}$", **style.POINT)
@@ -296,8 +291,7 @@ def list_references(
     if "_point" in seen:
         yield style.entry("a point at the posterior's mean", **style.POINT)
     if "_printed" in seen:
-        tick: dict[str, Any] = {"marker": "_", "markersize": 6, "markeredgewidth": 1.2}
-        yield style.entry("print", color=style.BLACK, linestyle="", **tick)
+        yield style.entry("print", **style.PRINTED)
     if any(line.diverged for line in lines):
         yield style.entry("diverged", **gray, **_CROSS)
     if any(line.hollow.any() for line in lines):

@@ -25,8 +25,8 @@ class Line:
 
     run: the run shown; of a line over a label, the last.
     text: its entry of the legend; name: the same, and the agent or what else its pattern means.
-    estimate, exact, recorded, others: the metric, its exact law, what authors recorded of it, and
-    other agents of the run; all end where the run diverged.
+    estimate, exact, recorded: the metric, its exact law, and what authors recorded of it; all end
+    where the run diverged.
     hollow: points over a label that are estimated where others are exact.
     span: the ends of the whole run on the x axis.
     """
@@ -39,7 +39,6 @@ class Line:
     estimate: Series = _NOTHING
     exact: Series | None = None
     recorded: Series | None = None
-    others: Sequence[Series] = ()
     pattern: Any = "-"
     first: bool = True  # carries the markers and the legend's entry of its color
     diverged: Divergence | None = None
@@ -138,7 +137,6 @@ def _fill(line: Line, params: Params) -> Line:
         estimate=estimate,
         exact=exact if params.has("exact") else None,
         recorded=recorded if params.has("recorded") else None,
-        others=[*_read_others(run, end, params)] if params.has("others") else [],
         diverged=diverged if params.x.has_iterations else None,  # else there is no place for it
         diverged_at=float(at),
         span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
@@ -153,15 +151,6 @@ def _read_companion(
     if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
         return None
     return _place(run, results.series(run, name, agent), end, params)
-
-
-def _read_others(run: Measured, end: float, params: Params) -> Iterator[Series]:
-    """Yield the metric of the other recorded agents of a run, one series each."""
-    recorded = run.metrics["agent"][(run.metrics["metric"] == params.metric).to_numpy()]
-    for agent in dict.fromkeys(recorded):
-        if str(agent) not in map(str, params.agents):
-            whole = results.series(run, params.metric, agent)
-            yield _place(run, _drop_ends(whole), end, params)
 
 
 def _drop_ends(series: Series) -> Series:

@@ -17,14 +17,14 @@ lacks the metric is left out, and the text of ``missing`` stands below.
 
 What a researcher writes in a study's YAML::
 
-    { rows: zeta, columns: topology, metric: b2_by_gradients, best: { among: entry } }
+    { rows: zeta, columns: topology, metric: b2_by_gradients, best: true }
     { rows: entry, columns: fault, metric: b2_by_gradients, ratio: { plain: none } }
     { metric: confusion_mnist, panels: [{ title: SGD, select: { sampler: sgd } }],
       xlabel: predicted label, ylabel: true label }
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -36,7 +36,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from concord.errors import ConcordError, nearest
-from concord.options import Index, Options, Positive, Some
+from concord.options import Options, Some
 from concord_studies import scores, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
@@ -46,19 +46,13 @@ from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
 LACKING = {"not applicable": "", "not run": "n/r"}
-
-
-class Best(Options):
-    """Which of several has the lowest score."""
-
-    among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
+FULL = 100.0  # the ratio of the fullest color
 
 
 class Ratio(Options):
     """How many times worse a score is than under a plain condition, a value of ``columns``."""
 
     plain: Annotated[str, "condition that the others are divided by"]
-    factor: Annotated[Positive, "ratio at which the color is full"] = 100.0
     groups: Annotated[dict[str, Some[str]], "conditions under a heading, {heading: values}"] = {}  # noqa: RUF012
 
 
@@ -67,7 +61,6 @@ class Panel(Options):
 
     title: Annotated[str, "title of the panel"]
     select: Annotated[dict[str, Any] | None, NamesRuns("labels of its run, {label: value}")] = None
-    agent: Annotated[Index, "agent whose values are shown"] = 0
     metric: Annotated[str | None, "metric of the map; none: the figure's"] = None
 
 
@@ -77,13 +70,12 @@ class Params(Options):
     metric: Annotated[str | Some[str] | None, "metrics, a panel for each"] = None
     rows: Annotated[str | None, NamesLabel("label along the y axis")] = None
     columns: Annotated[str | None, NamesLabel("label along the x axis")] = None
-    best: Annotated[Best | None, "show the one with the lowest score"] = None
+    best: Annotated[bool, "show the entry with the lowest score"] = False
     ratio: Annotated[Ratio | None, "show ratios to a plain condition"] = None
     panels: Annotated[tuple[Panel, ...], "maps of values, in reading order"] = ()
     missing: Annotated[
         dict[str, Any], "texts for metrics of values that may not have been run, {metric: text}"
     ] = {}  # noqa: RUF012
-    level: Annotated[int | str, "agent whose score it is"] = "worst"
     titles: Annotated[dict[str, str], "titles of panels: {metric: text}"] = {}  # noqa: RUF012
     xlabel: Annotated[str | None, "text of the x axis; none: the label"] = None
     ylabel: Annotated[str | None, "text of the y axis; none: the label"] = None
@@ -136,7 +128,7 @@ def reads(params: Params) -> list[Read | str]:
         return [*params.metrics]
     named = [(panel.metric or params.metric, panel) for panel in params.panels]
     return [
-        Read(f"{metric}_0_0", panel.select, (panel.agent,))
+        Read(f"{metric}_0_0", panel.select, (0,))
         for metric, panel in named
         if metric and metric not in params.missing
     ]
@@ -153,7 +145,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     elif params.rows is None or params.columns is None or not (params.best or params.ratio):
         raise ConcordError("it needs panels of values, or rows and columns with best or ratio")
     elif params.best:
-        maps, handles = _map_best(params, runs, params.best)
+        maps, handles = _map_best(params, runs)
     else:
         maps = _map_ratios(params, runs)
     if not maps:
@@ -203,15 +195,13 @@ def _draw_maps(
 _HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "#cccccc", "hatch": "////", "lw": 0}
 
 
-def _map_best(
-    params: Params, runs: Sequence[Measured], best: Best
-) -> tuple[list[CellMap], list[Patch]]:
+def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Patch]]:
     """Return maps of the entry with the lowest score, and the legend's entries."""
-    keys = (str(params.rows), str(params.columns), best.among)
+    keys = (str(params.rows), str(params.columns), "entry")
     values = [selection.distinct(runs, key) for key in keys]
     entries = values[2]
-    looks = style.looks(best.among, entries)
-    names = [style.name(best.among, entry, params.names) for entry in entries]
+    looks = style.looks("entry", entries)
+    names = [style.name("entry", entry, params.names) for entry in entries]
     table = {metric: np.full([len(v) for v in values], np.inf) for metric in params.metrics}
     for run in runs:
         own = [selection.lookup(run.run, key) for key in keys]
@@ -220,7 +210,7 @@ def _map_best(
             for wanted, of in zip(own, values, strict=True)
         )
         for metric, score in table.items():
-            found = run.values(metric, params.level)
+            found = run.values(metric, "worst")
             if len(found) and np.isfinite(found[-1]):
                 score[place] = found[-1]
     shown = [score.argmin(axis=-1)[np.isfinite(score).any(axis=-1)] for score in table.values()]
@@ -288,7 +278,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
         tuple(str(selection.lookup(run.run, key)) for key in (row_key, column_key)): run
         for run in runs
     }
-    norm = LogNorm(1 / ratio.factor, ratio.factor, clip=True)
+    norm = LogNorm(1 / FULL, FULL, clip=True)
     maps = []
     for metric in params.metrics:
         names = (
@@ -298,12 +288,12 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
         panel = CellMap.blank(params.title(metric), *names)
         for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
             run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
-            found = scores.ratio(run, base, metric, params.level)
+            found = scores.ratio(run, base, metric, "worst")
             text, value = _describe_ratio(found)
             panel.texts[r, c], panel.hatched[r, c] = text, found == "not applicable"
             panel.italic[r, c] = run is not None and scores.estimated(run)
             if not np.isnan(value):
-                shown = norm(np.clip(value, 1 / ratio.factor, ratio.factor))
+                shown = norm(np.clip(value, 1 / FULL, FULL))
                 panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shown))
         maps.append(panel)
     return maps
@@ -357,14 +347,14 @@ def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap]
         if not isinstance(metric, str):
             raise ConcordError(f"panel {own.title!r} names no metric; give it one, or the figure")
         run = selection.only(selection.select(runs, own.select), f"panel {own.title!r}")
-        values = _read_matrix(run, metric, own.agent)
+        values = _read_matrix(run, metric)
         if values is None and metric in params.missing:
             lacking.append(str(params.missing[metric]))
             continue
         if values is None:
             raise ConcordError(
-                f"run {run.name} has no metrics {metric}_* of agent {own.agent}; add their family "
-                "to the metrics of its experiment, or choose another set or agent"
+                f"run {run.name} has no metrics {metric}_* of agent 0; add their family "
+                "to the metrics of its experiment, or choose another set"
             )
         counts = np.nanmax(values, initial=0) > 1
         finite = np.isfinite(values)
@@ -380,20 +370,14 @@ def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap]
     return maps, list(dict.fromkeys(lacking))
 
 
-def _read_matrix(run: Measured, metric: str, agent: int) -> np.ndarray | None:
-    """Return an agent's values of ``<metric>_<row>_<column>``, (rows, columns), or None."""
-    found = dict(_find_cells(run, metric, agent))
-    if not found:
+def _read_matrix(run: Measured, metric: str) -> np.ndarray | None:
+    """Return agent 0's values of ``<metric>_<row>_<column>``, (rows, columns), or None."""
+    table = run.metrics[(run.metrics["agent"] == "0").to_numpy()]
+    places = table["metric"].str.extract(rf"^{re.escape(metric)}_(\d+)_(\d+)$")
+    found = places.notna().all(axis=1).to_numpy()
+    if not found.any():
         return None
-    values = np.full([1 + max(axis) for axis in zip(*found, strict=True)], np.nan)
-    for place, value in found.items():
-        values[place] = value
+    rows, columns = places[found].astype(int).to_numpy().T
+    values = np.full((rows.max() + 1, columns.max() + 1), np.nan)
+    values[rows, columns] = table["value"].to_numpy()[found]
     return values
-
-
-def _find_cells(run: Measured, metric: str, agent: int) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield row and column with the value of each metric ``<metric>_<row>_<column>``."""
-    table = run.metrics[(run.metrics["agent"] == str(agent)).to_numpy()]
-    for name, value in zip(table["metric"], table["value"], strict=True):
-        if at := re.fullmatch(re.escape(metric) + r"_(\d+)_(\d+)", name):
-            yield (int(at[1]), int(at[2])), float(value)

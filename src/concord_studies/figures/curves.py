@@ -13,7 +13,6 @@ values alone, a label of numbers.
 - ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
 - ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
 - ``point``: ``m_point``, how far a point at the posterior's mean is;
-- ``others``: every other recorded agent as a hairline;
 - ``{slopes: [-0.5]}``: powers of k, one beside each line in turn; ``{exponent: metric}``: a fitted
   exponent, written in the panel; ``growth``: with which exponent a line grows over a label;
 - ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
@@ -23,7 +22,7 @@ values alone, a label of numbers.
 A run of which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the
 panel if the curve left it, and a note says the iteration and the part of the chains. A floor or
 point more than half a decade beyond the curves is an arrow at the edge. ``printed`` are numbers in
-print, as ticks at the right edge.
+print, as hairlines that leave the panel at its right edge.
 
 What a researcher writes in a paper's YAML
 ------------------------------------------
@@ -50,10 +49,10 @@ Panels with their own runs, lines and scales (Gürbüzbalaban et al., Fig 4; Tzi
       - { title: Batch size, select: { experiment: linear_batch }, lines: sampler.batch_size }
       - { title: At the end, x: { over: penalty }, lines: reading }
 
-Error rates with a standard deviation, and hairlines of other agents (Tzikas et al., Fig 6)::
+Error rates with a standard deviation (Tzikas et al., Fig 6)::
 
     metric: accuracy_mean
-    layers: [{ sd: accuracy_sd }, others]
+    layers: [{ sd: accuracy_sd }]
     y: { scale: log, shows: error }
 
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
@@ -97,7 +96,7 @@ from concord_studies.figures._panels import Panels, cross, limits, listed
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
-LABELS = {"w2": "$W_2$ to the posterior"}
+LABELS = dict.fromkeys(("w2", "w2_exact"), "$W_2$ to the posterior")
 # Floors of as many exact draws as there are chains; others are of draws over time, too.
 OF_CHAINS = ("w2_floor",)
 HALF_DECADE = math.sqrt(10)
@@ -120,7 +119,6 @@ Layer = (
         "recorded",
         "floor",
         "point",
-        "others",
         "growth",
         "difference",
         "deviation",
@@ -128,7 +126,7 @@ Layer = (
     | LayerOf
 )
 Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
-Printed = Annotated[tuple[float, ...], "numbers in print, ticks at the right edge"]
+Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
 
 
 class X(Options):
@@ -361,7 +359,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     log = panels[0].log
     values, ends = [np.zeros(0)], [np.zeros(0)]
     for line in (line for panel in panels for line in panel.lines):
-        parts = [line.estimate, line.exact, line.recorded, *line.others]
+        parts = [line.estimate, line.exact, line.recorded]
         values += [s.value[:1] if line.diverged else s.value for s in parts if s is not None]
         if not line.diverged:
             ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]
@@ -394,12 +392,13 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
     if x.over:
         numbers = np.unique(numbers)
-        if len(numbers) and (numbers > 0).all() and (np.log2(numbers) % 1 == 0).all():
-            axes.set_xscale("log", base=2)
+        if not (numbers.size and numbers.min() > 0):
+            return
+        axes.set_xscale("log")
+        if len(numbers) <= 6 or (np.log2(numbers) % 1 == 0).all():
             axes.set_xticks(numbers, [f"{n:g}" for n in numbers])
             axes.minorticks_off()
-        elif len(numbers) and (numbers > 0).all():
-            axes.set_xscale("log")
+        else:
             _axes.label_log_axis(axes.xaxis)
         return
     axes.set_xscale(x.scale)
@@ -421,7 +420,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Put a legend below all panels, one below each if their lines differ, or names at the ends."""
+    """Put a legend below all panels, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
     seen = {line.get_label() for ax in axes for line in ax.lines}
     levels = list(list_references(params, panels, seen))
@@ -431,22 +430,7 @@ def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> 
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
         style.legend_of(drawn.figure, levels)
         return
-    if len({panel.params.lines for panel in panels}) > 1:
-        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
-        texts = [[str(handle.get_label()) for handle in panel.handles] for panel in panels]
-        below = [
-            panel.handles if len(own) > 1 and own not in texts[:place] else []
-            for place, (panel, own) in enumerate(zip(panels, texts, strict=True))
-        ]
-        style.legends_below(axes, below, width)
-        style.legend_of(drawn.figure, levels)
-        return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
-    if params.x.over:
-        own = {line.text: line for panel in panels for line in panel.lines}.values()
-        there = [line.look for line in own if np.isfinite(line.main.value).any()]
-        named = [(line.text, line.look) for line in own]
-        entries = style.entries_drawn(drawn.axes[0], named, there)
     entries = entries if len(entries) > 1 else []  # what does not differ needs no name
     drawn.with_legend([*entries, *_list_patterns(params, panels)], levels)
 

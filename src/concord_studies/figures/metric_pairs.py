@@ -20,7 +20,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._options import Names, Select
+from concord_studies.figures._options import Names
 from concord_studies.figures._panels import Panels, lines, listed
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
@@ -32,11 +32,9 @@ class Params(Options):
     x: Annotated[str, "metric on the x axis"]
     y: Annotated[str, "metric on the y axis"]
     lines: Annotated[str, NamesLabel("label that colors tell apart")]
-    agent: Annotated[int | str, "agent whose metrics these are"] = "worst"
     xlabel: Annotated[str | None, "text of the x axis; none: the metric's name"] = None
     ylabel: Annotated[str | None, "text of the y axis; none: the metric's name"] = None
     front: Annotated[bool, "draw the Pareto front of both being small"] = False
-    select: Select = None
     names: Names = None
 
 
@@ -48,19 +46,18 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of one metric against another; a point that is not finite interrupts a curve."""
-    shown = selection.select(runs, params.select)
+    shown = selection.select(runs, None)
     panels = Panels(listed([("", shown)]), 2.6)
     ax = panels.axes[0]
-    seen: set[style.Look] = set()
-    everything = []
-    for _, look, _, own in lines(shown, shown, params.lines, params.names):
+    everything, handles = [], []
+    for _, look, text, own in lines(shown, shown, params.lines, params.names):
         points = np.array([_point(run, params) for run in own])
         points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
         ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
         everything.append(points)
-        if np.isfinite(points).any():
-            seen.add(look)
-    if seen:  # a log scale needs a point
+        named = text if np.isfinite(points).any() else f"{text} (no point)"
+        handles.append(style.entry(named, ms=3, **look.line))
+    if np.isfinite(np.concatenate(everything)).any():  # a log scale needs a point
         ax.set_xscale("log")
         ax.set_yscale("log")
         label_log_axis(ax.xaxis)
@@ -69,8 +66,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             x, y = front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
-    named = lines(shown, shown, params.lines, params.names)
-    handles = style.entries_drawn(ax, ((text, look) for _, look, text, _ in named), seen)
     if params.front:
         handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
     return panels.with_legend(handles)
@@ -78,7 +73,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _point(run: Measured, params: Params) -> list[float]:
     """Return the last values of both metrics, nan where the run has none."""
-    found = (run.values(metric, params.agent) for metric in (params.x, params.y))
+    found = (run.values(metric, "worst") for metric in (params.x, params.y))
     return [float(values[-1]) if len(values) else float("nan") for values in found]
 
 

@@ -6,7 +6,6 @@ What a researcher writes in a study's YAML::
 
     prices: [gradients, bytes]
     targets: [1, 0.1, 0.01]
-    lines: entry
 """
 
 from collections.abc import Sequence
@@ -21,9 +20,8 @@ from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
 from concord_studies.figures._lines import MUTED
-from concord_studies.figures._options import Names, Select
+from concord_studies.figures._options import Names
 from concord_studies.figures._panels import Panels, listed
-from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 BEST = 5  # named and colored
@@ -35,9 +33,6 @@ class Params(Options):
 
     prices: Annotated[Some[str], "prices, a panel for each"]
     targets: Annotated[Some[Positive], "targets of the score"]
-    lines: Annotated[str, NamesLabel("label that colors tell apart")] = "entry"
-    level: Annotated[str, "agent whose score it is: worst, average or pooled"] = "worst"
-    select: Select = None
     names: Names = None
 
 
@@ -52,11 +47,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
     The five that have solved most are named at their ends, the others gray.
     """
-    shown = selection.select(runs, params.select)
+    shown = selection.select(runs, None)
     cells = listed((f"by {price}", shown) for price in params.prices)
     panels = Panels(cells, 2.5 if len(cells) == 1 else 3.0, width="full")
-    groups = selection.split(shown, params.lines)
-    looks = style.looks(params.lines, [value for value, _ in groups])
+    groups = selection.split(shown, "entry")
+    looks = style.looks("entry", [value for value, _ in groups])
     shares = []
     for price, ax in zip(params.prices, panels.axes, strict=True):
         found = [_prices(price, params, own) for _, own in groups]
@@ -80,7 +75,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_xlim(low / 1.1, high * 1.1)
         label_log_axis(ax.xaxis)
         ax.set_xlabel(LABELS.get(price, price))
-        names = (style.name(params.lines, value, params.names) for value, _ in groups)
+        names = (style.name("entry", value, params.names) for value, _ in groups)
         shares.append([(n, k.color, e) for n, k, e in zip(names, looks, ends, strict=True)])
         shares[-1] = [end for place, end in enumerate(shares[-1]) if place in best]
     panels.axes[0].set_ylim(0, min(1, 1.1 * max(0.1, *(end for own in shares for *_, end in own))))
@@ -93,5 +88,5 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:
     """Return, for each run and target, the prices paid on its data sets, and their number."""
     metrics = [f"{price}_to_{target:g}" for target in params.targets]
-    found = [scores.of_sets(run, metric, params.level) for run in runs for metric in metrics]
+    found = [scores.of_sets(run, metric, "worst") for run in runs for metric in metrics]
     return [(values, len(values)) for values in found]

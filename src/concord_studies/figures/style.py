@@ -10,15 +10,16 @@ the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` 
 One code has one meaning in all figures. Color is the sampler; agents, which are exchangeable, are
 steps of one blue-gray ramp with markers; networks are named in titles, and have other colors where
 lines are networks; readings are gray, filled (equations) or hollow (released code). Dashed is the
-agents' average, dotted a floor, open circles are what authors recorded, ticks at the right edge
-what is printed. Where the exact law is known it is the line, and its estimate a pale line beneath.
+agents' average, dotted a floor, open circles are what authors recorded, black hairlines that leave
+the panel what is printed. Where the exact law is known it is the line, and its estimate a pale line
+beneath.
 """
 
 import functools
 import io
 import re
 import textwrap
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,12 @@ from typing import Any
 import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
-from matplotlib.transforms import ScaledTranslation
 
 from concord.errors import ConcordError, short
 from concord_studies import results, words
@@ -177,6 +175,9 @@ AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
+PRINTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.6, "linestyle": "-"}
+# Behind what is written over curves.
+PLATE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
 SYMBOLS = {
     "agents": "$N$",
@@ -378,37 +379,9 @@ def panel_title(index: int, text: str, panels: int) -> str:
     return f"({letter}) {text}".rstrip() if panels > 1 else text
 
 
-def note_below(axes: Axes, text: str) -> None:
-    """Write a line under a panel's axis, in as many lines as it takes."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    lines = textwrap.wrap(text, int(18 * (figure.get_figwidth() - 0.75)))
-    axes.annotate(
-        "\n".join(lines),
-        xy=(0.5, 0),
-        xycoords=axes.xaxis.label,
-        xytext=(0, -3),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=RC["xtick.labelsize"],
-    )
-    figure.set_figheight(figure.get_figheight() + 0.14 * len(lines))
-
-
 def entry(text: str, **line: Any) -> Line2D:
     """Return a legend's entry with a line or marker that the figure itself does not draw."""
     return Line2D([], [], label=text, **line)
-
-
-def entries_drawn(
-    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look]
-) -> list[Artist]:
-    """Return a legend's entries of the lines with points; note the others below a panel."""
-    named = list(lines)
-    if none := "; ".join(text for text, look in named if look not in drawn):
-        note_below(axes, f"No point: {none}")
-    return [entry(text, ms=3, **look.line) for text, look in named if look in drawn]
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> None:
@@ -419,9 +392,7 @@ def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Ar
     groups = [group for group in (handles, references) if len(group)]
     if not groups:
         return
-    width = figure.get_figwidth() - 0.1
-    place = {"loc": "outside lower center"}
-    made = [_fit_legend(figure, figure.legend, group, width, **place) for group in groups]
+    heights = [_add_legend(figure, group) for group in groups]
     first: Any = figure.legends[0]
     more: Any
     for more in figure.legends[1:]:  # into one box, so that the layout leaves room for all of it
@@ -429,54 +400,19 @@ def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Ar
         first._legend_box.get_children().append(more._legend_handle_box)
         first.texts += more.texts
         first.legend_handles += more.legend_handles
-    figure.set_figheight(figure.get_figheight() + sum(made) + 0.05)
+    figure.set_figheight(figure.get_figheight() + sum(heights) + 0.05)
 
 
-def legends_below(
-    panels: Sequence[Axes], handles: Sequence[Sequence[Artist]], width: float
-) -> None:
-    """Put each panel's own legend under its axis label; ``width`` of one in inches.
-
-    The figure grows by the highest of them for each row of panels.
-    """
-    figure = panels[0].get_figure(root=True)
-    assert figure is not None
-    heights: dict[int, float] = {}
-    for axes, own in zip(panels, handles, strict=True):
-        if not own:
-            continue
-        down = ScaledTranslation(0, -27 / 72, figure.dpi_scale_trans)
-        height = _fit_legend(
-            figure,
-            axes.legend,
-            own,
-            width,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=axes.transAxes + down,
-        )
-        spec = axes.get_subplotspec()
-        row = spec.rowspan.start if spec else 0
-        heights[row] = max(heights.get(row, 0.0), height)
-    figure.set_figheight(figure.get_figheight() + sum(heights.values()))
-
-
-def _fit_legend(
-    figure: Figure,
-    make: Callable[..., Legend],
-    handles: Sequence[Artist],
-    width: float,
-    **options: Any,
-) -> float:
-    """Make the legend with as many columns as fit into ``width``; return its height in inches."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+def _add_legend(figure: Figure, handles: Sequence[Artist]) -> float:
+    """Add a legend with as many columns as fit into the figure; return its height in inches."""
+    renderer, width = FigureCanvasAgg(figure).get_renderer(), figure.get_figwidth() - 0.1
     columns = min(len(handles), 8)
     while True:
         rows = -(-len(handles) // columns)
         columns = -(-len(handles) // rows)  # as few as these rows need: no ragged last column
         # matplotlib fills columns first, readers read rows.
         by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
-        legend = make(handles=by_rows, ncols=columns, **options)
+        legend = figure.legend(handles=by_rows, ncols=columns, loc="outside lower center")
         box = legend.get_window_extent(renderer)
         if columns == 1 or box.width <= width * figure.dpi:
             return box.height / figure.dpi

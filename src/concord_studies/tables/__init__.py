@@ -4,10 +4,8 @@
 """
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from textwrap import wrap
 from typing import Any
 
 from concord_studies import markup, results, words
@@ -96,57 +94,23 @@ class Table:
         return markup.markdown_table(heads, cells, labels)
 
     def latex(self, title: str) -> str:
-        """Return the layout as LaTeX, for the packages booktabs and longtable.
-
-        Columns that do not fit beside each other on a page of 6.5 inches make further tables, each
-        with what names the rows.
-        """
-        labels = self.layout.labels
-        heads = [wrap(column, 14) or [""] for column in self.layout.columns]
-        rows = [
-            [*(wrap(cell, 30) or [""] for cell in row[:labels]), *map(_parted, row[labels:])]
-            for row in _grouped(self.layout.rows, labels)
-        ]
-        widths = [
-            6 + max(_width(line) for cell in column for line in cell)
-            for column in zip(heads, *rows, strict=True)
-        ]
-        text = [
+        """Return the layout as LaTeX, for the packages booktabs and longtable."""
+        layout = self.layout
+        sides = "l" * layout.labels + "r" * (len(layout.columns) - layout.labels)
+        head, *rows = (
+            " & ".join(map(markup.latex, row)) + r" \\"
+            for row in [layout.columns, *_grouped(layout.rows, layout.labels)]
+        )
+        lines = [
             r"% \usepackage{booktabs,longtable}",
-            r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\begin{{longtable}}{{@{{}}{sides}@{{}}}}",
+            rf"\caption{{{markup.latex(title)}}}\\",
+            rf"\toprule {head} \midrule \endhead",
+            r"\bottomrule \endfoot",
+            *rows,
+            r"\end{longtable}",
         ]
-        for number, part in enumerate(_parts(widths, labels)):
-            first = number == 0
-            shown = [*range(labels), *part]
-            text += [
-                *([] if first else [r"\addtocounter{table}{-1}"]),
-                rf"\begin{{longtable}}{{@{{}}{'l' * labels}{'r' * len(part)}@{{}}}}",
-                rf"\caption{{{markup.latex(title)}{'' if first else ', continued'}}}\\",
-                rf"\toprule {_row([heads[p] for p in shown], labels, '')} \midrule \endhead",
-                r"\bottomrule \endfoot",
-                *(_row([row[p] for p in shown], labels) for row in rows),
-                r"\end{longtable}",
-            ]
-        note = [r"\par\smallskip " + markup.latex(self.note)] if self.note else []
-        return "\n".join([*text, *note, r"\endgroup", ""])
-
-
-def _width(text: str) -> float:
-    """Return the approximate width of a text in points, at a footnote's size."""
-    return sum(2.7 if c in " .,;:[]()|il-" else 6.0 if c.isupper() else 4.3 for c in text)
-
-
-def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[list[int]]:
-    """Return the indices of columns that share a page, in parts of similar width."""
-    room, total = page - sum(widths[:labels]), sum(widths[labels:])
-    for count in range(1, len(widths) - labels):
-        parts: list[list[int]] = [[] for _ in range(count)]
-        for place in range(labels, len(widths)):
-            along = sum(widths[labels:place]) + widths[place] / 2
-            parts[int(count * along / total)].append(place)
-        if all(sum(widths[place] for place in part) <= room for part in parts):
-            return parts
-    return [[place] for place in range(labels, len(widths))] or [[]]
+        return "\n".join([*lines, *([markup.latex(self.note)] if self.note else []), ""])
 
 
 def _grouped(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
@@ -174,22 +138,6 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
         return replace(table, note=" ".join(filter(None, notes)))
 
     return tabulated
-
-
-def _parted(text: str) -> list[str]:
-    """Return a cell's lines for LaTeX: its number, then its interval and further text."""
-    return re.split(r" (?=\[)|; ", text)
-
-
-def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize ") -> str:
-    """Return a LaTeX row whose first cells are names, with small lines below numbers."""
-    found = []
-    for place, cell in enumerate(cells):
-        side, looks = ("l", "") if place < labels else ("r", small)
-        text = rf"\\ {looks}{{}}".join(map(markup.latex, cell))  # no [ follows a \\
-        stacked = rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{text}\end{{tabular}}"
-        found.append(stacked if len(cell) > 1 else text)
-    return " & ".join(found) + r" \\"
 
 
 def _text(cell: Any) -> str:

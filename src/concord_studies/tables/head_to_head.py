@@ -3,8 +3,8 @@
 Readers see the percentage of data sets that the row has won against the column, a tie counted as
 half, from who wins most to who wins least; the CSV has a row for each ordered pair with all of it.
 
-A pair meets on every task that both have a score of, data set by data set; a score within ``tie``
-of the other's is a tie. What diverged loses against what did not; where both did, it is a tie. The
+A pair meets on every task that both have a score of, data set by data set; a score within 5 % of
+the other's is a tie. What diverged loses against what did not; where both did, it is a tie. The
 ratio is that of the column's score to the row's (above one: the row is better), with an interval by
 resampling tasks, where there are several.
 """
@@ -16,22 +16,20 @@ from typing import Annotated
 import numpy as np
 
 from concord.laws.intervals import REPLICATES
-from concord.options import Options, Positive
+from concord.options import Options
 from concord_studies import selection, words
 from concord_studies.intervals import percentile_interval
-from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import of_sets, task_of
 from concord_studies.tables import Layout, Table, marks_divergence
+
+TIE = 1.05  # scores within this factor of each other
 
 
 class Params(Options):
     """Options of a head-to-head table."""
 
-    metric: Annotated[str, "score, of which less is better"]
-    among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
-    level: Annotated[int | str, "agent whose score it is"] = "worst"
-    tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+    metric: Annotated[str, "score of an entry's worst agent, of which less is better"]
     names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
@@ -43,17 +41,17 @@ def reads(params: Params) -> list[str]:
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table of ordered pairs, laid out as a square of the percentages of wins."""
-    scores = of_tasks(runs, params.metric, params.among, params.level)
+    scores = of_tasks(runs, params.metric)
     rows: list[list[object]] = []
     shares: dict[str, dict[str, float]] = {one: {} for one in scores}
     for one, other in itertools.permutations(scores, 2):
         logs = meet(scores, one, other)
-        won, tied, lost = record(logs, params.tie)
+        won, tied, lost = record(logs)
         if count := won + tied + lost:
             shares[one][other] = 100 * (won + tied / 2) / count
         rows.append([one, other, won, tied, lost, *(median_ratio(logs) if logs else [None] * 3)])
     order = sorted(scores, key=lambda one: -np.mean([*shares[one].values(), 0.0]))
-    names = {one: words.name(params.among, one, params.names) for one in order}
+    names = {one: words.name("entry", one, params.names) for one in order}
     texts = [
         [
             f"{place} {names[one]}",
@@ -61,22 +59,20 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         ]
         for place, one in enumerate(order, 1)
     ]
-    head = f"{words.axis(params.among)} (percent won against the numbered column)"
+    head = f"{words.axis('entry')} (percent won against the numbered column)"
     layout = Layout([head, *(str(place) for place in range(1, len(order) + 1))], texts, 1)
-    columns = [params.among, "against", "won", "tied", "lost", "median ratio", "lo", "hi"]
+    columns = ["entry", "against", "won", "tied", "lost", "median ratio", "lo", "hi"]
     return Table(columns, rows, laid_out=layout)
 
 
-def of_tasks(
-    runs: Sequence[Measured], metric: str, among: str, level: int | str
-) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
+def of_tasks(runs: Sequence[Measured], metric: str) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
     """Return the scores on the data sets of every task, by entry and task."""
     found: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     for run in runs:
-        values = of_sets(run, metric, level)
-        own = found.setdefault(str(selection.lookup(run.run, among)), {})
+        values = of_sets(run, metric, "worst")
+        own = found.setdefault(str(selection.lookup(run.run, "entry")), {})
         if len(values) and not np.isnan(values).all():
-            own[task_of(run, [among])] = values
+            own[task_of(run, ["entry"])] = values
     return found
 
 
@@ -94,10 +90,10 @@ def meet(
     return logs
 
 
-def record(logs: Sequence[np.ndarray], tie: float) -> tuple[int, int, int]:
+def record(logs: Sequence[np.ndarray]) -> tuple[int, int, int]:
     """Return the numbers of wins, ties and losses over all data sets of log ratios."""
     joined = np.concatenate(logs) if logs else np.empty(0)
-    won, lost = (joined > np.log(tie)).sum(), (joined < -np.log(tie)).sum()
+    won, lost = (joined > np.log(TIE)).sum(), (joined < -np.log(TIE)).sum()
     return int(won), int(len(joined) - won - lost), int(lost)
 
 

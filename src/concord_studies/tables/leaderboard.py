@@ -1,6 +1,6 @@
 """The leaderboard: ranks with intervals, and how many tasks and targets are solved.
 
-On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
+On every data set of a task the entries are ranked by their scores; those within 5 % of each
 other share the mean rank. What diverged comes last, what does not apply or was not run after all.
 The interval of the mean rank is Student's over tasks, of the mean over the data sets of each;
 there is none of one task. Of made-up ranks it contains the mean over all tasks in 94 % of cases
@@ -25,6 +25,7 @@ from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import missing, of_sets, task_of
 from concord_studies.tables import Layout, Table, marks_divergence
+from concord_studies.tables.head_to_head import TIE
 
 ENOUGH = 8  # tasks, to say which entries are surely ahead of others
 UNSURE = "not sure"
@@ -36,18 +37,15 @@ class Params(Options):
 
     prices: Annotated[Some[str], "prices, one board after another"]
     targets: Annotated[Some[Positive], "targets of the score"]
-    metric: Annotated[str, "score at the budget of a price"] = "b2"
     among: Annotated[
         str | Some[str], NamesLabel("label, or labels, that tell apart what is ranked")
     ] = "entry"
-    level: Annotated[int | str, "agent whose score it is"] = "worst"
-    tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
     names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:
     """Return the metrics that some of the table's runs must have."""
-    return [f"{params.metric}_by_{price}" for price in params.prices]
+    return [f"b2_by_{price}" for price in params.prices]
 
 
 @marks_divergence
@@ -115,8 +113,7 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
     ranks, scores = [], []
     counts = {name: dict.fromkeys(STATES, 0) for name in names}
     for cells in tasks.values():
-        metric = f"{params.metric}_by_{price}"
-        found = {name: of_sets(run, metric, params.level) for name, run in cells.items()}
+        found = {name: of_sets(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*(len(values) for values in found.values()), *stated)
         table = np.full((sets, len(names)), np.nan)  # nan: no score
@@ -125,7 +122,7 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
             if len(values) == sets:
                 table[:, place] = values
             _count(counts[name], cells.get(name), values, sets, price, params)
-        ranks.append(np.array([_ranks(row, params.tie) for row in table]))
+        ranks.append(np.array([_ranks(row) for row in table]))
         scores.append(table)
     means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
     intervals = _intervals(means)
@@ -172,13 +169,13 @@ def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
     return np.concatenate([np.empty(0), *found])
 
 
-def _ranks(scores: np.ndarray, tie: float) -> np.ndarray:
+def _ranks(scores: np.ndarray) -> np.ndarray:
     """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
     logs = np.log(np.maximum(scores, 1e-300))
     # Infinite and missing scores stand far beyond all others, each among their own.
     logs = np.where(np.isnan(logs), 2e4, np.where(np.isinf(logs), 1e4, logs))
-    better = (logs[None, :] < logs[:, None] - np.log(tie)).sum(axis=1)
-    same = (np.abs(logs[None, :] - logs[:, None]) <= np.log(tie)).sum(axis=1)
+    better = (logs[None, :] < logs[:, None] - np.log(TIE)).sum(axis=1)
+    same = (np.abs(logs[None, :] - logs[:, None]) <= np.log(TIE)).sum(axis=1)
     return better + (same + 1) / 2
 
 
@@ -196,7 +193,7 @@ def _count(
         counts[lacking or "not applicable"] += sets * len(params.targets)
         return
     for target in params.targets:
-        paid = of_sets(run, f"{price}_to_{target:g}", params.level)
+        paid = of_sets(run, f"{price}_to_{target:g}", "worst")
         solved = np.isfinite(paid) if len(paid) == sets else np.zeros(sets, dtype=bool)
         counts["solved"] += int(solved.sum())
         counts["diverged"] += int((~solved & ~np.isfinite(values)).sum())

@@ -133,8 +133,7 @@ def test_a_panel_may_show_the_end_over_a_number():
     ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (4, 5, 3)]
     np.testing.assert_array_equal(lines["released code"].get_ydata(), ends)
     assert figure.axes[1].get_xscale() == "log"
-    assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
-    assert "equations" not in legend(figure)
+    assert legend(figure)[-4:-2] == list(lines)
 
 
 def test_estimates_of_one_floor_are_drawn_once():
@@ -203,12 +202,7 @@ def test_panels_of_different_kinds():
     ]
     assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log", "linear"]
     assert figure.axes[1].get_ylim()[0] == 0.01
-    entries = [sorted(t.get_text() for t in axes.get_legend().get_texts()) for axes in figure.axes]
-    assert entries == [
-        ["$b$ = 5", "$b$ = 50"],
-        [r"$\eta$ = 0.001", r"$\eta$ = 0.003", r"$\eta$ = 0.009"],
-        ["Complete", "No edges", "Ring"],
-    ]
+    assert {"$b$ = 50", r"$\eta$ = 0.003", "No edges"} < set(legend(figure))
 
 
 def grid_runs() -> list[Measured]:
@@ -549,15 +543,13 @@ def accuracy(sampler: str, agents: int = 3) -> Measured:
 
 
 def accuracies(runs, **options):
-    shown = {"metric": "accuracy_mean", "layers": [{"sd": "accuracy_sd"}, "others"]}
+    shown = {"metric": "accuracy_mean", "layers": [{"sd": "accuracy_sd"}]}
     return draw(runs, lines="sampler", **shown, **options)
 
 
-def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
-    figure = accuracies([accuracy("admm"), accuracy("d_ula")])
-    axes = figure.axes[0]
+def test_accuracy_has_a_line_and_band_per_run():
+    axes = accuracies([accuracy("admm"), accuracy("d_ula")]).axes[0]
     assert len(axes.collections) == 2
-    assert len([line for line in axes.lines if line.get_label() == "_agent"]) == 4
     band = axes.collections[1].get_paths()[0].vertices[:, 1]
     np.testing.assert_allclose(band.min(), 0.4)
 
@@ -595,11 +587,11 @@ def test_a_floor_far_below_is_an_arrow_with_its_number():
     assert not any("floor" in text for text in legend(figure))
 
 
-def test_printed_numbers_are_ticks_at_the_right_edge():
+def test_printed_numbers_are_lines_that_leave_the_right_edge():
     figure = draw([w2(run(), [0])], printed=[0.25, 99])
     (axes,) = figure.axes
     (tick,) = [line for line in axes.lines if line.get_label() == "_printed"]
-    assert list(tick.get_ydata()) == [0.25, 0.25] and min(tick.get_xdata()) == 1
+    assert list(tick.get_ydata()) == [0.25, 0.25] and max(tick.get_xdata()) > 1
     assert [text.get_text() for text in axes.texts] == ["0.25"]
     assert "print" in legend(figure)
 

