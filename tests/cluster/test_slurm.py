@@ -150,7 +150,7 @@ def metrics(folder: Path) -> dict[str, bytes]:
 
 # By module: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
 # with two Snakemakes in it), and more time.
-MEMORY = "    return metrics.measure(", '    held = b"x" * (800 * 2**20)\n'
+MEMORY = "    return metrics.measure(run.metrics, ", '    held = b"x" * (800 * 2**20)\n'
 TIME = (
     "    table = entry.module.tabulate(",
     """    import time
@@ -171,7 +171,7 @@ ENDS = {
 def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, request, reliability):
     """Runs that need more memory than they have, a table that needs more time, others cancelled."""
     project = Project(tmp_path / "project")
-    demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"runs/measure": MEMORY})
+    demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"experiment": MEMORY})
     for module, (line, more) in demands.items():
         path = project.folder / f"src/concord_studies/{module}.py"
         text = path.read_text()
@@ -187,7 +187,7 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
                 one = job["memory"], job["limit"]
                 if job["folder"] != str(project.folder) or one not in first or job["id"] in killed:
                     continue
-                if one == ("1000M", "5:00") and "runs/measure" in demands:
+                if one == ("1000M", "5:00") and "experiment" in demands:
                     killed[job["id"]] = "its memory"
                 elif "table" not in job["comment"]:
                     killed[job["id"]] = "scancel"
