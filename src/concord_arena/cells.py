@@ -99,7 +99,6 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        """Return the generator of the network's random events, the same for every entry."""
         return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
     own = run.problem_name
@@ -239,7 +238,6 @@ class _Cell:
         return Network(network.graph, conditions)
 
     def _count(self, name: str, price: Mapping[str, float]) -> int:
-        """Return how many iterations a price's budget pays for."""
         return prices.count_iterations({name: self._arena.budget[name]}, price, self._last)
 
     def choose(self, groups: Sequence[Group], name: str) -> Chosen | None:
@@ -390,7 +388,6 @@ class _Cell:
 
 
 def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
-    """Return the values of options without the tuned one."""
     return {option: value for option, value in values.items() if option != tune}
 
 

@@ -169,7 +169,6 @@ class Chains:
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
-            """Return a generator of random numbers for resampling, by label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         measurement = Measurement(
@@ -224,7 +223,6 @@ def _squared(trace: Trace, problem: Problem) -> Levels:
 
 
 def _both(x: np.ndarray) -> np.ndarray:
-    """Return coordinates and their squares side by side, (..., 2 dim)."""
     return np.concatenate([x, x**2], axis=-1)
 
 

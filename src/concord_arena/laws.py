@@ -70,7 +70,6 @@ class Laws:
         targets = self._posteriors
 
         def lost(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
-            """Return values by level, ``lost`` where the final b² is infinite."""
             return {level: np.where(np.isposinf(final[level]), lost, np.array(values, float))}
 
         averaged = self._path.time_average(end)
@@ -96,7 +95,6 @@ class Laws:
 
 
 def _predict(problems: Sequence[HeldOut], laws: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-    """Return the least log predictive density of held-out rows, mean over rows, of each law."""
     with np.errstate(all="ignore"):
         return [
             problem.held_out_log_density(*moments).mean(axis=-1).min()

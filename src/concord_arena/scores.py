@@ -50,7 +50,6 @@ def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
     """Return the ergodic b² of time averages, for the worst agent and the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the worst coordinate's ergodic b² from moments; infinite if it diverged."""
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
         b2 = (spread / np.diag(target.cov)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)
