@@ -103,11 +103,11 @@ class Chains:
             own |= self._measure_families(_at(trace, late), name, problem, sampler, families)
             found.append(score)
             further.append(own)
-        metrics_ = {
+        by_metric = {
             metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
             for metric, levels in further[0].items()
         }
-        return scores.stack(found), metrics_.items()
+        return scores.stack(found), by_metric.items()
 
     def _sample(
         self,
