@@ -189,7 +189,7 @@ class _Cell:
         )
         self._tunes = arena.tune is not None and arena.share is None
         self._seeks = self._tunes and arena.aim is not None
-        self._score = "b2" if known(self._first) else "log_loss"
+        self._metric = "b2" if known(self._first) else "log_loss"
         count = SETTINGS if self._seeks else sum(map(len, self.settings))
         self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
@@ -277,7 +277,7 @@ class _Cell:
 
     def _best(self, tried: Sequence[Tried], name: str) -> Chosen:
         """Return the setting with the least score, or price, and the reasons."""
-        tune, aim, score = self._arena.tune, self._arena.aim, self._score
+        tune, aim, score = self._arena.tune, self._arena.aim, self._metric
         values = [each.score for each in tried]
         reason = f"least {score} of worst after {self._arena.budget[name]:g} {name}"
         if any(np.isfinite(each.paid) for each in tried):
@@ -355,7 +355,7 @@ class _Cell:
 
     def _judge(self, path: Laws | Chains, name: str, price: Mapping[str, float]) -> Iterator[Row]:
         """Yield the scores of laws or chains of the judging data sets at a price's budget."""
-        last, score, end = self._last, self._score, self._count(name, price)
+        last, score, end = self._last, self._metric, self._count(name, price)
         if end < 1:  # too dear: it stays where it starts
             yield from _scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
             for number in range(self._arena.sets):
