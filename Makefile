@@ -80,8 +80,8 @@ schema: $(READY) ## config/*.schema.json, by which editors complete and explain 
 	$(BIN)/concord schema study > config/study.schema.json
 	$(BIN)/concord schema config > config/config.schema.json
 
-reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
-	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
+reliability: $(READY) ## many more faults and laws than `make test` tries: results/reliability.md
+	$(PYTEST) --dist loadfile tests/workflow/test_faults.py tests/calibration --effort 10 $(PYTEST_ARGS)
 
 # Each part is compared whatever the others say. The workflow comes before the runs at paper scale,
 # for the data that it fetches.

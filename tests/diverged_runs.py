@@ -23,7 +23,7 @@ from concord.laws.quadrature import from_log_density
 from concord.minibatches import Batches
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network_under
+from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.samplers.d_ula import DULA
@@ -46,7 +46,7 @@ DIVERGED = 20
 STEPS = np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2)
 RING = build_graph("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
-NETWORKS = network_under(RING, None), network_under(RING, HIDDEN)
+NETWORKS = Network(RING, None), Network(RING, HIDDEN)
 # Those that read no chain are tested with the theorems they are about.
 CHAINLESS = {"admm_law", "answers", "coded_bits", "recorded", "theorem3_bound", "two_modes"}
 FAMILIES = sorted({*kinds.names("metrics")} - CHAINLESS)

@@ -69,9 +69,6 @@ class Record:
             with open(path, newline="") as file:
                 _, *rows = csv.reader(file)
             sections.append(f"## {path.stem}\n\n{table(COLUMNS, rows)}")
-            text = path.with_suffix(".md")  # what a suite adds in words, such as what it leaves out
-            if text.exists():
-                sections[-1] += f"\n{text.read_text()}"
         page = HEAD + "\n".join(sections)
         self.folder.with_suffix(".md").write_text(page)
         return page

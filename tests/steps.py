@@ -68,13 +68,9 @@ class Quadratic(Bare):
     def potential(self, x):
         return np.einsum("cad,cad->ca", x, self.hessian_product(x, x) / 2 - self.shift)
 
-    def minimize(self, linear, curvature, start):
-        precision = self.gram + curvature[:, None, None] * np.eye(self.dim)
-        return np.linalg.solve(precision, (linear + self.shift)[..., None])[..., 0], 1
-
-    def minimize_one(self, agent, linear, curvature, start):
-        precision = self.gram[agent] + curvature[agent] * np.eye(self.dim)
-        return np.linalg.solve(precision, (linear + self.shift[agent]).T).T, 1
+    def minimize(self, linear, curvature, start, agents=slice(None)):
+        precision = (self.gram + curvature[:, None, None] * np.eye(self.dim))[agents]
+        return np.linalg.solve(precision, (linear + self.shift[agents])[..., None])[..., 0], 1
 
 
 class Regression(Quadratic):
@@ -126,7 +122,7 @@ def logistic(agents: int = 4) -> Any:
         p = odds(x)
         return np.einsum("cap,apd,ape->cade", p * (1 - p), X, X) + np.eye(2) / agents
 
-    def minimize(linear, curvature, start):
+    def minimize(linear, curvature, start, agents=slice(None)):
         x = start
         for _ in range(50):
             slope = gradient(x) + curvature[:, None] * x - linear

@@ -73,17 +73,18 @@ class Momentum(Sampler):
 ACCEPTS = (
     HEAD
     + r'''
-from concord.samplers.checks import check_single_agent
 from concord.errors import ConcordError
+from concord.needs import Needs
 
 class Accepts(Sampler):
     """MALA."""
     takes_batches = False
+    needs = Needs("alone")
     step_size: Annotated[Schedule, "step size"]
 
     def check(self, problem, network):
-        """Refuse several agents, and problems without potentials."""
-        check_single_agent(network, "MALA")
+        """Refuse problems without potentials, too."""
+        super().check(problem, network)
         if problem is not None and not hasattr(problem, "potential"):
             raise ConcordError("it needs a potential; use another problem")
 

@@ -11,7 +11,6 @@ from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
-from concord.networks.construction import network_under
 from concord.networks.network import Network, Order, OrderOptions
 from concord.options import Chosen, Options, build, plain
 from concord.problem import Problem
@@ -163,7 +162,7 @@ def prepare(
     chosen = ChosenSampler.choose(sampler, options, ARGUMENTS)
     found = network_of(network, problem.agents)
     if chosen.order != found.order:
-        found = network_under(found.graph, found.conditions, "network", chosen.order)
+        found = Network(found.graph, found.conditions, "network", chosen.order)
     if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
         raise ConcordError(
             f"sampler {chosen.kind} does not mix by weights, so those of the network would say "

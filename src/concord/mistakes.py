@@ -86,6 +86,9 @@ def find_mistake(hint: Any, value: Any, where: str) -> str:
     wanted = " or ".join(dict.fromkeys(names))
     if shapes[0] is tuple:
         wanted += "; write it as [a, b, ...]"
+    elif shapes[0] is dict:
+        keys = choices(get_args(options[0][0])[0])
+        wanted += f"; write it as {{{next(iter(keys), 'key')}: value}}"
     return _prefix_place(where, f"{short(value)} is not {wanted}{_yaml_hint(value, shapes)}")
 
 

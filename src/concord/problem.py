@@ -82,23 +82,18 @@ class Proximal(Protocol):
     """
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, Any]:
         r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and their cost.
 
-        linear: b, (chains, agents, dim). curvature: c, (agents,). start: a guess of the solution,
-        (chains, agents, dim), for solvers that iterate. The cost counts gradients of an agent: 1 of
-        a closed form, else (chains, agents). Where b is not finite, x is not a number.
-        """
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, Any]:
-        r"""Return the solution of :math:`\nabla f_i(x) + c_i x = b` of one agent i, and its cost.
-
-        agent: the number i. linear, start: b and a guess, (chains, dim). curvature: c of all
-        agents, (agents,). The solution has shape (chains, dim); its cost is 1 of a closed form,
-        else (chains,).
+        linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
+        solution, (chains, few, dim), for solvers that iterate. agents: numbers of the few agents,
+        (few,); by default all. The cost counts gradients of an agent: 1 of a closed form, else
+        (chains, few). Where b is not finite, x is not a number.
         """
 
 
@@ -211,20 +206,16 @@ class CountedProblem:
         return apart
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, Any]:
         """Return the minimizers and cost of ``Proximal.minimize``, and count the cost."""
-        x, cost = self.problem.minimize(linear, curvature, start)
-        self.gradients = self.gradients + cost
-        return x, cost
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, Any]:
-        """Return the minimizer and cost of ``Proximal.minimize_one``, and count the cost."""
-        x, cost = self.problem.minimize_one(agent, linear, curvature, start)
-        counted = np.zeros((*np.shape(cost), self.problem.agents), dtype=np.int64)
-        counted[..., agent] = cost
+        x, cost = self.problem.minimize(linear, curvature, start, agents)
+        counted = np.zeros((*np.shape(cost)[:-1], self.problem.agents), dtype=np.int64)
+        counted[..., agents] = cost
         self.gradients = self.gradients + counted
         return x, cost
 

@@ -1,9 +1,10 @@
 """Progress: long work says after four seconds what it is, and then how long it will take.
 
-To a terminal only: logs and programs have no use for it.
+It is a bar on a terminal; elsewhere, as in the log of a job, it is a line a minute.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from typing import TypeVar
 from concord.libraries import optional
 
 PATIENCE = 4.0  # seconds
+MINUTE = 60.0  # between lines where there is no terminal
 
 T = TypeVar("T")
 
@@ -22,12 +24,29 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
 
     shown: at once, wherever to, and left there; or never; None: as all else is.
     """
-    if not (sys.stderr.isatty() and find_spec("tqdm") if shown is None else shown):
+    if shown is None and not sys.stderr.isatty():
+        yield _tell_each_minute(total, what)
+        return
+    if not (find_spec("tqdm") if shown is None else shown):
         yield lambda n=1: None
         return
     tqdm = optional("tqdm", "tqdm", "progress=True").tqdm
     with tqdm(total=total, desc=what, delay=0 if shown else PATIENCE, leave=bool(shown)) as bar:
         yield bar.update
+
+
+def _tell_each_minute(total: int, what: str) -> Callable[..., object]:
+    """Return ``done(n=1)``, which prints at most once a minute how many of the steps are done."""
+    count, last = 0, time.monotonic()
+
+    def done(n: int = 1) -> None:
+        nonlocal count, last
+        count += n
+        if (now := time.monotonic()) - last > MINUTE:
+            last = now
+            print(f"{what}: {count} of {total}", file=sys.stderr, flush=True)
+
+    return done
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:

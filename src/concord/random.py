@@ -6,9 +6,12 @@ They are drawn by a generator, or enumerated where an exact law is read off a sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from concord.networks.graph import Graph
 
 
 def enumerates(rng: Any) -> bool:
@@ -51,3 +54,26 @@ def count_steps_ahead(rng: Any, numbers: int, most: int) -> int:
     where the generator enumerates choices.
     """
     return 1 if enumerates(rng) else max(1, most // numbers)
+
+
+def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Draw pairs that gossip, each an agent and one of its neighbors, (ticks, chains, 2).
+
+    The agent is uniform over all, the neighbor uniform over the agent's. shape: (ticks, chains).
+    """
+    if enumerates(rng):  # the law of a pair is that of the same two the other way round
+        chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
+        return graph.edges[draw_choice(rng, chance, shape[1])][None]
+    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
+    agent = rng.integers(0, graph.agents, shape)
+    choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)
+    choice = np.minimum(choice, graph.degrees[agent] - 1)  # a product may round up
+    return np.stack([agent, graph.senders[first[agent] + choice]], axis=-1)
+
+
+@lru_cache(maxsize=32)
+def activity(graph: Graph) -> np.ndarray:
+    """Return the probability that each agent is one of a pair of ``draw_pairs``, (agents,)."""
+    inverse = 1 / graph.degrees
+    shares = np.bincount(graph.receivers, inverse[graph.senders], graph.agents)
+    return (1 + shares) / graph.agents

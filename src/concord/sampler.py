@@ -23,6 +23,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
+from concord.needs import Needs, check_needs
 from concord.networks.network import Network, OrderOptions
 from concord.options import Options
 
@@ -42,6 +43,7 @@ class Sampler(Options):
 
     name: what readers call it, such as "DE-SGLD".
     biased: the law that it samples by design, where that is not the posterior.
+    needs: what networks and problems must have (``concord.needs.Needs``).
     units: by option, which power of the positions' unit it has, such as 2 for a step size.
     takes_batches: whether it may be given mini-batch gradients in place of full ones.
     takes_order: whether its agents may move one after another (``Network.order``).
@@ -64,16 +66,18 @@ class Sampler(Options):
 
     name: ClassVar[str] = ""
     biased: ClassVar[str] = ""
+    needs: ClassVar[Needs] = Needs()
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     takes_batches: ClassVar[bool] = True
     takes_order: ClassVar[bool] = False
     draws_ahead: ClassVar[tuple[str, ...]] = ()
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse an unsuited problem or network with a ConcordError.
+        """Refuse a problem or network that lacks what the sampler ``needs``, with a ConcordError.
 
-        The problem is None where it is not built yet.
+        The problem is None where it is not built yet. A sampler that refuses more extends this.
         """
+        check_needs(self, problem, network)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
         """Return the state of iteration 0, given positions x0, (chains, agents, dim).

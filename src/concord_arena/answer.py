@@ -6,7 +6,7 @@ octaves around the two best minima, since the score along a step has several. On
 of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and
 the leading ones are confirmed by their own laws.
 
-Elsewhere laws are approximate (``arena.linearized``), and of a setting the worse of its
+Elsewhere laws are approximate (``concord.linearized``), and of a setting the worse of its
 neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What is
 predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
 """
@@ -71,11 +71,22 @@ class Wish(Options):
         return self.by == "error" and self.target is None
 
 
+class Score(NamedTuple):
+    """The score of a setting with a read-out: what ranks, and at which iteration.
+
+    b2: by level, with the ``error`` of a time average where it is asked.
+    """
+
+    value: float
+    iterations: int
+    b2: Mapping[str, float]
+
+
 class Lattice(NamedTuple):
     """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
 
-    limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
-    read-out the score, at which iteration, and b2 by level, with the ``error`` where it is asked.
+    limit: the largest stable value. price: of an iteration, read by agents. tried: scores by j and
+    read-out.
     """
 
     entry: Entry
@@ -83,7 +94,7 @@ class Lattice(NamedTuple):
     top: float
     limit: float
     price: Mapping[str, float]
-    tried: dict[float, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+    tried: dict[float, dict[str | int, Score]]
 
     def step(self, j: float) -> float:
         """Return the tuned option's value at place j, top / 2^(j/4)."""
@@ -203,7 +214,7 @@ class Search:
         reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
         self._try(lattice, [found.j + i for i in range(-reach, reach + 1)], own=True, only=read)
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
-            j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
+            j = min(lattice.tried, key=lambda j: lattice.tried[j][read].value)
             if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
                 break
             self._try(lattice, [j + ends, j + 2 * ends], own=True, only=read)
@@ -255,13 +266,13 @@ class Search:
             for read in ("agents", "average"):
                 count = self._iterations(lattice.price, read) if read in self.reads else 0
                 for j in octaves if count >= 1 else ():
-                    yield self._found(lattice, j, read, [j], "chains", (np.inf, count, {}))
+                    yield self._found(lattice, j, read, [j], "chains", Score(np.inf, count, {}))
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and a setting's b2 at these iterations for the wished level."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
         path = self._law([found.sampler], found.how != "screened")
-        return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
+        return np.array(ks), self._bias(path, found.read, ks)[self.wish.level][:, 0]
 
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
@@ -367,35 +378,33 @@ class Search:
             path = self._law([lattice.sampler(j) for j in part], own)
             self.tried += len(part)
             for read in self.reads if only is None else (only,):
-                most = self._iterations(lattice.price, read)
-                ks = [most] if self.wish.target is None else _powers(most)
-                if most < 1:
-                    for j in part:
-                        lattice.tried.setdefault(j, {})[read] = np.inf, 0, {}
-                    continue
-                b2 = self._scored(path, read, ks)
-                if self.wish.averages:
-                    b2["error"] = self._errors_of_averages(path, read, most)[None]
-                values, rows = self._values(b2, ks, lattice.price, read)
-                for version, (j, value, row) in enumerate(zip(part, values, rows, strict=True)):
-                    levels = {level: float(of[row, version]) for level, of in b2.items()}
-                    lattice.tried.setdefault(j, {})[read] = value, ks[row], levels
+                found = self._score(path, read, lattice.price)
+                for j, score in zip(part, found or [Score(np.inf, 0, {})] * len(part), strict=True):
+                    lattice.tried.setdefault(j, {})[read] = score
 
-    def _values(
-        self, b2: Mapping[str, np.ndarray], ks: list[int], price: Mapping[str, float], read: Any
-    ) -> tuple[list[float], list[int]]:
-        """Return each version's objective, and the row of b2 at which it is reached.
+    def _score(self, path: Any, read: str | int, price: Mapping[str, float]) -> list[Score]:
+        """Score the versions of a path with a read-out; none if the budget pays for nothing.
 
-        The objective of an unreached target is b2 times ``UNSOLVED``, beyond all prices.
+        Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices.
         """
-        own = b2["error" if self.wish.averages else self.wish.level]
-        if self.wish.target is None:
-            return own[-1].tolist(), [len(ks) - 1] * own.shape[1]
-        at = scores.solved_at(own, self.wish.target)
-        paid = np.array(ks) * self._paid(price, read)[str(self.wish.price)]
-        solved = at < len(ks)
-        values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
-        return values.tolist(), np.where(solved, at, len(ks) - 1).tolist()
+        wish, most = self.wish, self._iterations(price, read)
+        if most < 1:
+            return []
+        ks = [most] if wish.target is None else scores.looks(most, 1)
+        b2 = self._bias(path, read, ks)
+        if wish.averages:
+            b2["error"] = self._errors_of_averages(path, read, most)[None]
+        own = b2["error" if wish.averages else wish.level]
+        values, rows = own[-1], np.full(own.shape[1], len(ks) - 1)
+        if wish.target is not None:
+            at = scores.solved_at(own, wish.target)
+            paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
+            rows = np.minimum(at, rows)
+            values = np.where(at < len(ks), paid[rows], UNSOLVED * (1 + own[-1]))
+        return [
+            Score(value, ks[row], {level: float(of[row, v]) for level, of in b2.items()})
+            for v, (value, row) in enumerate(zip(values.tolist(), rows.tolist(), strict=True))
+        ]
 
     def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
         """Return the setting with the least score for a read-out."""
@@ -409,16 +418,16 @@ class Search:
 
         place, j = min(own, key=lambda one: (worse(*one), one))
         lattice = lattices[place]
-        score, iterations, levels = lattice.tried[j][read]
+        score = lattice.tried[j][read]
         near = [j]
         for side in (1, -1):
             for i in sorted(lattice.tried, key=lambda i: i * side):
                 if (i - j) * side > 0:
-                    if not own[place, i] <= 2 * score:
+                    if not own[place, i] <= 2 * score.value:
                         break
                     near.append(i)
-        levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
-        return self._found(lattice, j, read, near, how, (score, iterations, levels))
+        b2 = {level: max(b2, self._floor) for level, b2 in score.b2.items()}
+        return self._found(lattice, j, read, near, how, score._replace(b2=b2))
 
     def _found(
         self,
@@ -427,13 +436,13 @@ class Search:
         read: str | int,
         near: Sequence[float],
         how: str,
-        known: tuple[float, int, Mapping[str, float]],
+        score: Score,
     ) -> Found:
         """Return a setting with score and price; near: places at most twice as bad."""
-        score, count, b2 = known
+        value, count, b2 = score
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
         within = lattice.step(max(near)), lattice.step(min(near))
-        return Found(lattice, j, read, count, paid, b2, within, how, score)
+        return Found(lattice, j, read, count, paid, b2, within, how, value)
 
     def _price(self, sampler: Sampler) -> dict[str, float]:
         """Return the expected price of an iteration of a sampler, by currency."""
@@ -471,7 +480,7 @@ class Search:
         every = [self.problem] * len(samplers)
         return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
 
-    def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
+    def _bias(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where it is not a number.
 
         Large values stay: agents that start far away have not diverged.
@@ -507,9 +516,4 @@ def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[floa
     """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
         for j, of in lattice.tried.items():
-            yield of[read][0], place, j
-
-
-def _powers(most: int) -> list[int]:
-    """Return the powers of two from 1 to at most ``most``."""
-    return [2**i for i in range(int(np.log2(most)) + 1)]
+            yield of[read].value, place, j

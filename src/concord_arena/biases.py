@@ -115,7 +115,7 @@ def bias_map(
 
     Examples
     --------
-    >>> import concord, numpy as np
+    >>> import concord, concord_arena, numpy as np
     >>> X = np.random.default_rng(0).standard_normal((60, 2))
     >>> problem = concord.problems.linear_regression(X, X @ [1, -2], agents=4)
     >>> found = concord_arena.bias_map(problem, ["ring"], [0.001, 0.002], [None, 5])

@@ -41,30 +41,28 @@ import numpy as np
 
 from concord import streams
 from concord.errors import ConcordError
-from concord.laws.exact import Marginals
-from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval, widen
-from concord.laws.law import laws_of_versions
 from concord.laws.paths import FOREVER
-from concord.laws.paths import Path as Laws
 from concord.laws.read_off import NoLaw
-from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
 from concord_arena.chains import Chains, known
+from concord_arena.laws import Laws
 from concord_arena.read_outs import bytes_of, read_out
+from concord_arena.scores import Levels
 from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
-from concord_studies.contracts import HeldOut
 from concord_studies.intervals import over_chains
 from concord_studies.metrics import Row
 from concord_studies.privacy import sigma
-from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 
-PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2
+PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2  # scores that are looked at
 TUNING = 4  # of so many chains one is tuned with
+# Metrics whose mean over data sets is geometric, and those with each set's number besides.
+EACH = ("ergodic_b2", "floor.b2")
+GEOMETRIC = (*EACH, "w2", "mean_error", "covariance_error")
 
 
 class Scored(NamedTuple):
@@ -91,11 +89,6 @@ _OF_PROBLEMS = ("paper", "problem", "partition", "agents")
 # Of the last task, and what is kept of them.
 _problems: dict[tuple[Any, str], tuple[list[Problem], dict[Any, Any]]] = {}
 
-# A group of settings, where they go, and what an iteration of them costs.
-Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
-# The choice, what an iteration of it costs, and what is told of it.
-_Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
-
 
 def build_task(run: Run, resources: Path) -> Task:
     """Return the task of a run, the same for all entries: problems, network and events.
@@ -121,125 +114,289 @@ def build_task(run: Run, resources: Path) -> Task:
     return Task(problems, names, run.network_of_agents, masks, kept)
 
 
+class Group(NamedTuple):
+    """Settings that are tried together, what scores them, and what an iteration costs."""
+
+    settings: list[Setting]
+    path: Laws | Chains
+    price: Mapping[str, float]
+
+
+class Tried(NamedTuple):
+    """A setting with its score at a budget, and what it pays until it reaches the entry's aim."""
+
+    setting: Setting
+    price: Mapping[str, float]
+    score: float
+    paid: float
+
+
+class Chosen(NamedTuple):
+    """The setting that is chosen at a budget, and what is reported of the choice."""
+
+    setting: Setting
+    price: Mapping[str, float]
+    about: dict[str, Any]
+
+
 def score(run: Run, task: Task) -> Scored:
     """Choose an entry's setting for each budget on a task, and score it on the judging data."""
     sampler, arena = run.sampler.params, run.arena
     assert arena is not None
-    last, first = run.iterations, task.problems[0]
     try:
-        sampler.check(first, task.network)
-        mix, vectors = read_out(arena.read, task.network)
-        prices.try_step(sampler, first, task.network, task.masks())
+        sampler.check(task.problems[0], task.network)
+        read = read_out(arena.read, task.network)
+        prices.try_step(sampler, task.problems[0], task.network, task.masks())
     except ConcordError as error:
         return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
-    where = f"{run.experiment}.arena"
-    groups, limits = settings(sampler, arena, first, task.network, where)
-    positions = run.initial.moments(task.problems[0].dim)
-    seeks = arena.aim is not None and arena.tune is not None and arena.share is None
-    count = SETTINGS if seeks else sum(len(group) for group in groups)
-    runs = count + 1 if arena.paid and count > 1 else 1
+    cell = _Cell(run, task, *read)
+    try:
+        groups = [cell.group(own) for own in cell.settings]
+    except NoLaw:
+        why = "no exact law is known, and nothing is sampled"
+        return Scored([_network(0, "applicable", -1.0)], {"not run": why})
+    last, exact = run.iterations, all(group.path.exact for group in groups)
+    rows = [_network(last, "applicable", 1.0), _network(last, "exact", float(exact))]
+    if arena.tune is not None:
+        most = max(cell.limits, default=np.nan, key=np.nan_to_num)
+        rows.append(_network(last, f"stable.{arena.tune}", most))
+    choice: dict[str, Any] = {}
+    for name in arena.budget:
+        chosen = cell.choose(groups, name)
+        if chosen is None:
+            choice[name] = {"not applicable": f"an iteration costs no {name}"}
+            continue
+        choice[name] = chosen.about
+        rows += cell.judge(chosen, name)
+    return Scored(rows, choice)
 
-    def path_of(
-        names: Sequence[str],
-        problems: Sequence[Problem],
+
+class _Cell:
+    """An entry on a task.
+
+    settings: groups of settings to try, one for each value of a second option. limits: the largest
+    stable value of the tuned option in each group.
+    """
+
+    def __init__(self, run: Run, task: Task, mix: np.ndarray | None, vectors: float) -> None:
+        """Set run and task; ``mix`` and ``vectors`` are the read-out's matrix and cost."""
+        assert run.arena is not None
+        self._run, self._task, self._arena, self._mix = run, task, run.arena, mix
+        self._where, self._last = f"{run.experiment}.arena", run.iterations
+        self._first, arena = task.problems[0], run.arena
+        self._read_bytes = bytes_of(vectors, self._first)
+        self.settings, self.limits = settings(
+            run.sampler.params, arena, self._first, task.network, self._where
+        )
+        self._tunes = arena.tune is not None and arena.share is None
+        self._seeks = self._tunes and arena.aim is not None
+        self._score = "b2" if known(self._first) else "log_loss"
+        count = SETTINGS if self._seeks else sum(map(len, self.settings))
+        self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
+        self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
+
+    def group(self, own: list[Setting]) -> Group:
+        """Return settings with their laws or chains and their price; ``NoLaw`` without either."""
+        sampler, task, size = own[0].sampler, self._task, len(own)
+        price = prices.price_per_iteration(sampler, self._first, task.network, task.masks())
+        price["bytes"] += self._read_bytes
+        price = {name: self._runs * paid for name, paid in price.items()}
+        named = [(task.names[0], self._first)] * size
+        samplers, network = [setting.sampler for setting in own], self._network(sampler, price)
+        return Group(own, self._path(named, samplers, network, TUNING), price)
+
+    def _path(
+        self,
+        named: Sequence[tuple[str, Problem]],
         samplers: Sequence[Sampler],
         network: Network,
         share: int = 1,
-    ) -> Laws | Chains | None:
-        """Return the laws of versions, or their chains where no law is known; None if neither."""
+    ) -> Laws | Chains:
+        """Return the laws of versions; where none is known chains, ``share`` times fewer."""
+        run, problems = self._run, [problem for _, problem in named]
         try:
-            return laws_of_versions(samplers, problems, network, positions, mix)
+            positions = run.initial.moments(self._first.dim)
+            return Laws(samplers, problems, network, positions, self._mix)
         except NoLaw:
-            if not arena.sampled:
-                return None
-        named = list(zip(names, problems, strict=True))
+            if not self._arena.sampled:
+                raise
         fewer = replace(run, chains=max(run.chains // share, 2))
-        return Chains(samplers, named, network, fewer, run.initial, mix, task.kept)
+        return Chains(samplers, named, network, fewer, self._mix, self._task.kept)
 
-    def tries(group: list[Setting]) -> Tried | None:
-        """Return settings with the path of their laws and their price; None without any law."""
-        own, size = [setting.sampler for setting in group], len(group)
-        price = prices.price_per_iteration(own[0], first, task.network, task.masks())
-        price["bytes"] += bytes_of(vectors, first)
-        price = {name: runs * paid for name, paid in price.items()}
-        names, problems = task.names[:1] * size, task.problems[:1] * size
-        path = path_of(names, problems, own, network_of(own[0], price), TUNING)
-        return None if path is None else (group, path, price)
-
-    def network_of(sampler: Sampler, price: Mapping[str, float]) -> Network:
+    def _network(self, sampler: Sampler, price: Mapping[str, float]) -> Network:
         """Return the task's network, with the privacy noise for which the budget spends epsilon."""
-        if arena.epsilon is None:
-            return task.network
-        network = task.network
+        network, epsilon = self._task.network, self._arena.epsilon
+        if epsilon is None:
+            return network
         privacy = network.conditions.privacy
         assert privacy is not None
-        ((name, budget),) = arena.budget.items()
-        each = prices.most_broadcasts(sampler, first, network, task.masks())
-        sent = max(math.ceil(each * prices.count_iterations({name: budget}, price, last) - 1e-9), 1)
-        noise = sigma(arena.epsilon, privacy.delta, privacy.clip, sent)
+        (name,) = self._arena.budget
+        each = prices.most_broadcasts(sampler, self._first, network, self._task.masks())
+        sent = max(math.ceil(each * self._count(name, price) - 1e-9), 1)
+        noise = sigma(epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
-        return network_under(network.graph, conditions)
+        return Network(network.graph, conditions)
 
-    tried = [one for one in map(tries, groups) if one is not None]
-    if len(tried) < len(groups):
-        why = "no exact law is known, and nothing is sampled"
-        return Scored([_network(0, "applicable", -1.0)], {"not run": why})
-    by_law = all(isinstance(path, Laws) for _, path, _ in tried)
-    rows = [_network(last, "applicable", 1.0), _network(last, "exact", float(by_law))]
-    if arena.tune is not None:
-        rows.append(
-            _network(last, f"stable.{arena.tune}", max(limits, default=np.nan, key=np.nan_to_num))
+    def _count(self, name: str, price: Mapping[str, float]) -> int:
+        """Return how many iterations a price's budget pays for."""
+        return prices.count_iterations({name: self._arena.budget[name]}, price, self._last)
+
+    def choose(self, groups: Sequence[Group], name: str) -> Chosen | None:
+        """Return the best setting at a price's budget; None if an iteration costs nothing of it.
+
+        The search goes on beyond or between the settings of these groups, as ``tuning`` says.
+        """
+        tried = [each for group in groups for each in self._try(group, name)]
+        if not tried:
+            return None
+        chosen, arena = self._best(tried, name), self._arena
+        if self._seeks:
+            more = between(arena, chosen.setting, self._where)
+            return self._best([*tried, *self._try(self.group(more), name)], name)
+        for _ in range(WIDER if self._tunes and not arena.paid else 0):
+            if not (end := self._end(chosen)):
+                break
+            more = beyond(arena, chosen.setting, end == "largest", self._where)
+            tried += self._try(self.group(more), name)
+            chosen = self._best(tried, name)
+        return chosen
+
+    def _try(self, group: Group, name: str) -> list[Tried]:
+        """Score settings at a price's budget; none if an iteration costs nothing of it."""
+        price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
+        if not price[name]:
+            return []
+        b2, k = paid, self._count(name, price)
+        if k >= 1:
+            due = [k] if aim is None else scores.looks(k, PER_OCTAVE_OF_TUNING)
+            every = group.path.bias(due)["worst"]
+            b2 = every[-1]
+            if aim is not None:
+                paid = scores.paid_until(every, np.array(due) * price[name], aim)
+        numbers = zip(group.settings, b2.tolist(), paid.tolist(), strict=True)
+        return [Tried(setting, price, *own) for setting, *own in numbers]
+
+    def _best(self, tried: Sequence[Tried], name: str) -> Chosen:
+        """Return the setting with the least score, or price, and the reasons."""
+        tune, aim, score = self._arena.tune, self._arena.aim, self._score
+        values = [each.score for each in tried]
+        reason = f"least {score} of worst after {self._arena.budget[name]:g} {name}"
+        if any(np.isfinite(each.paid) for each in tried):
+            score, values = "price", [each.paid for each in tried]
+            reason = f"least {name} until b2 of worst stays below {aim:g}"
+        elif aim is not None:
+            reason += f", since none stays below {aim:g}"
+        best = int(np.argmin(values))
+        (chosen, price, *_), least = tried[best], values[best]
+        second = _drop(chosen.values, tune)
+        alike = [
+            (each.setting.values[tune], value)
+            for each, value in zip(tried, values, strict=True)
+            if tune is not None and second.items() <= each.setting.values.items()
+        ]
+        near = [step for step, value in alike if value <= 2 * least]
+        ends = [float(end(alike)[0]) for end in (min, max)] if alike else []
+        own = chosen.values.get(str(tune)) if len(alike) > 1 else None
+        about = {
+            "chosen": {
+                k: v if isinstance(v, (int, str, bool)) else float(v)
+                for k, v in chosen.values.items()
+            },
+            "reason": reason,
+            score: least,
+            "settings": len(tried),
+            "values tried": ends,
+            "diverged": sum(not np.isfinite(value) for value in values),
+            "least value tried": own is not None and own == ends[0],
+            "largest value tried": own is not None and own == ends[1],
+            "within twice the best": float(max(near) / min(near)) if near else 1.0,
+            "iterations": self._count(name, price),
+            "price of an iteration": dict(price),
+        }
+        return Chosen(chosen, price, about)
+
+    def _end(self, chosen: Chosen) -> str | None:
+        """Return the end of the values tried, "least" or "largest", at which the choice lies.
+
+        None where there may be nothing better beyond: where all diverge, too, or above the largest
+        stable value.
+        """
+        about, tune = chosen.about, self._arena.tune
+        if about["diverged"] == about["settings"]:
+            return None
+        if about["least value tried"]:
+            return "least"
+        unbounded = any(
+            np.isinf(limit) and _drop(own[0].values, tune) == _drop(chosen.setting.values, tune)
+            for own, limit in zip(self.settings, self.limits, strict=True)
         )
-    open_above = [
-        {k: v for k, v in group[0].values.items() if k != arena.tune}
-        for group, limit in zip(groups, limits, strict=True)
-        if np.isinf(limit)
-    ]
-    choice: dict[str, Any] = {}
-    judged: dict[str, Laws | Chains] = {}  # by what is chosen: often the same for several prices
-    for name, budget in arena.budget.items():
-        found = _tuned(tried, name, budget, arena, task, last)
-        wider = list(tried)
-        if found and seeks:
-            more = tries(between(arena, found[0], where))
-            assert more is not None
-            found = _tuned([*tried, more], name, budget, arena, task, last)
-        elif arena.tune is not None and arena.share is None and not arena.paid:
-            for _ in range(WIDER):
-                if found is None or not (end := _end(found, open_above)):
-                    break
-                more = tries(beyond(arena, found[0], end == "largest", where))
-                assert more is not None
-                wider.append(more)
-                found = _tuned(wider, name, budget, arena, task, last)
-        if found is None:
-            choice[name] = {"not applicable": f"an iteration costs no {name}"}
-            continue
-        setting, paid, about = found
-        choice[name] = about
+        return "largest" if about["largest value tried"] and unbounded else None
+
+    def judge(self, chosen: Chosen, name: str) -> Iterator[Row]:
+        """Yield what was chosen at a price's budget, and its scores on the judging data sets."""
+        last, arena, task, setting = self._last, self._arena, self._task, chosen.setting
         for option, value in setting.values.items():
             if isinstance(value, (int, float)):
-                rows.append(_network(last, f"chosen.{option}_by_{name}", float(value)))
-        rows.append(_network(last, f"steps_by_{name}", about["within twice the best"]))
-        if arena.tune is not None and arena.share is None:
-            rows.append(_network(last, f"end_by_{name}", float(bool(_end(found, open_above)))))
-        network = network_of(setting.sampler, paid)
+                yield _network(last, f"chosen.{option}_by_{name}", float(value))
+        yield _network(last, f"steps_by_{name}", chosen.about["within twice the best"])
+        if self._tunes:
+            yield _network(last, f"end_by_{name}", float(bool(self._end(chosen))))
+        network = self._network(setting.sampler, chosen.price)
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
-            about["sigma"] = network.conditions.privacy.sigma
-            rows.append(_network(last, f"sigma_by_{name}", about["sigma"]))
-        chosen = f"{setting.sampler} {network.conditions}"
-        if chosen not in judged:
-            every = [setting.sampler] * arena.sets
-            own = path_of(task.names[1:], task.problems[1:], every, network)
-            assert own is not None
-            judged[chosen] = own
-        path = judged[chosen]
-        rows += _judged(path, task, arena, name, budget, paid, run)
+            chosen.about["sigma"] = network.conditions.privacy.sigma
+            yield _network(last, f"sigma_by_{name}", chosen.about["sigma"])
+        if (key := f"{setting.sampler} {network.conditions}") not in self._judges:
+            named = list(zip(task.names[1:], task.problems[1:], strict=True))
+            self._judges[key] = self._path(named, [setting.sampler] * arena.sets, network)
+        path = self._judges[key]
+        yield from self._judge(path, name, chosen.price)
         if name == next(iter(arena.budget)) and isinstance(path, Laws):
-            rows += _limit(path, task)
-    return Scored(rows, choice)
+            yield from _scores(FOREVER, "stationary_b2", path.limit() or {})
+
+    def _judge(self, path: Laws | Chains, name: str, price: Mapping[str, float]) -> Iterator[Row]:
+        """Yield the scores of laws or chains of the judging data sets at a price's budget."""
+        last, score, end = self._last, self._score, self._count(name, price)
+        if end < 1:  # too dear: it stays where it starts
+            yield from _scores(last, f"{score}_by_{name}", _ends(path.bias([0])))
+            for number in range(self._arena.sets):
+                yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
+            return
+        due = scores.looks(end, PER_OCTAVE)
+        b2, further = path.measure(due, self._run.metrics)
+        final = _ends(b2)
+        yield from _scores(last, f"{score}_by_{name}", final)
+        for metric, levels in further:
+            if metric in GEOMETRIC:
+                yield from _scores(last, f"{metric}_by_{name}", levels, each=metric in EACH)
+                continue
+            for level, values in levels.items():
+                yield _mean(last, level, f"{metric}_by_{name}", values)
+        if score != "b2":
+            return
+        paid = np.array(due) * price[name]
+        for target in scores.TARGETS:
+            hit = {level: scores.paid_until(of, paid, target) for level, of in b2.items()}
+            yield from _scores(last, f"{name}_to_{target:g}", hit)
+        worst = final["worst"]
+        solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
+        for number, value in enumerate(solved):
+            yield _network(last, f"status.{name}_set_{number + 1}", float(value))
+        for row, k in enumerate(due if self._arena.curve else ()):
+            yield _network(k, f"spent.{name}", k * price[name])
+            of_row = {level: values[row] for level, values in b2.items()}
+            yield from _scores(k, f"curve.{name}", of_row, each=False)
+
+
+def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
+    """Return the values of options without the tuned one."""
+    return {option: value for option, value in values.items() if option != tune}
+
+
+def _ends(values: Levels) -> Levels:
+    """Return the last values along the first axis, by level."""
+    return {level: of[-1] for level, of in values.items()}
 
 
 def _network(k: int, metric: str, value: float) -> Row:
@@ -247,248 +404,14 @@ def _network(k: int, metric: str, value: float) -> Row:
     return Row(k, "network", metric, value, chance=False)
 
 
-def _end(found: _Tuned, open_above: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the end of the values tried, "least" or "largest", at which the choice lies; or None.
-
-    None where all diverge, too. ``open_above``: values of the second option with which all of the
-    first are stable.
-    """
-    setting, _, about = found
-    if about["diverged"] == about["settings"]:
-        return None
-    if about["least value tried"]:
-        return "least"
-    second = any(other.items() <= setting.values.items() for other in open_above)
-    return "largest" if about["largest value tried"] and second else None
-
-
-def _tuned(
-    tried: Sequence[Tried],
-    name: str,
-    budget: float,
-    arena: Arena,
-    task: Task,
-    last: int,
-) -> _Tuned | None:
-    """Return the setting with the least score at a budget, its price, and the reasons."""
-    all_scores: list[float] = []
-    all_paid: list[float] = []
-    all_settings: list[Setting] = []
-    all_prices: list[Mapping[str, float]] = []
-    for group, path, price in tried:
-        if not price[name]:
-            continue
-        k = prices.count_iterations({name: budget}, price, last)
-        b2 = np.full((1, len(group)), np.inf)
-        if k >= 1:
-            due = [k] if arena.aim is None else _looks(k, PER_OCTAVE_OF_TUNING)
-            b2 = _bias(path, due, [task.problems[0]] * len(group))[arena.level]
-            if arena.aim is not None:
-                paid = np.append(np.array(due) * price[name], np.inf)
-                all_paid += paid[scores.solved_at(b2, arena.aim)].tolist()
-        all_scores += b2[-1].tolist()
-        all_settings += group
-        all_prices += [price] * len(group)
-    if not all_scores:
-        return None
-    score = "b2" if known(task.problems[0]) else "log_loss"
-    reason = f"least {score} of {arena.level} after {budget:g} {name}"
-    if np.isfinite(all_paid).any():
-        score, all_scores = "price", all_paid
-        reason = f"least {name} until b2 of {arena.level} stays below {arena.aim:g}"
-    elif arena.aim is not None:
-        reason += f", since none stays below {arena.aim:g}"
-    best = int(np.argmin(all_scores))
-    chosen, own = all_settings[best], all_scores[best]
-    second = {k: v for k, v in chosen.values.items() if k != arena.tune}
-    alike = [
-        (setting.values[arena.tune], value)
-        for setting, value in zip(all_settings, all_scores, strict=True)
-        if arena.tune is not None and all(setting.values[k] == v for k, v in second.items())
-    ]
-    near = [step for step, value in alike if value <= 2 * own]
-    about = {
-        "chosen": {
-            k: v if isinstance(v, (int, str, bool)) else float(v) for k, v in chosen.values.items()
-        },
-        "reason": reason,
-        score: own,
-        "settings": len(all_scores),
-        "values tried": [f(float(s) for s, _ in alike) for f in (min, max)] if alike else [],
-        "diverged": sum(not np.isfinite(value) for value in all_scores),
-        "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],
-        "largest value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == max(alike)[0],
-        "within twice the best": float(max(near) / min(near)) if near else 1.0,
-        "iterations": prices.count_iterations({name: budget}, all_prices[best], last),
-        "price of an iteration": dict(all_prices[best]),
-    }
-    return chosen, all_prices[best], about
-
-
-def _looks(end: int, per_octave: int) -> list[int]:
-    """Return the iterations up to ``end`` at which scores are read, ``end`` included.
-
-    They are ``per_octave`` to twice that times powers of two, so that one power of an update leads
-    from each to the next.
-    """
-    octaves = range(end.bit_length())
-    found = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}
-    return sorted(k for k in {*range(1, per_octave), *found, end} if k <= end)
-
-
-def _bias(
-    path: Laws | Chains, due: Sequence[int], problems: Sequence[Problem]
-) -> dict[str, np.ndarray]:
-    """Return b² by level, each (iterations, versions), of laws or chains at iterations ``due``."""
-    return path.bias(due) if isinstance(path, Chains) else _of_law(path.marginals_at(due), problems)
-
-
-def _of_law(seen: Marginals, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
-    """Return b² of laws by level, (iterations, versions), each against its problem's posterior."""
-    if all(problem is problems[0] for problem in problems):
-        return scores.bias(seen, _posterior(problems[0]))
-    each = [
-        scores.bias(seen.select(np.s_[:, v]), _posterior(problem))
-        for v, problem in enumerate(problems)
-    ]
-    return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
-
-
-def _posterior(problem: Problem) -> Gaussian:
-    """Return a problem's Gaussian posterior, which must exist."""
-    assert problem.posterior is not None  # laws are of Gaussian problems
-    return problem.posterior
-
-
-def _judged(
-    path: Laws | Chains,
-    task: Task,
-    arena: Arena,
-    name: str,
-    budget: float,
-    price: Mapping[str, float],
-    run: Run,
-) -> Iterator[Row]:
-    """Yield the scores of the chosen setting on the judging data sets."""
-    last, judges = run.iterations, task.problems[1:]
-    score = "b2" if known(judges[0]) else "log_loss"
-    end = prices.count_iterations({name: budget}, price, last)
-    if end < 1:  # too dear: it stays where it starts
-        yield from _scores(last, f"{score}_by_{name}", _ends(_bias(path, [0], judges)))
-        for number in range(arena.sets):
-            yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
-        return
-    due = _looks(end, PER_OCTAVE)
-    if isinstance(path, Laws):
-        seen = path.marginals_at(due)
-        b2 = _of_law(seen, judges)
-        final = _ends(b2)
-        yield from _scores(last, f"b2_by_{name}", final)
-        yield from _parts(path, seen, end, judges, name, last, final)
-    else:
-        b2, more = path.told(due, run.metrics)
-        final = _ends(b2)
-        yield from _scores(last, f"{score}_by_{name}", final)
-        for metric, levels in more.items():
-            if metric in ("ergodic_b2", "floor.b2"):
-                yield from _scores(last, f"{metric}_by_{name}", levels)
-                continue
-            for level, values in levels.items():
-                yield _mean(last, level, f"{metric}_by_{name}", values)
-    if score != "b2":
-        return
-    paid = np.append(np.array(due) * price[name], np.inf)
-    for target in scores.TARGETS:
-        first = {level: scores.solved_at(values, target) for level, values in b2.items()}
-        hit = {level: paid[places] for level, places in first.items()}
-        yield from _scores(last, f"{name}_to_{target:g}", hit)
-    worst = final[arena.level]
-    solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
-    for number, value in enumerate(solved):
-        yield _network(last, f"status.{name}_set_{number + 1}", float(value))
-    if arena.curve:
-        for row, k in enumerate(due):
-            yield _network(k, f"spent.{name}", k * price[name])
-            of_row = {level: values[row] for level, values in b2.items()}
-            yield from _scores(k, f"curve.{name}", of_row, each=False)
-
-
-def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the last values along the first axis, by level."""
-    return {level: of[-1] for level, of in values.items()}
-
-
-def _parts(
-    path: Laws,
-    seen: Marginals,
-    end: int,
-    problems: Sequence[Problem],
-    name: str,
-    last: int,
-    final: Mapping[str, np.ndarray],
-) -> Iterator[Row]:
-    """Yield a law's further metrics at the end of the budget; infinite where b² is."""
-
-    def lost(values: Sequence[Any], level: str) -> dict[str, np.ndarray]:
-        """Return values by level, infinite where the final b² is infinite."""
-        numbers = np.array(values, dtype=float)
-        return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
-
-    targets = [_posterior(problem) for problem in problems]
-    averaged = path.time_average(end)
-    if averaged is not None:
-        over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
-        for level in scores.LEVELS:
-            values = lost([one[level] for one in over], level)
-            yield from _scores(last, f"ergodic_b2_by_{name}", values)
-    ends = [seen.select((-1, v)) for v in range(len(targets))]
-    parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
-    for level in ("worst", "average"):
-        for what in parts[0][level]:
-            values = lost([one[level][what] for one in parts], level)
-            yield from _scores(last, f"{what}_by_{name}", values, each=False)
-    tested = [p for p in problems if isinstance(p, HeldOut) and p.test is not None]
-    if len(tested) == len(problems):
-        yield from _predicted(f"log_predictive_by_{name}", ends, tested, last, final)
-
-
-def _predicted(
-    metric: str,
-    ends: Sequence[Marginals],
-    problems: Sequence[Any],
-    last: int,
-    final: Mapping[str, np.ndarray],
-) -> Iterator[Row]:
-    """Yield the log predictive density of held-out rows, of agents, average, and the posterior."""
-    found: dict[str, list[float]] = {"worst": [], "average": [], "network": []}
-    for seen, problem in zip(ends, problems, strict=True):
-        exact = _posterior(problem)
-        every = (seen.mean, seen.cov), seen[2:], (exact.mean, exact.cov)
-        for values, moments in zip(found.values(), every, strict=True):
-            with np.errstate(all="ignore"):
-                values.append(float(problem.held_out_log_density(*moments).mean(axis=-1).min()))
-    for level in ("worst", "average"):
-        lost = np.isposinf(final[level])
-        yield _mean(last, level, metric, np.where(lost, -np.inf, found[level]))
-    yield _mean(last, "network", f"{metric}_exact", np.array(found["network"]))
-
-
-def _limit(path: Laws, task: Task) -> Iterator[Row]:
-    """Yield the b² of the stationary law, where the update repeats."""
-    seen = path.limit()
-    if seen is not None:
-        values = _ends(_of_law(seen.select(None), task.problems[1:]))
-        yield from _scores(FOREVER, "stationary_b2", values)
-
-
 def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
-    """Return the row of a mean over data sets with its interval."""
+    """Return the row of a mean over data sets with its interval; ``exact`` is the posterior's."""
+    if level == "exact":
+        level, metric = "network", f"{metric}_exact"
     return Row(k, level, metric, *over_chains(values), trials=len(values))
 
 
-def _scores(
-    k: int, metric: str, values: Mapping[str, np.ndarray], each: bool = True
-) -> Iterator[Row]:
+def _scores(k: int, metric: str, values: Levels, each: bool = True) -> Iterator[Row]:
     """Yield the geometric mean over data sets with its interval, and each set's number."""
     for level, of_sets in values.items():
         if len(of_sets) == 1:

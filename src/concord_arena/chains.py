@@ -10,7 +10,7 @@ score is the log loss instead, the mean over held-out data of -log of the predic
 chains' draws.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +24,9 @@ from concord.problem import Problem
 from concord.record import Diverged, Record
 from concord.reference import Reference, WithReference, reference_of
 from concord.sampler import Sampler
-from concord.sampling.initial import Law
 from concord.sampling.trace import Trace
 from concord_arena import scores
+from concord_arena.scores import Levels
 from concord_studies import metrics
 from concord_studies.contracts import Predictive, WithTests
 from concord_studies.metrics import Measurement
@@ -43,13 +43,16 @@ def known(problem: Problem) -> bool:
 
 
 class Chains:
-    """Versions, each a sampler on a problem, whose chains are sampled on demand.
+    """Versions, each a sampler on a problem, scored by chains that are sampled on demand.
 
     named: the problems by the names that their streams have: noise is apart for each, starts and
     masks are those that all samplers meet.
+    run: says of chains how many there are, and of seeds, starts and mini-batches.
     mix: what makes the answers of the positions, (agents, agents); none: they are the positions.
-    kept: floors of these problems, which all samplers share; they are added.
+    kept: what is drawn of these problems for all samplers; it is added.
     """
+
+    exact = False
 
     def __init__(
         self,
@@ -57,29 +60,30 @@ class Chains:
         named: Sequence[tuple[str, Problem]],
         network: Network,
         run: Run,
-        law: Law,
-        mix: np.ndarray | None = None,
-        kept: dict[Any, Any] | None = None,
+        mix: np.ndarray | None,
+        kept: dict[Any, Any],
     ) -> None:
-        """Pair samplers with named problems on a network; ``kept`` shares draws among entries."""
-        self._kept = {} if kept is None else kept
+        """Pair samplers with named problems on a network."""
         self._versions = list(zip(named, samplers, strict=True))
-        self._network, self._run, self._law = network, run, law
-        self._mix = mix
-        self._found: dict[tuple[int, ...], dict[str, np.ndarray]] = {}
+        self._network, self._run, self._mix, self._kept = network, run, mix, kept
 
-    def bias(self, iterations: Sequence[int]) -> dict[str, np.ndarray]:
-        """Return b² or log loss by level at increasing iterations, each (iterations, versions)."""
-        if (known_as := tuple(iterations)) not in self._found:
-            found = [self._one(*version, iterations) for version in self._versions]
-            self._found[known_as] = {
-                level: np.stack([one[level] for one in found], axis=1) for level in found[0]
-            }
-        return self._found[known_as]
+    def bias(self, iterations: Sequence[int]) -> Levels:
+        """Return b² or log loss by level at increasing iterations, each (iterations, versions).
 
-    def told(
+        It is infinite all along if a chain diverges, which is not sampled to its end.
+        """
+        found = []
+        for (name, problem), sampler in self._versions:
+            try:
+                trace = self._sample(name, problem, sampler, iterations, strict=True)
+                found.append(_score(trace, problem))
+            except Diverged:
+                found.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
+        return _stack(found)
+
+    def measure(
         self, iterations: Sequence[int], families: Sequence[str]
-    ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
+    ) -> tuple[Levels, Iterable[tuple[str, Levels]]]:
         """Return the score by level, as ``bias`` does, and further metrics by level at the end.
 
         Of the second half of the last iterations: the ergodic b², distances and coverage of its
@@ -88,62 +92,24 @@ class Chains:
         """
         end = iterations[-1]
         late = range(end // 2 + 1, end + 1)
-        both = sorted({*iterations, *late})
-        biases, more = [], []
+        found, further = [], []
         for (name, problem), sampler in self._versions:
-            trace = self._sampled(name, problem, sampler, both)
-            score, own = self._bias(_at(trace, iterations), problem), {}
+            trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
+            score, own = _score(_at(trace, iterations), problem), {}
             if known(problem):
-                own["floor.b2"] = self._floor(name, problem, trace.chains)
-                score = {level: np.maximum(b2, own["floor.b2"][level])
-                         for level, b2 in score.items()}  # fmt: skip
-            biases.append(score)
-            if known(problem):
-                own |= self._late(_at(trace, late), name, problem)
-            own |= self._families(_at(trace, late), problem, sampler, name, families)
-            more.append(own)
-        score = {level: np.stack([b[level] for b in biases], axis=1) for level in biases[0]}
-        return score, {
-            metric: {level: np.array([one[metric][level] for one in more]) for level in levels}
-            for metric, levels in more[0].items()
+                own["floor.b2"] = floor = self._drawn("floors", trace.chains, name, problem)
+                score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
+                own |= self._compare(_at(trace, late), name, problem)
+            own |= self._measure_families(_at(trace, late), name, problem, sampler, families)
+            found.append(score)
+            further.append(own)
+        metrics_ = {
+            metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
+            for metric, levels in further[0].items()
         }
+        return _stack(found), metrics_.items()
 
-    def _floor(self, name: str, problem: Problem, chains: int) -> dict[str, np.ndarray]:
-        """Return b² of exact draws by level, as many as there are chains."""
-        found: dict[str, np.ndarray] = self._of_all(_floors, chains, problem, "floors", name)
-        return found
-
-    def _of_all(self, make: Callable[..., Any], count: int, problem: Problem, *of: str) -> Any:
-        """Return the result of ``make`` for a problem, drawn once and shared by all samplers."""
-        if (count, *of) not in self._kept:
-            what, name = of
-            rng = streams.generator(self._run.seed, what, self._run.paper, name)
-            self._kept[count, *of] = make(count, problem, rng)
-        return self._kept[count, *of]
-
-    def _late(self, trace: Trace, name: str, problem: Problem) -> dict[str, dict[str, np.ndarray]]:
-        """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
-        marked = trace.mask_diverged()
-        with np.errstate(all="ignore"):
-            found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
-            each = max(min(POOLED // trace.chains, LATE), 1)
-            rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
-            x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
-            draws = x.reshape(-1, *x.shape[2:])
-            by = self._of_all(_yardstick, len(draws), problem, "scores", name)
-            return found | dict(scores.of_draws(draws, by))
-
-    def _one(
-        self, named: tuple[str, Problem], sampler: Sampler, iterations: Sequence[int]
-    ) -> dict[str, np.ndarray]:
-        """Return the score of one version by level, (iterations,); infinite if a chain diverges."""
-        try:
-            trace = self._sampled(*named, sampler, iterations, strict=True)
-        except Diverged:  # the score is infinite, whatever comes
-            return {level: np.full(len(iterations), np.inf) for level in scores.LEVELS}
-        return self._bias(trace, named[1])
-
-    def _sampled(
+    def _sample(
         self,
         name: str,
         problem: Problem,
@@ -151,7 +117,7 @@ class Chains:
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
-        """Return the trace of a sampler on a problem; ``strict`` raises ``Diverged``."""
+        """Return the trace of a sampler's answers; ``strict`` raises ``Diverged``."""
         run = self._run
         options = f"{sampler}" if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
@@ -160,7 +126,7 @@ class Chains:
             problem,
             self._network,
             batches=run.sampler.batches,
-            law=self._law,
+            law=run.initial,
             record=Record(at=tuple(iterations)),
             chains=run.chains,
             iterations=iterations[-1],
@@ -174,57 +140,84 @@ class Chains:
                 trace.variables["x"] = names, self._mix @ x
         return trace
 
-    def _bias(self, trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
-        """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
-        lost = (trace["diverged_at"] >= 0).any()
-        with np.errstate(all="ignore"):
-            found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
-            return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
+    def _drawn(self, what: str, count: int, name: str, problem: Problem) -> Any:
+        """Return the floors, or the yardstick of other ``scores``, drawn once for all samplers."""
+        if (count, what, name) not in self._kept:
+            make = {"floors": _floors, "scores": scores.yardstick}[what]
+            rng = streams.generator(self._run.seed, what, self._run.paper, name)
+            self._kept[count, what, name] = make(count, problem, rng)
+        return self._kept[count, what, name]
 
-    def _families(
-        self, trace: Trace, problem: Problem, sampler: Sampler, name: str, families: Sequence[str]
-    ) -> dict[str, dict[str, np.ndarray]]:
+    def _compare(self, trace: Trace, name: str, problem: Problem) -> dict[str, Levels]:
+        """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
+        marked = trace.mask_diverged()
+        with np.errstate(all="ignore"):
+            found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
+            each = max(min(POOLED // trace.chains, LATE), 1)
+            rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
+            x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
+            draws = x.reshape(-1, *x.shape[2:])
+            by = self._drawn("scores", len(draws), name, problem)
+            return found | dict(scores.of_draws(draws, by))
+
+    def _measure_families(
+        self, trace: Trace, name: str, problem: Problem, sampler: Sampler, families: Sequence[str]
+    ) -> dict[str, Levels]:
         """Return the values of metric families for a trace, by metric and level."""
+        if not families:
+            return {}
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
             """Return a generator of random numbers for resampling, by label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
-        if not families:
-            return {}
-        made = Measurement(
-            trace, problem, self._network, sampler, run.sampler.batches, self._law,
+        measurement = Measurement(
+            trace, problem, self._network, sampler, run.sampler.batches, run.initial,
             int(trace.draw[-1]), stream,
         )  # fmt: skip
         table: dict[str, dict[str, float]] = {}
-        for row in metrics.measure(families, made):
+        for row in metrics.measure(families, measurement):
             if row.iteration == trace.draw[-1]:
                 table.setdefault(row.metric, {})[row.agent] = row.value
         found = {}
         for metric, of in table.items():
             each = np.array([value for agent, value in of.items() if agent.isdigit()])
             right = table.get(f"{metric}_exact", {}).get("network")
-            levels: dict[str, np.ndarray] = {}
-            levels |= {name: np.array(of[name]) for name in ("average", "network") if name in of}
+            levels: Levels = {}
+            levels |= {
+                level: np.array(of[level]) for level in ("average", "network") if level in of
+            }
             if len(each):
                 levels["worst"] = scores.worst(metric, each, right)
             found[metric] = levels
         return found
 
 
+def _stack(found: Sequence[Levels]) -> Levels:
+    """Return the scores of all versions by level, (iterations, versions)."""
+    return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
+
+
 def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
     """Return a trace reduced to some of its recorded iterations."""
     rows = np.searchsorted(trace.draw, iterations)
-    variables = {}
-    for name, (names, values) in trace.variables.items():
-        if "draw" in names:
-            values = np.take(values, rows, axis=names.index("draw"))
-        variables[name] = names, values
+    variables = {
+        name: (names, values.take(rows, names.index("draw")) if "draw" in names else values)
+        for name, (names, values) in trace.variables.items()
+    }
     return replace(trace, variables=variables, draw=trace.draw[rows])
 
 
-def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+def _score(trace: Trace, problem: Problem) -> Levels:
+    """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
+    lost = (trace["diverged_at"] >= 0).any()
+    with np.errstate(all="ignore"):
+        found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
+        return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
+
+
+def _squared(trace: Trace, problem: Problem) -> Levels:
     """Return b² by level, (iterations,), bounded below by one over the number of chains."""
     exact, each = reference_of(problem), _both(trace["x"])
     found = {
@@ -248,12 +241,7 @@ def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
     return b2
 
 
-def _yardstick(count: int, problem: Problem, rng: np.random.Generator) -> scores.Yardstick:
-    """Return the exact draws and floors with which ``count`` draws are compared."""
-    return scores.yardstick(count, reference_of(problem), rng)
-
-
-def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> Levels:
     """Return, by level, the mean b² of as many exact draws as chains; at least 1 / chains.
 
     Of agents with draws of their own, of which the worst counts, and of one alone, for the average
@@ -269,7 +257,7 @@ def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> dict[str
     return {"worst": worst, "average": one, "pooled": one}
 
 
-def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+def _loss(trace: Trace, problem: Problem) -> Levels:
     """Return the log loss on the first test set by level, (iterations,)."""
     assert isinstance(problem, Predictive) and isinstance(problem, WithTests)
     labels = next(iter(problem.tests.values())).labels
@@ -285,7 +273,7 @@ def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
     return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
 
 
-def _ergodic(trace: Trace, exact: Reference) -> dict[str, np.ndarray]:
+def _ergodic(trace: Trace, exact: Reference) -> Levels:
     """Return the ergodic b² by level: the mean square error of time averages over chains."""
     dim = trace["x"].shape[-1]
     wanted, variance = (part[:dim] for part in exact.monomials())

@@ -21,7 +21,7 @@ from concord_arena import board, cards, cells
 from concord_arena.board import choose_tasks, name_task
 from concord_arena.entries import ARENA, state_entry
 from concord_studies import markup, metrics, provenance, results, words
-from concord_studies.catalog import described
+from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.runs.keys import Arena
@@ -274,7 +274,7 @@ def write_board(
     }
     for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
-        about = described("samplers", own[0].run["sampler"]["kind"])
+        about = describe_kind("samplers", own[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
         texts[folder / f"{entry}.md"] = cards.card(name, own, about)
     provenance.write(texts)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
 from concord import streams
-from concord.calls import sample
-from concord.distances import squared_bias
-from concord.errors import ConcordError, DivergenceWarning, short
-from concord.laws.gaussian import monomials
-from concord.laws.intervals import mean_interval
-from concord.laws.law import laws_of_versions
+from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
 from concord.networks.construction import network as network_of
-from concord.options import Options, Positive, build, plain
+from concord.options import build, plain
 from concord.problem import Problem, Quadratic
 from concord.problems.gaussian_fit import fit
-from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
-from concord.reference import reference_of
 from concord.sampling.initial import Law
-from concord.sampling.trace import Trace
 from concord.summary import Summarized
 from concord_arena.answer import UNSOLVED, Found, Search, Wish
 from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
+from concord_arena.trials import Trials, nondefault_options
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
 
@@ -45,14 +36,7 @@ if TYPE_CHECKING:
 VERIFIED, CHAINS = 3, 1000
 LEADING = 8  # rows that are searched more finely
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
-LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
-
-
-class Target(Options):
-    """Option of the squared bias that is to be reached."""
-
-    b2: Positive
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +146,7 @@ def recommend(
     network: Any,
     *,
     budget: Mapping[str, float] | None = None,
-    target: float | Mapping[str, float] | None = None,
+    target: float | None = None,
     price: str | None = None,
     level: str = "worst",
     by: str = "error",
@@ -251,8 +235,7 @@ def recommend(
         )
     asked = {
         "budget": {} if budget is None else budget, "price": price, "level": level, "by": by,
-        "target": build(Target, target, "target").b2 if isinstance(target, Mapping) else target,
-        "batch_size": batch_size,
+        "target": target, "batch_size": batch_size,
     }  # fmt: skip
     wish = build(Wish, asked)
     if (target is None) == (not budget) or (target is None) != (price is None):
@@ -274,16 +257,16 @@ def recommend(
         trust = doubts(problem, found, positions)
         masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, agents, positions, found, wish, masks)
-        how = {"chains": chains, "seed": master, "initial": start}
+        trials = Trials(search, chains, master, start)
         entries, others = scale_entries(found, samplers)
-        rows, lacking = _search_entries(search, entries, how)
+        rows, lacking = _search_entries(search, entries, trials)
         lacking += others
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = _confirm_leaders(search, _refine_leaders(search, rows))
         if not isinstance(problem, Quadratic):
-            rows, lost, diverging = _lead_with_finite_chains(search, rows, how)
+            rows, lost, diverging = _lead_with_finite_chains(rows, trials._replace(chains=PILOT))
             lacking += diverging
             if lost:
                 trust.append(f"{lost} of {PILOT} chains diverge; take a smaller step")
@@ -297,22 +280,21 @@ def recommend(
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": agents,
             "iterations": best.iterations, "seed": master, "initial": start,
-            **_nondefault_options(best, wish),
+            **nondefault_options(best, wish),
         }  # fmt: skip
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
-        how["chains"] = CHAINS
-        verified = _verify_rows(rows[:VERIFIED], search, how) if verify else None
+        verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
     table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
 
 
 def _search_entries(
-    search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
+    search: Search, entries: Sequence[Entry], trials: Trials
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Search the best settings of all entries; return rows, best first, and reasons of failures.
 
-    how: chains, seed and initial of runs that replace a law.
+    trials: the chains that replace a law, if any.
     """
     rows, lacking = [], []
     infinite = "all settings diverge"
@@ -323,8 +305,8 @@ def _search_entries(
         try:
             own = list(search.entry(entry))
         except NoLaw as error:
-            if how["chains"]:
-                own = by_chains(search, entry, how)
+            if trials.chains:
+                own = trials.best_of(entry)
             else:
                 why = f"{error} (by chains: chains=200)"
         except (ConcordError, np.linalg.LinAlgError) as error:
@@ -368,18 +350,18 @@ def _find_runner_up(rows: Sequence[Found]) -> int:
 
 
 def _lead_with_finite_chains(
-    search: Search, rows: Sequence[Found], how: Mapping[str, Any]
+    rows: Sequence[Found], trials: Trials
 ) -> tuple[list[Found], int, list[tuple[str, str]]]:
     """Return rows led by one whose chains stay finite, how many of its chains diverge, and reasons.
 
     An approximate law may be finite where chains diverge: it sees gradients as linear where each
-    agent is. So ``PILOT`` chains try the leading rows. The first of which at most ``DIVERGING`` are
-    lost leads; if there is none, that with the fewest. Rows that were tried and do not lead have no
-    score and are left out. how: chains, seed and initial of runs.
+    agent is. So chains try the leading rows. The first of which at most ``DIVERGING`` are lost
+    leads; if there is none, that with the fewest. Rows that were tried and do not lead have no
+    score and are left out.
     """
     lost: list[int] = []
     for row in rows:
-        trace = _run(row, search, {**how, "chains": PILOT}, search.problem, [row.iterations])
+        trace = trials.run(row, trials.search.problem, [row.iterations])
         lost.append(int((trace["diverged_at"] >= 0).sum()))
         if lost[-1] <= DIVERGING:
             break
@@ -387,18 +369,10 @@ def _lead_with_finite_chains(
     left = [rows[place], *rows[len(lost) :]]
     names = {row.entry.name for row in left}
     reasons = {
-        row.entry.name: f"{count} of {PILOT} chains diverge at its best setting"
+        row.entry.name: f"{count} of {trials.chains} chains diverge at its best setting"
         for row, count in zip(rows, lost, strict=False)
     }
     return left, lost[place], [(n, why) for n, why in reasons.items() if n not in names]
-
-
-def _nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
-    """Return the options of a row that differ from the sampler's defaults, batch size included."""
-    sampler = row.sampler
-    default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
-    stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
-    return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
 
 
 def _format_tuned_options(row: Found) -> dict[str, Any]:
@@ -470,7 +444,7 @@ def _table(
     found = [
         {
             "sampler": row.entry.name,
-            "options": words.options(_nondefault_options(row, wish) | _format_tuned_options(row)),
+            "options": words.options(nondefault_options(row, wish) | _format_tuned_options(row)),
             "read": str(row.read),
             **({"error": row.b2["error"]} if wish.averages else {}),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
@@ -482,129 +456,3 @@ def _table(
     ]  # fmt: skip
     found += [{"sampler": name, "why": why} for name, why in lacking]
     return pandas.DataFrame(found)
-
-
-def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Run a row's setting; return its squared bias at the end, and a 95 % interval of it.
-
-    Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
-    it are a control variate, whose expectation is exact. how: chains, seed and initial.
-    """
-    problem, network, found = search.problem, search.network, search.fit
-    wanted, variances = reference_or_fit(search).monomials()
-    k, worst = row.iterations, search.wish.level == "worst"
-    f, center = _sampled(row, search, how, problem, [k]), np.zeros(1)
-    if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
-        with suppress(NoLaw):
-            gaussian = QuadraticProblem(found.hessians, found.shift)
-            given = [row.sampler], [gaussian], network, search.positions
-            law = laws_of_versions(*given, most=np.inf)
-            seen = law.with_answers(read_out(row.read, network)[0]).marginals_at([k]).select((0, 0))
-            of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
-            control, exact = _sampled(row, search, how, gaussian, [k]), monomials(*of)[0]
-            if np.isfinite(control).all():
-                f, center = f - control, exact
-    if not np.isfinite(f).all():
-        return np.inf, np.inf, np.inf
-    b2, lo, hi = (float(of.max()) for of in squared_bias(f + center, wanted, variances))
-    return b2, lo, hi
-
-
-def average_error(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Run a row's setting; return the error of chains' averages, and a 95 % interval of it.
-
-    The average is over the second half, or ``LATE`` of its draws. how: chains, seed and initial.
-    """
-    wanted, variances = reference_or_fit(search).monomials()
-    k, dim = row.iterations, search.problem.dim
-    at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
-    f = _sampled(row, search, how, search.problem, at)
-    if not np.isfinite(f).all():
-        return np.inf, np.inf, np.inf
-    means = mean_interval((f - wanted)[..., :dim] ** 2 / variances[:dim])
-    seconds = squared_bias(f[..., dim:], wanted[dim:], variances[dim:])
-    error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
-    return error, lo, hi
-
-
-def _run(
-    row: Found, search: Search, how: Mapping[str, Any], problem: Problem, at: Sequence[int]
-) -> Trace:
-    """Return the trace of a row's setting on a problem, at iterations ``at``.
-
-    how: chains, seed and initial.
-    """
-    options = _nondefault_options(row, search.wish)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", DivergenceWarning)
-        return sample(
-            row.entry.kind,
-            problem,
-            search.network,
-            iterations=at[-1],
-            record={"at": at},
-            progress=False,
-            **how,
-            **options,
-        )
-
-
-def _sampled(
-    row: Found, search: Search, how: Mapping[str, Any], problem: Problem, at: Sequence[int]
-) -> np.ndarray:
-    """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
-
-    x is what a row's setting reads out on a problem. how: chains, seed and initial.
-    """
-    mix = read_out(row.read, search.network)[0]
-    x = _run(row, search, how, problem, at)["x"]
-    with np.errstate(all="ignore"):
-        x = x if mix is None else mix @ x
-        x = x if search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
-        return np.concatenate([x, x**2], axis=-1).mean(axis=1)
-
-
-def reference_or_fit(search: Search) -> Any:
-    """Return the posterior of a search's problem where it is known, else its Gaussian fit."""
-    try:
-        return reference_of(search.problem)
-    except ConcordError:
-        return search.fit.law
-
-
-def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
-    """Return the best of an entry's settings along octaves, scored by running chains.
-
-    Its score is that of other chains than those that it was chosen by: the least of noisy numbers
-    is less than it is.
-    """
-    level, averages = search.wish.level, search.wish.averages
-
-    def scored(row: Found, seed: int, best: bool) -> Found:
-        """Return a row with what chains of a seed measure as its score."""
-        own = {**how, "seed": seed}
-        b2 = {"worst": np.nan, "average": np.nan}  # of one level nothing is measured
-        if best or not averages:
-            b2[level] = measured(row, search, own)[0]
-        if averages:
-            b2["error"] = average_error(row, search, own)[0]
-        return row._replace(b2=b2, score=b2["error" if averages else level])
-
-    rows = [scored(row, how["seed"] + 1, False) for row in search.stated(entry)]
-    rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
-    return [scored(row, how["seed"] + 2, True) for row in rows[:1]]
-
-
-def _verify_rows(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
-    """Run the settings of rows; return a table of predicted and measured scores."""
-    lines = []
-    for row in rows:
-        line: dict[str, Any] = {"sampler": row.entry.name, "read": str(row.read)}
-        if search.wish.averages:
-            line["error"] = row.b2["error"]
-            numbers = average_error(row, search, how)
-            line |= dict(zip(("measured_error", "error_lo", "error_hi"), numbers, strict=True))
-        line["predicted"] = row.b2[search.wish.level]
-        line |= dict(zip(("measured", "lo", "hi"), measured(row, search, how), strict=True))
-        lines.append(line)
-    return pandas.DataFrame(lines)

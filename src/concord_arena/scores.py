@@ -17,21 +17,23 @@ import numpy as np
 from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian, monomials
 from concord.laws.wasserstein import bias2, w2
-from concord.reference import Reference
+from concord.problem import Problem
+from concord.reference import reference_of
 
+Levels = dict[str, np.ndarray]  # numbers by level
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 # From here on a law has diverged: a bias of a thousand standard deviations.
 DIVERGED = 1e6
 
 
-def bias(seen: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
+def bias(seen: Marginals, target: Gaussian) -> Levels:
     """Return b² of laws by level, of any leading shape; infinite beyond ``DIVERGED``."""
     found = compute_bias(seen, target)
     return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
 
 
-def compute_bias(seen: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
+def compute_bias(seen: Marginals, target: Gaussian) -> Levels:
     """Return b² of laws by level, of any leading shape; infinite only where it is not a number."""
     wanted, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
@@ -44,7 +46,7 @@ def compute_bias(seen: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
         }
 
 
-def ergodic(averaged: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
+def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
     """Return the ergodic b² of time averages, for the worst agent and the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
@@ -59,7 +61,7 @@ def ergodic(averaged: Marginals, target: Gaussian) -> dict[str, np.ndarray]:
     return {"worst": worst, "average": average, "pooled": average}
 
 
-def distance(seen: Marginals, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
+def distance(seen: Marginals, target: Gaussian) -> dict[str, Levels]:
     """Return, by level, W2 over sqrt(tr Sigma), and whitened errors of mean and covariance.
 
     mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the
@@ -103,8 +105,9 @@ class Yardstick(NamedTuple):
     sorted: np.ndarray
 
 
-def yardstick(count: int, exact: Reference, rng: np.random.Generator) -> Yardstick:
+def yardstick(count: int, problem: Problem, rng: np.random.Generator) -> Yardstick:
     """Return the exact draws and directions with which ``count`` draws are compared."""
+    exact = reference_of(problem)
     variance = exact.monomials()[1]
     dim = len(variance) // 2
     directions = rng.standard_normal((dim, DIRECTIONS))
@@ -114,7 +117,7 @@ def yardstick(count: int, exact: Reference, rng: np.random.Generator) -> Yardsti
     return Yardstick(onto, drawn, np.sort(exact.sample(EXACT, rng), axis=0))
 
 
-def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Levels]]:
     """Yield metrics by level of draws (draws, agents and the average, dim).
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
@@ -167,5 +170,20 @@ def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
     The index is the length of the axis where b² is above the target at the end.
     """
     above = b2 > target
-    last = np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
-    return last
+    return np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
+
+
+def paid_until(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:
+    """Return what is paid, (iterations,), until b² stays at most the target; else infinity."""
+    return np.append(paid, np.inf)[solved_at(b2, target)]
+
+
+def looks(end: int, per_octave: int) -> list[int]:
+    """Return the iterations up to ``end`` at which scores are read, ``end`` included.
+
+    They are ``per_octave`` to twice that times powers of two, so that one power of an update leads
+    from each to the next.
+    """
+    octaves = range(end.bit_length())
+    found = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}
+    return sorted(k for k in {*range(1, per_octave), *found, end} if k <= end)

@@ -20,7 +20,6 @@ CONFIG = Path("config/config.yaml")
 # What `concord --help` shows; `concord help stages` has all others.
 FIRST = ("init", "describe", "test", "compare", "recommend")
 
-Command = Callable[[argparse.Namespace], None]
 Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
 
 
@@ -31,41 +30,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     try:
-        words = sys.argv[1:] if arguments is None else arguments
-        options = _parser(words[0] if words else "").parse_args(words)
-        check_outputs(options)
+        options = _parser().parse_args(arguments)
         with announce_if_long(options.text):
-            options.command(options)
+            call(COMMANDS[options.command], options)
         sys.stdout.flush()
+    except BrokenPipeError:  # of `concord list | head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except BaseException as error:
-        return _end(error)
+        if sentence := user_message(error):
+            interrupted = 130 if isinstance(error, KeyboardInterrupt) else 1
+            return print_error(sentence, 2 if isinstance(error, ConcordError) else interrupted)
+        raise
     finally:
         gc.enable()
     return 0
-
-
-def _end(error: BaseException) -> int:
-    """Say in one sentence what ended a command, and return its exit code; raise what is a bug."""
-    if isinstance(error, BrokenPipeError):  # of `concord list | head`, which has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    if isinstance(error, ConcordError):
-        return print_error(str(error), 2)
-    if isinstance(error, SystemExit) and "concord.kinds" not in sys.modules:
-        raise error  # of the parser
-    if isinstance(error, KeyboardInterrupt):
-        return print_error(user_message(error) or "interrupted", 130)
-    if sentence := user_message(error):
-        return print_error(sentence, 1)
-    if isinstance(error, MemoryError):
-        detail = f" ({error})" if str(error) else ""
-        return print_error(
-            f"there is not enough memory{detail}; lower chains or record less often", 1
-        )
-    if isinstance(error, OSError):
-        what = f" ({error.filename})" if error.filename else ""
-        return print_error(f"{error.strerror or error}{what}", 1)
-    raise error
 
 
 # One thread: results must not depend on the number of cores, and jobs share them.
@@ -101,19 +80,8 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
         os.environ.setdefault(name, value)
 
 
-class _Other:
-    """In place of the parser of a command that is not asked for."""
-
-    def add_argument(self, *names: str, **options: Any) -> None:
-        """Leave it out."""
-
-    def set_defaults(self, **options: Any) -> None:
-        """Leave them out."""
-
-
-def _parser(asked: str = "") -> argparse.ArgumentParser:
-    """Return the parser of all commands, or of the one that is asked for: each takes a while."""
-    alone = asked in COMMANDS and asked != "help"
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="concord",
         description="Reproduce and compare decentralized Bayesian samplers.",
@@ -122,12 +90,10 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"concord {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(name: str, text: str, *parts: Part) -> Any:
-        if alone and name != asked:
-            return _Other()
+    def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
         shown: dict[str, Any] = {"help": text} if name in FIRST else {}
         sub = commands.add_parser(name, description=text, **shown)
-        sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
+        sub.set_defaults(command=name, text=f"{name}: {text}")
         for part in parts:
             part(sub)
         return sub
@@ -168,7 +134,11 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
     command("check", "check a study's files and list its runs", study)
-    command("orphans", "list experiments among the results that no study asks for", config)
+    command(
+        "orphans",
+        "list experiments, figures and tables among the results that no study has",
+        config,
+    )
     text = "list the kinds there are of samplers, problems, topologies, ..."
     sub = command("list", text, plugins)
     sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
@@ -267,7 +237,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     return parser
 
 
-def _help(options: argparse.Namespace) -> None:
+def explain(options: argparse.Namespace) -> None:
     """List the commands that ``--help`` does not, or print the help of one."""
     about, known = options.about, options.commands
     if about in known:
@@ -283,38 +253,10 @@ def _help(options: argparse.Namespace) -> None:
         raise ConcordError(f"help: there is no command {about!r}; {remedy}")
 
 
-def check_outputs(options: argparse.Namespace) -> None:
-    """Refuse an output that the command itself reads, or that is a folder in place of a file."""
-    given = vars(options)
-    inputs = [path for key, value in given.items() if key != "output" for path in _paths(value)]
-    for output in _paths(given.get("output")):
-        if output.is_dir():
-            raise ConcordError(f"{output}: it is a folder; name a file")
-        read = next((path for path in inputs if _reads(path, output)), None)
-        if read is not None:
-            whose = "" if read == output else f" ({read})"
-            raise ConcordError(f"{output}: the command reads this file{whose}; name another output")
-
-
-def _paths(value: Any) -> list[Path]:
-    """Return the paths that an option holds."""
-    values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, Path)]
-
-
-def _reads(path: Path, output: Path) -> bool:
-    """Whether who reads a file, or a study's folder with all its YAML files, reads the output."""
-    if output.suffix == ".yaml" and path.is_dir():
-        return os.path.realpath(path) == os.path.realpath(output.parent)
-    return path.exists() and output.exists() and path.samefile(output)
-
-
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
     def path(text: str) -> Path:
-        allowed = " or ".join(suffixes)
-        if Path(text).is_dir():
-            raise ConcordError(f"{text}: it is a folder; name a file that ends in {allowed}")
         if Path(text).suffix not in suffixes:
+            allowed = " or ".join(suffixes)
             raise ConcordError(f"{text}: the output must end in {allowed}; rename it")
         return Path(text)
 
@@ -329,56 +271,53 @@ def _amount(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
 
 
-def _calls(target: str, names: str = "options") -> Command:
-    """Return the command that calls a function, ``package.module:name``, with options in order.
+def call(target: str, options: argparse.Namespace) -> None:
+    """Call the function of a command (``COMMANDS``) with options.
 
-    ``options`` are all of them together; ``study`` is read first, and the plug-ins of ``--study``
-    are found.
+    ``study`` is read first, and the plug-ins of ``--study`` are found. A command imports what it
+    needs: none waits for what another takes.
     """
-
-    def call(options: argparse.Namespace) -> None:
-        values = {**vars(options), "options": options}
-        if names != "options":
-            studies = import_module("concord_cli.studies")
-            studies.use_plugins(options)
-            if "study" in names.split():
-                values["study"] = studies.read_study(options)
-        module, _, name = target.partition(":")
-        function = getattr(import_module(f"concord_{module}"), name)
-        gc.enable()
-        gc.freeze()
-        function(*(values[name] for name in names.split()))
-
-    return call
+    place, *names = target.split()
+    values = vars(options)
+    if names:
+        studies = import_module("concord_cli.studies")
+        studies.use_plugins(options)
+        if "study" in names:
+            values = {**values, "study": studies.read_study(options)}
+    module, _, name = place.partition(":")
+    function = getattr(import_module(f"concord_{module}"), name)
+    gc.enable()
+    gc.freeze()
+    function(*(values[name] for name in names) if names else [options])
 
 
-# A command imports what it needs: none waits for what another takes.
-COMMANDS: dict[str, Command] = {
-    "init": _calls("cli.studies:init"),
-    "check": _calls("cli.studies:check"),
-    "orphans": _calls("cli.studies:orphans"),
-    "schema": _calls("cli.studies:schema"),
-    "list": _calls("cli.kinds:list_kinds"),
-    "describe": _calls("cli.kinds:describe"),
-    "test": _calls("cli.test:test"),
-    "run": _calls("cli.runs:run"),
-    "sample": _calls("studies.experiment:sample", "runs output resources part parts progress"),
-    "score": _calls("arena.jobs:score", "runs output resources part parts"),
-    "measure": _calls("studies.experiment:measure", "runs drawn output resources"),
-    "board": _calls("arena.compete:write_board", "study tables output cards"),
-    "draw": _calls("studies.stages.draw:draw", "entry output"),
-    "tabulate": _calls("studies.stages.draw:tabulate", "entry output"),
-    "judge": _calls("studies.stages.judge:judge", "study tables output multiverse"),
-    "survey": _calls("studies.stages.survey:survey", "study tables output figures"),
-    "ledger": _calls("studies.stages.judge:ledger", "tables output expected"),
-    "expect": _calls("studies.stages.expect:expect", "ledger expected pages"),
-    "changes": _calls("cli.results:differing"),
-    "compare": _calls("cli.results:compare"),
-    "recommend": _calls("cli.recommend:recommend"),
-    "site": _calls("cli.results:site"),
-    "crate": _calls("cli.results:crate"),
-    "fetch": _calls("studies.stages.certify:provide", "file output mirror"),
-    "help": _help,
+# The function that each command calls, and which of its options the function takes; none: all.
+COMMANDS = {
+    "init": "cli.studies:init",
+    "check": "cli.studies:check",
+    "orphans": "cli.studies:orphans",
+    "schema": "cli.studies:schema",
+    "list": "cli.kinds:list_kinds",
+    "describe": "cli.kinds:describe",
+    "test": "cli.test:test",
+    "run": "cli.runs:run",
+    "sample": "studies.experiment:sample runs output resources part parts progress",
+    "score": "arena.jobs:score runs output resources part parts",
+    "measure": "studies.experiment:measure runs drawn output resources",
+    "board": "arena.compete:write_board study tables output cards",
+    "draw": "studies.stages.draw:draw entry output",
+    "tabulate": "studies.stages.draw:tabulate entry output",
+    "judge": "studies.stages.judge:judge study tables output multiverse",
+    "survey": "studies.stages.survey:survey study tables output figures",
+    "ledger": "studies.stages.judge:ledger tables output expected",
+    "expect": "studies.stages.expect:expect ledger expected pages",
+    "changes": "cli.results:differing",
+    "compare": "cli.results:compare",
+    "recommend": "cli.recommend:recommend",
+    "site": "cli.results:site",
+    "crate": "cli.results:crate",
+    "fetch": "studies.stages.certify:provide file output mirror",
+    "help": "cli.__main__:explain",
 }
 
 

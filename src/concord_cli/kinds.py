@@ -10,7 +10,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS
 from concord_cli.studies import use_plugins
-from concord_studies.catalog import as_text, described, find, listed
+from concord_studies.catalog import as_text, describe_kind, find, summarize_kinds
 from concord_studies.failures import print_error
 
 
@@ -44,7 +44,7 @@ def named(word: str) -> list[tuple[str, str]]:
 def list_kinds(options: Namespace) -> None:
     """List the kinds there are."""
     find_plugins(options)
-    found = list(listed(options.packages))
+    found = list(summarize_kinds(options.packages))
     if options.json:
         print(json.dumps(found, indent=1))
         return
@@ -59,5 +59,5 @@ def list_kinds(options: Namespace) -> None:
 def describe(options: Namespace) -> None:
     """Tell a kind's equation, source, price, needs and options."""
     find_plugins(options)
-    found = [described(*kind) for kind in named(options.kind)]
+    found = [describe_kind(*kind) for kind in named(options.kind)]
     print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))

@@ -43,7 +43,7 @@ def init(options: Namespace) -> None:
 
 
 def orphans(options: Namespace) -> None:
-    """List folders of results that no study asks for."""
+    """List experiments, figures and tables among the results that no study has."""
     config, studies = load_studies(options.config.parent, changes(options))
     for folder in left_over(results_folder(config), studies.values()):
         print(folder)

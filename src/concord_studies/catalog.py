@@ -19,7 +19,7 @@ from concord_studies.contracts import Extra, declared
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
 
-def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+def summarize_kinds(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
     """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
 
     A ConcordError if there is no such package.
@@ -61,7 +61,7 @@ def find(word: str) -> list[tuple[str, str]]:
     return found
 
 
-def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
+def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     """Return a description of a kind: its text, options, origin and further facts.
 
     Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
@@ -157,7 +157,7 @@ def _type(hint: Any) -> str:
 
 
 def as_text(about: dict[str, Any]) -> str:
-    """Return the description of a kind, as ``described`` gives it, as plain text."""
+    """Return the description of a kind, as ``describe_kind`` gives it, as plain text."""
     whence = f", {about['from']}" if about["from"] else ""
     called = f" ({about['name']})" if about["name"] else ""
     lines = [f"{ROOMS[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]

@@ -34,12 +34,12 @@ class File(NamedTuple):
     libraries: list[str]
 
 
-def made_from(*roots: str | Path) -> dict[str, Any]:
+def state_code(*roots: str | Path) -> dict[str, Any]:
     """Return the digest of modules with all that they import, and the versions of libraries.
 
     roots: dotted names of this project's modules, or files.
     """
-    return _made_from(frozenset(roots))
+    return _state_code(frozenset(roots))
 
 
 def closure(*roots: str | Path) -> dict[str, File]:
@@ -54,7 +54,7 @@ def closure(*roots: str | Path) -> dict[str, File]:
 
 
 @cache
-def _made_from(roots: frozenset[str | Path]) -> dict[str, Any]:
+def _state_code(roots: frozenset[str | Path]) -> dict[str, Any]:
     found = closure(*roots)
     names = sorted({name for file in found.values() for name in file.libraries})
     return {

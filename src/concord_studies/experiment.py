@@ -28,7 +28,7 @@ from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import Extra
-from concord_studies.digests import digest, made_from
+from concord_studies.digests import digest, state_code
 from concord_studies.io import read_text, whole, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
@@ -105,7 +105,7 @@ class Experiment:
         stated = {
             "study": str(self.study),
             "universe": self.universe,
-            **made_from(__name__, *[SCORING] * self.is_arena, *files),
+            **state_code(__name__, *[SCORING] * self.is_arena, *files),
             "data": digest(data),
         }
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]
@@ -198,7 +198,7 @@ def sample(
     about = {key: str(value) for key, value in describe().items()}
     for name, first, end in each(part_of(experiment, part, parts), "runs"):
         run = experiment.runs[name]
-        with _naming(run):
+        with _name_run_in_errors(run):
             problem = run.build_problem(resources)
             trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
         trace.attributes = {"run": json.dumps(run.document), **about}
@@ -224,7 +224,7 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
         for name, run in each(list(experiment.runs.items()), "runs"):
             try:
                 run.check()
-                rows[name] = _measured(run, None, resources)
+                rows[name] = _measure_run(run, None, resources)
             except (OSError, MemoryError):
                 raise
             except Exception as error:
@@ -233,13 +233,13 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
     else:
         traces = _join_traces(experiment, parts) if parts else {}
         for name, run in each(list(experiment.runs.items()), "runs"):
-            with _naming(run):
-                rows[name] = _measured(run, traces.get(name), resources)
+            with _name_run_in_errors(run):
+                rows[name] = _measure_run(run, traces.get(name), resources)
     write_whole(output, to_csv(experiment, rows))
     write_provenance([output], planned=planned, **about)
 
 
-def _measured(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
+def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     """Return the metrics of a run, which is sampled where there is no trace of it."""
     problem = run.build_problem(resources)
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
@@ -298,7 +298,7 @@ def _join_scores(
 
 
 @contextmanager
-def _naming(run: Run) -> Iterator[None]:
+def _name_run_in_errors(run: Run) -> Iterator[None]:
     """Put a run's name in front of the sentence of an error, and add it to any other error."""
     try:
         yield

@@ -1,6 +1,5 @@
 """Failures that end a command: one sentence for each, in place of a traceback."""
 
-import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -12,53 +11,28 @@ from concord.failures import place_of
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_NEEDED = (
-    *("arviz_stats", "h5netcdf", "jinja2", "matplotlib", "msgspec", "networkx", "numpy", "ot"),
-    *("pandas", "pooch", "scipy", "sklearn", "tqdm", "xarray", "yaml"),
-)
-
-
-def find_shadowing_file(error: BaseException) -> str | None:
-    """Return a sentence about a file that was imported in the place of a module that we need.
-
-    It names one in a folder of ``sys.path`` before Python's own and without distributions, that has
-    been imported, or in which the error arose.
-    """
-    arose, trace = {getattr(error, "filename", None)}, error.__traceback__
-    while trace is not None:
-        arose.add(trace.tb_frame.f_code.co_filename)
-        trace = trace.tb_next
-    for folder in map(os.path.abspath, sys.path):
-        if folder == os.path.dirname(os.__file__):
-            break
-        if not os.path.isdir(folder) or any(n.endswith(".dist-info") for n in os.listdir(folder)):
-            continue
-        for name in sorted({*_NEEDED, *sys.stdlib_module_names}):
-            loaded = getattr(sys.modules.get(name), "__file__", None)
-            for file in (f"{name}.py", os.path.join(name, "__init__.py")):
-                path = os.path.join(folder, file)
-                if path in {*arose, os.path.abspath(loaded or "")} and os.path.isfile(path):
-                    return f"{path}: it stands in the way of the module {name!r}; rename it"
-    return None
-
-
 _ENDINGS = {
     MemoryError: "there is not enough memory for it; lower chains or record less often",
-    KeyboardInterrupt: "it was interrupted",
+    KeyboardInterrupt: "interrupted",
     SystemExit: "it ends Python; have it raise a ConcordError in the place of that",
 }
 
 
 def user_message(error: BaseException) -> str | None:
-    """Return a sentence that replaces an error's traceback; None if the cause is unknown."""
+    """Return a sentence that replaces an error's traceback; None if the cause is unknown.
+
+    The sentence names the line of a plug-in in which memory ended or Python was to end.
+    """
     if isinstance(error, ConcordError):
         return str(error)
+    if isinstance(error, OSError):
+        what = f"{error.filename}: " if error.filename else ""
+        return f"{what}{error.strerror or error}; mend or remove it"
     place = place_of(error)
-    for kind, text in _ENDINGS.items():
-        if place and isinstance(error, kind):
-            return f"{place}: {text}"
-    ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
-    return find_shadowing_file(error) if ours else None
+    text = next((text for kind, text in _ENDINGS.items() if kind in type(error).__mro__), None)
+    if place and text:
+        return f"{place}: {text}"
+    return None if isinstance(error, SystemExit) else text
 
 
 def print_error(sentence: str, code: int) -> int:
@@ -79,10 +53,6 @@ def exit_with_sentence(function: Callable[P, T]) -> Callable[P, T]:
         except BaseException as error:
             if sentence := user_message(error):
                 sys.exit(f"concord: {sentence}")
-            if isinstance(error, KeyboardInterrupt):
-                sys.exit("concord: interrupted")
-            if isinstance(error, OSError):
-                sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
             raise
 
     return call

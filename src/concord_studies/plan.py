@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, nearest
 from concord_studies import digests, provenance
-from concord_studies.catalog import described
+from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -27,7 +27,7 @@ from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
 from concord_studies.failures import exit_with_sentence
-from concord_studies.io import check_folder, check_writable, write_whole
+from concord_studies.io import write_whole
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run
 from concord_studies.stages import draw, judge, survey
@@ -77,9 +77,6 @@ class Plan:
         self.results = self.place.as_posix()
         self.mirror = os.environ.get("CONCORD_DATA_MIRROR") or self.config["data_mirror"]
         self.registry = load_registry()
-        check_folder(self.place)
-        if writes:
-            check_writable(self.place, Path(".snakemake"), *Path(".snakemake").glob("*"))
 
     @property
     def prefix(self) -> str:
@@ -173,16 +170,19 @@ class Plan:
             return Statement(path, self._experiment(key, name).text(self._at_hand))
         path, study = self.place / key / f"{kind}.yaml", self.studies.get(key)
         if study is None:
-            path, stated = self.place / "claims.yaml", judge.of_ledger()
+            path, stated = self.place / "claims.yaml", judge.state_ledger_inputs()
         elif kind in FILES:
-            path, stated = path.with_suffix("") / f"{name}.yaml", draw.stated(study, kind, name)
+            path, stated = (
+                path.with_suffix("") / f"{name}.yaml",
+                draw.state_inputs(study, kind, name),
+            )
         elif kind == "scores":
             stated = _stated_scores(study)
         elif kind == "multiverse":
             runs = {own: self._statement("runs", key, own).text for own in self._read(study)}
-            stated = {**survey.stated(study), "runs": digests.digest(runs)}
+            stated = {**survey.state_inputs(study), "runs": digests.digest(runs)}
         else:
-            stated = judge.stated(study, varied=bool(self._surveyed(key)))
+            stated = judge.state_inputs(study, varied=bool(self._surveyed(key)))
         lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in stated.items())
         return Statement(path, "{" + ",\n".join(lines) + "}\n")
 
@@ -411,6 +411,6 @@ class Plan:
 def _stated_scores(study: Study) -> dict[str, Any]:
     """Return what the scores and cards of an arena are made from beside metrics."""
     used = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
-    about = [described("samplers", kind) for kind in used]
-    code = digests.made_from("concord_arena.compete")
+    about = [describe_kind("samplers", kind) for kind in used]
+    code = digests.state_code("concord_arena.compete")
     return {"names": study.sections.names, "samplers": digests.digest(about), **code}

@@ -18,7 +18,7 @@ from typing import Any
 import concord
 from concord.errors import ConcordError
 from concord_studies.home import HOME
-from concord_studies.io import regular, write_whole
+from concord_studies.io import read_text, write_whole
 
 SOURCE = Path(__file__).resolve().parents[1]
 AGAIN = "delete the file to have it made again"
@@ -59,8 +59,8 @@ def _git(*arguments: str) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a regular file, in hexadecimal."""
-    with open(path, "rb", opener=regular) as file:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -89,10 +89,9 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """Return the provenance of a result; a ConcordError if a file is not as it was written."""
     source = provenance_path(path)
     try:
-        with open(source, "rb", opener=regular) as file:
-            found: dict[str, Any] = json.loads(file.read())
+        found: dict[str, Any] = json.loads(read_text(source))
         digests = {source.parent / name: text for name, text in found["sha256"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ConcordError, ValueError, KeyError, TypeError, AttributeError):
         raise ConcordError(f"{source}: it is missing or damaged; {AGAIN} ({path.name})") from None
     for file, expected in digests.items():
         if not file.is_file() or sha256(file) != expected:

@@ -11,55 +11,35 @@ import argparse
 import csv
 import io
 import itertools
-import os
-import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
 from typing import Any
 
 import numpy as np
-from msgspec.structs import fields
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest
-from concord.hints import choices, members
-from concord.hints import tagged_kinds as kinds_of
-from concord.loop import run
-from concord.networks.compressions import Compression
 from concord.networks.construction import network as network_of
-from concord.options import build
+from concord.options import build, plain
 from concord.problem import CountedProblem
 from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.record import Record, Recorder
 from concord.sampling import partition
-from concord.sampling.schedules import Schedule
-from concord_studies.io import whole
+from concord_arena.testing.samplers import with_step
+from concord_arena.testing.variants import variants
+from concord_studies.io import write_whole
 
 Work = Callable[[], object]
 
 # A case takes about as many seconds at most, by fewer turns.
 PATIENCE, FEWEST = 2.0, 5
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a step stands in the scaling figure: its sampler, and its size along an axis.
-
-    ``reference`` is the size of the case's reference, which is the same work.
-    """
-
-    sampler: str
-    axis: str
-    size: int
-    reference: int
 
 
 @dataclass(frozen=True)
@@ -76,8 +56,6 @@ class Case:
         The ratio is divided by this: how many times more the step has to do.
     aim
         The ratio not to be exceeded; None if there is none.
-    place
-        Where it stands in the scaling figure; None if it is not shown there.
     """
 
     name: str
@@ -85,7 +63,6 @@ class Case:
     reference: Work
     per: float = 1.0
     aim: float | None = None
-    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +91,7 @@ class Timing:
 
 
 class Sampling:
-    """One step of a sampler, or a whole run, as a piece of work.
+    """One step of a sampler as a piece of work.
 
     Attributes
     ----------
@@ -153,14 +130,12 @@ class Sampling:
         """Go back to the start."""
         self._problem, self._network = self._start()
         self._state, self._k = self._init(), 0
-        self._recorder = self._recorder_of(Record(at=(0,)), 0)
+        self._recorder = Recorder(
+            Record(at=(0,)), self._sampler, self._problem, self._network, self._x0.shape, 0
+        )
 
     def _init(self) -> Any:
         return self._sampler.init(self._x0, self._problem, self._network, self._rng)
-
-    def _recorder_of(self, record: Record, iterations: int) -> Recorder:
-        shape = self._x0.shape
-        return Recorder(record, self._sampler, self._problem, self._network, shape, iterations)
 
     def __call__(self) -> None:
         """Take one step as the loop does: counted, checked for divergence, and not recorded."""
@@ -170,20 +145,6 @@ class Sampling:
         network.end(k, problem.settle(network.awake))
         self._k += 1
         self._recorder(self._k, self._state)
-
-    def run(self, iterations: int) -> Work:
-        """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
-
-        def work() -> None:
-            self._problem, self._network = self._start()
-            recorder = self._recorder_of(Record(every=10), iterations)
-            run(
-                self._sampler, self._problem, self._network, self._x0, iterations, self._rng,
-                [recorder],
-            )  # fmt: skip
-            self.recorder = recorder
-
-        return work
 
 
 # Steps of a call of compiled ones.
@@ -229,16 +190,8 @@ def bench(
 ) -> list[Timing]:
     """Run every benchmark, or those named, and print its line.
 
-    If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
-    .pdf).
-
-    Raises
-    ------
-    ConcordError
-        If ``output`` does not end in .csv, before anything is timed.
+    If ``output`` is given, write the table there, as CSV.
     """
-    if output is not None and output.suffix != ".csv":
-        raise ConcordError(f"{output}: the bench writes a table; name it .csv")
     known = {function.__name__: function for function in ENTRIES}
     for name in names:
         if name not in known:
@@ -263,12 +216,7 @@ def bench(
             )
             del case  # before the next one allocates
     if output is not None:
-        import scaling
-
-        with whole(output) as path:
-            path.write_text(_table(timings), encoding="utf-8")
-        if any(timing.case.place for timing in timings):
-            scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
+        write_whole(output, _table(timings))
     return timings
 
 
@@ -301,21 +249,15 @@ def _repeats(work: Work, least: float) -> tuple[int, float]:
 
 
 def _seconds(work: Work, repeats: int) -> float:
-    start = _processor()
+    start = process_time()
     for _ in range(repeats):
         work()
-    return _processor() - start
-
-
-def _processor() -> float:
-    """Return the processor's seconds of this process and of those it has waited for."""
-    children = getrusage(RUSAGE_CHILDREN)
-    return process_time() + children.ru_utime + children.ru_stime
+    return process_time() - start
 
 
 COLUMNS = (
     *("name", "ratio", "lo", "hi", "aim", "step_seconds", "reference_seconds", "divided_by"),
-    *("memory_bytes", "memory_ratio", "sampler", "axis", "size"),
+    *("memory_bytes", "memory_ratio"),
 )
 
 
@@ -326,10 +268,8 @@ def _table(timings: list[Timing]) -> str:
     writer.writerow(COLUMNS)
     for t in timings:
         aim = "" if t.case.aim is None else t.case.aim
-        place = t.case.place
-        where = (place.sampler, place.axis, place.size) if place else ()
         row = [t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per]
-        writer.writerow([*row, *(t.memory or ("", "")), *(where or ("", "", ""))])
+        writer.writerow([*row, *(t.memory or ("", ""))])
     return text.getvalue()
 
 
@@ -359,32 +299,11 @@ def stepper(kind: str, network: Any, chains: int, dim: int = 2) -> Sampling:
     return Sampling(kind, network, chains, regression(network.agents, dim))
 
 
-# Of options without default, and of steps. Steps are so small that nothing diverges, however many
-# agents there are: the time does not depend on them.
-USUAL = {Schedule: 1e-9, float: 1.0, int: 1, Compression: {"kind": "qsgd", "bits": 8}}
-
-
 def parameters(kind: str, options: Any = None) -> Any:
-    """Return a sampler with its defaults, and ``USUAL`` values where it has none."""
+    """Return a sampler with values for all options, and a step at which nothing diverges."""
     sampler = kinds.find("samplers", kind, "bench")
-    return build(sampler, {**_usual(sampler), **(options or {})}, f"bench: {kind}")
-
-
-def _usual(options: Any) -> dict[str, Any]:
-    """Return values of a class's options without default: the first of choices and kinds."""
-    found: dict[str, Any] = {}
-    for field in fields(options):
-        first = members(field.type)[0][0]
-        if not field.required and first is not Schedule:
-            continue
-        tagged = kinds_of(field.type)
-        if listed := choices(field.type):
-            found[field.name] = listed[0]
-        elif tagged:
-            found[field.name] = {"kind": next(iter(tagged)), **_usual(first)}
-        else:
-            found[field.name] = USUAL.get(first)
-    return found
+    usual = plain(with_step(next(variants(sampler)), 1e-9))
+    return build(sampler, {**usual, **(options or {})}, f"bench: {kind}")
 
 
 def normals(*shape: int) -> Work:
@@ -413,66 +332,16 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
     """
     chains = 20 if tiny else 1000
     for kind in kinds.names("samplers"):
-        name = f"{kind} step / its normal numbers"
-        try:
-            parameters(kind)
-        except ConcordError as error:
-            yield Skipped(name, str(error))
-            continue
         graph = network(kind, 6)
         yield Case(
-            f"{name}, {graph.name} of {graph.agents}, {chains} chains",
+            f"{kind} step / its normal numbers, {graph.name} of {graph.agents}, {chains} chains",
             stepper(kind, graph, chains),
             normals(chains, NOISY.get(kind, graph.agents), 2),
-            aim=AIMS.get(kind),
-        )
-    for name in ("complete", "no_edges"):
-        yield Case(
-            f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
-            stepper("de_sgld", network_of(name, 6), chains),
-            normals(chains, 6, 2),
-            aim=AIMS["de_sgld"],
         )
 
 
 # Agents for which a step draws normal numbers, where these are not all.
 NOISY = {"gossip_ula": 2, "fsgld": 1}
-
-# What a step may take, in the time of its normal numbers.
-AIMS = {
-    "admm": 4.0,
-    "c_ula": 3.0,
-    "choco_sgld": 8.0,
-    "consensus_mc": 6.0,
-    "d_mala": 5.0,
-    "d_ula": 3.0,
-    "de_sghmc": 3.0,
-    "de_psgld": 6.0,
-    "de_sgld": 3.0,
-    "dg_lmc": 6.0,
-    "diging_sgld": 3.0,
-    "extra_sgld": 3.0,
-    "fsgld": 15.0,  # chosen agents' gradients, for the noise of one
-    "gossip_ula": 6.0,
-    "graph_gibbs": 6.0,
-    "local_sgld": 3.0,
-    "qlsd": 8.0,
-}
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Sizes along which work grows, and the work of a sampler at one of them.
-
-    ``unit`` names one of what the size counts, ``setting`` what stays the same. Samplers without a
-    network have one agent where others have six.
-    """
-
-    unit: str
-    setting: str
-    sizes: tuple[int, ...]
-    tiny: tuple[int, ...]
-    work: Callable[[str, int], Work]
 
 
 def _agents(kind: str, size: int) -> Work:
@@ -488,115 +357,35 @@ def _points(kind: str, size: int) -> Work:
     return Sampling(kind, graph, 20, classification(graph.agents, size))
 
 
-def _iterations(kind: str, size: int) -> Work:
-    return stepper(kind, network(kind, 6), 100).run(size)
-
-
-AXES = {
-    "agents": Axis("agent", "rings, 100 chains", (10, 100, 1000, 10_000), (3, 6), _agents),
-    "chains": Axis("chain", "six agents", (10, 100, 1000, 10_000), (2, 4), _chains),
-    "points": Axis(
-        "point", "logistic regression, six agents, 20 chains", (100, 1000, 10_000), (6, 12), _points
-    ),
-    "iterations": Axis("iteration", "six agents, 100 chains", (10, 100, 1000), (2, 4), _iterations),
+# Of what work grows along: what stays the same, sizes, those of tests, and the work at a size.
+AXES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], Callable[[str, int], Work]]] = {
+    "agents": ("rings, 100 chains", (10, 100, 1000, 10_000), (3, 6), _agents),
+    "chains": ("six agents", (10, 100, 1000, 10_000), (2, 4), _chains),
+    "points": ("six agents, 20 chains", (100, 1000, 10_000), (6, 12), _points),
 }
+# What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
+GROWTH = 2.0
 
 
 @entry
 def growth(tiny: bool) -> Iterator[Case]:
     """Time each sampler's work, per unit of its size, against the next smaller size.
 
-    A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
+    A ratio of 1 is work that grows as its size. Samplers without a network have one agent.
     """
-    for name, axis in AXES.items():
-        for kind in kinds.names("samplers"):
-            try:
-                graph = network(kind, 6)
-            except ConcordError:
-                continue  # it is skipped once already
-            alone = graph.agents == 1
-            if name == "agents" and graph.name != "ring":
-                continue  # a server is as many pairs
-            setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
-            sizes = axis.tiny if tiny else axis.sizes
-            try:
-                works = [axis.work(kind, size) for size in sizes]
-            except ConcordError:
-                continue  # a sampler of other problems than the axis's
-            for size, fewer, step, reference in zip(
-                sizes[1:], sizes, works[1:], works, strict=False
-            ):
-                yield Case(
-                    f"{kind} per {axis.unit}, {size} / {fewer} {name} ({setting})",
-                    step,
-                    reference,
-                    per=size / fewer,
-                    aim=GROWTH,
-                    place=Place(kind, name, size, fewer),
-                )
-
-
-# What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
-GROWTH = 2.0
-
-
-@entry
-def networks_that_lose(tiny: bool) -> Iterator[Case]:
-    """Time a step where a fifth of the vectors gets lost, or time goes by, against a plain one."""
-    compute = {"seconds": 0.01, "spread": 0.5, "slowest": 10.0}
-    faults = {
-        "a fifth lost": {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}},
-        "a clock": {"compute": compute},
-        "no barrier": {"compute": compute, "barrier": False, "on_loss": "reuse_last"},
-    }
-    sizes = (6,) if tiny else (100, 10_000)
-    for agents, (name, happens) in itertools.product(sizes, faults.items()):
-        graph = network_of("ring", agents)
-        faulty = network_of("ring", agents, **happens)
-        yield Case(
-            f"de_sgld step, {name} / nothing, ring of {agents}, 100 chains",
-            stepper("de_sgld", faulty, 100),
-            stepper("de_sgld", graph, 100),
-            aim=LOSSY,
-        )
-
-
-# What a step may take where vectors get lost.
-LOSSY = 3.0
-
-
-# What jobs spend their time on, in a process of its own: numpy chooses its kernels at its start.
-ARITHMETIC = {
-    "sampling, ring of 20, 100 chains": """
-from bench import network, stepper
-step = stepper("de_sgld", network("de_sgld", 20), 100)
-for _ in range({}): step()""",
-    "the law of 100 agents": """
-import numpy as np
-a = np.random.default_rng(0).standard_normal((200, 200)) / 15
-for _ in range({}): a @ a @ a.T""",
-}
-
-
-@entry
-def kernels_of_all_processors(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time kernels that give the same bytes on all processors against this one's own.
-
-    Whole processes, started with and without what ``concord_cli.__main__.settle`` sets.
-    """
-    from concord_cli.__main__ import KERNELS, THREADS
-
-    def process(code: str, kernels: Mapping[str, str]) -> Work:
-        command = [sys.executable, "-c", code.format(1 if tiny else 300)]
-        environment = {**os.environ, **THREADS, **kernels, "PYTHONPATH": os.pathsep.join(sys.path)}
-        return lambda: subprocess.run(command, env=environment, check=True)
-
-    for what, code in ARITHMETIC.items():
-        yield Case(
-            f"kernels of all processors / own: {what}",
-            process(code, KERNELS),
-            process(code, dict.fromkeys(KERNELS, "")),
-        )
+    for (axis, (setting, *both, work)), kind in itertools.product(
+        AXES.items(), kinds.names("samplers")
+    ):
+        if axis == "agents" and network(kind, 6).name != "ring":
+            continue  # a server is as many pairs
+        sizes = both[tiny]
+        try:
+            works = [work(kind, size) for size in sizes]
+        except ConcordError:
+            continue  # a sampler of other problems than the axis's
+        for (few, before), (many, now) in itertools.pairwise(zip(sizes, works, strict=True)):
+            title = f"{kind}, time for each of {many} / {few} {axis} ({setting})"
+            yield Case(title, now, before, per=many / few, aim=GROWTH)
 
 
 class Near:
@@ -638,19 +427,13 @@ def large_networks(tiny: bool) -> Iterator[Case]:
             del work, small
 
 
-# Other ways to write a sampler, what they need, and as what the table shows them.
+# Other ways to write a sampler: as what the table shows them, what they need, and how many chains.
 OTHERS = {
-    "Loops": ("Python loops", None),
-    "Compiled": ("numba", "numba"),
-    "Torch": ("torch", "torch"),
-    "Jax": ("JAX", "jax"),
+    "Loops": ("Python loops", None, 100),
+    "Solver": ("CVXPY per agent", "cvxpy", 1),
+    "Blackjax": ("BlackJAX's SGLD", "blackjax", 100),
 }
-EXTRAS = {
-    "torch": "lenet",
-    "numba": "fast",
-    "pymc": "pymc",
-    "numpyro": "numpyro",
-}  # others are of the extra bench
+EXTRAS = {"numba": "fast", "pymc": "pymc", "numpyro": "numpyro"}  # others are of the extra bench
 
 
 def _missing(package: str | None) -> str | None:
@@ -664,54 +447,62 @@ def _missing(package: str | None) -> str | None:
 # Chains, agents and dimensions of steps that are compared; aims with numba, and without it.
 SHAPES = {(4, 10, 5): (0.6, 2.3), (100, 10, 5): (0.6, 1.25), (100, 20, 2): (0.6, 1.25)}
 SHAPES[4, 50, 30] = (0.6, 1.25)
+# Fast ways to write DE-SGLD: what they need, and the most that a step may take of their time.
+FAST = {
+    "Compiled": ("numba", "numba", (1.0, None)),
+    "Lines": ("five lines of numpy", None, None),
+    "Jax": ("JAX", "jax", (None, None)),
+}
 
 
 @entry
 def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
     """Time DE-SGLD on a ring against a compiled loop, five lines of numpy, and JAX.
 
-    With numba and without it; then C-ULA against BlackJAX's SGLD of one agent.
+    With numba and, against numpy, without it.
     """
+    there = find_spec("numba") is not None
+    for ((chains, agents, dim), own), name in itertools.product(SHAPES.items(), FAST):
+        graph, problem = network_of("ring", agents), regression(agents, dim)
+        title, package, aims = FAST[name]
+        case = f"de_sgld / {title}, {chains} chains, ring of {agents}, dim {dim}"
+        if reason := _missing(package):
+            yield Skipped(case, reason)
+            continue
+        other, steps = _work(name, problem, graph, chains)
+        aim, without = aims or own
+        if there:
+            work: Work = Compiled("de_sgld", graph, chains, problem)
+            yield Case(f"{case}; numba", work, other, STEPS / steps, aim)
+        if not there or without is not None:
+            work = Sampling("de_sgld", graph, chains, problem)
+            yield Case(f"{case}; numpy alone", work, other, 1 / steps, without)
+
+
+@entry
+def against_others(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time slow ways to write a sampler against a step here, and BlackJAX's of one agent."""
     import rivals
 
-    there = find_spec("numba") is not None
-    for (chains, agents, dim), (aim, plain) in SHAPES.items():
-        graph, problem = network_of("ring", agents), regression(agents, dim)
-        x0 = streams.generator(1, "bench", "rival").standard_normal((chains, agents, dim))
-        size = f"{chains} chains, ring of {agents}, dim {dim}"
-        ways = ("Compiled", 1.0, None), ("Lines", aim, plain), ("Jax", None, None)
-        for name, most, without in ways:
-            title, package = {"Lines": ("five lines of numpy", None), **OTHERS}[name]
-            case = f"de_sgld / {title}, {size}"
-            if reason := _missing(package):
-                yield Skipped(case, reason)
-                continue
-            rng = streams.generator(1, "bench", "rival")
-            options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
-            rival = getattr(rivals, name)("de_sgld", problem, graph.graph, options, x0)
-            other, steps = _work(rival, rng)
-            for numba in (True, False)[not there : 1 + (without is not None)]:
-                work = (Compiled if numba else Sampling)("de_sgld", graph, chains, problem)
-                per = (STEPS if numba else 1) / steps
-                how = "numba" if numba else "numpy alone"
-                yield Case(f"{case}; {how}", work, other, per, most if numba else without)
-    case, graph = "c_ula / BlackJAX's SGLD, 100 chains, one agent, dim 2", network("c_ula", 1)
-    if reason := _missing("blackjax"):
-        yield Skipped(case, reason)
-        return
-    options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
-    x0 = streams.generator(1, "bench", "rival").standard_normal((100, 1, 2))
-    other, steps = _work(rivals.Blackjax("de_sgld", regression(1), graph.graph, options, x0), None)
-    yield Case(case, stepper("c_ula", graph, 100), other, 1 / steps)
+    for name, (title, package, most) in OTHERS.items():
+        kind, chains = getattr(rivals, name).kind, 1 if tiny else most
+        graph = network(kind, 6 if tiny else 20)
+        case = f"{title} / {kind} here, {graph.name} of {graph.agents}, {chains} chains"
+        if reason := _missing(package):
+            yield Skipped(case, reason)
+            continue
+        other, steps = _work(name, regression(graph.agents), graph, chains)
+        yield Case(case, other, stepper(kind, graph, chains), steps)
 
 
-def _work(rival: Any, rng: Any) -> tuple[Work, int]:
+def _work(name: str, problem: Any, graph: Any, chains: int) -> tuple[Work, int]:
     """Return what steps in another way, and how many steps: JAX takes many in a call."""
     import rivals
 
-    if hasattr(rival, "run"):
-        return rival.run, rivals.STEPS
-    return partial(rival.step, rng), 1
+    rng = streams.generator(1, "bench", "rival")
+    x0 = rng.standard_normal((chains, graph.agents, problem.dim))
+    rival = getattr(rivals, name)(problem, graph.graph, x0)
+    return (rival.run, rivals.STEPS) if hasattr(rival, "run") else (partial(rival.step, rng), 1)
 
 
 @entry
@@ -797,32 +588,6 @@ def compiled_steps_against_plain_ones(tiny: bool) -> Iterator[Case | Skipped]:
         )
         works = (way(kind, graph, chains, problem, options) for way in (Compiled, Sampling))
         yield Case(title, *works, per=STEPS, aim=aim)
-
-
-@entry
-def against_others(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time what people would use against a step here: a ring of 20, linear regression.
-
-    The loops of ADMM minimize with CVXPY, chain by chain, and are timed with fewer chains.
-    """
-    import rivals
-
-    for kind, (name, (title, package)) in itertools.product(rivals.KINDS, OTHERS.items()):
-        if name == "Jax" and kind != "de_sgld":
-            continue
-        slow = kind == "admm" and name == "Loops"
-        package, title = ("cvxpy", "CVXPY per agent") if slow else (package, title)
-        chains = 1 if tiny or slow else 100
-        case = f"{title} / {kind} here, ring of 20, {chains} chains"
-        if reason := _missing(package):
-            yield Skipped(case, reason)
-            continue
-        graph = network_of("ring", 6 if tiny else 20)
-        options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
-        problem, rng = regression(graph.agents), streams.generator(1, "bench", "rival")
-        x0 = rng.standard_normal((chains, graph.agents, problem.dim))
-        other, steps = _work(getattr(rivals, name)(kind, problem, graph.graph, options, x0), rng)
-        yield Case(case, other, stepper(kind, graph, chains), steps)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

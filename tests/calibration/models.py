@@ -100,7 +100,7 @@ class Many:
         return self._problem.gradient(self._wide(x)).reshape(x.shape)
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Any = None
     ) -> tuple[np.ndarray, Any]:
         wide, each = (self._wide(x) for x in (linear, start)), np.tile(curvature, self._sets)
         linear_wide, start_wide = wide

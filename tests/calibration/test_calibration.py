@@ -1,8 +1,11 @@
 """Samplers against their exact laws and against the posterior, by ranks that must be uniform.
 
-See ``covered.py`` for what is covered and how, ``ranks.py`` for p-values. Where a difference is
-known (noise that is wrong, another network, the published gossip ULA, D-ADMMS) the test is that it
-is seen, and which way it goes.
+*Exact law*: ranks of positions in the sampler's own law on linear regression, bias included; given
+who gossips, and which points make the mini-batches, that law is Gaussian for every chain.
+*Posterior*: ranks of draws in the exact posterior of one data set, on a grid. *SBC*: ranks of
+parameters drawn from the prior among draws of the posterior of data drawn from them. See
+``ranks.py`` for p-values. Where a difference is known (noise that is wrong, another network, the
+published gossip ULA, D-ADMMS) the test is that it is seen, and which way it goes.
 """
 
 import pytest
@@ -40,7 +43,7 @@ def generator(*labels):
 
 
 @pytest.mark.parametrize("kind", RANKED)
-def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, reliability):
+def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, reliability):
     found, all_of_them = [], list(laws.combinations(kind))
     order = generator("tried", kind).permutation(len(all_of_them))
     for case in (all_of_them[i] for i in sorted(order[: TRIED * effort])):
@@ -49,8 +52,6 @@ def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, re
             case, CHAINS * effort, generator("law", kind, sampler, batches, net.edges)
         )
         if ranks:
-            gradients = "mini-batches" if batches.batch_size else "full gradients"
-            board.add("exact law", kind, f"{net.name}, {gradients}", ranks)
             found.append((*least(ranks), net.name, sampler, batches))
     limit = LEVEL / len(RANKED) / len(found)
     wrong = [case for case in found if case[0] < limit]
@@ -61,7 +62,7 @@ def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, re
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, reliability):
+def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, reliability):
     other = MOVED if fault == "another network" else None
     found = []
     for kind in FAULTS[fault]:
@@ -80,7 +81,6 @@ def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, rel
             except AssertionError:  # outside of the plane in which the law lies
                 found.append((0.0, "plane", kind, sampler))
                 continue
-            board.add(f"exact law, {fault}", kind, kind, ranks)
             found.append((*least(ranks), kind, sampler))
     limit = LEVEL / len(found)
     unseen = [case for case in found if case[0] > limit]
@@ -133,16 +133,11 @@ METHODS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", METHODS)
-def test_ranks_are_uniform_where_draws_are_of_the_posterior(
-    method, name, effort, board, reliability
-):
+def test_ranks_are_uniform_where_draws_are_of_the_posterior(method, name, effort, reliability):
     make, of, size = METHODS[method]
     wrong, unseen, tried = [], [], settings(name)
     for label, setting in tried.items():
         ranks = make(name, label, setting, effort)
-        line = f"{method}, {label}" if setting.expected else method
-        for place in [place for place in ("agent 0", "average") if place in ranks]:
-            board.add(line, setting.sampler, f"{name}, {place}, {label}", ranks[place])
         if setting.expected:
             for place, expected in zip(("agent 0", "average"), setting.expected, strict=True):
                 p, seen = least(ranks[place], SLACK)[0], width(ranks[place], of)

@@ -1,17 +1,13 @@
-"""What calibration rests on: ranks, p-values, many data sets at once, and the table's honesty."""
+"""What calibration rests on: ranks, p-values and many data sets at once."""
 
-import csv
 import math
 
 import numpy as np
 import pytest
 
-from calibration import covered, models
-from calibration.board import Board
+from calibration import models
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE, distance, least, p_value, width
-from concord import kinds
-from variants import SAMPLERS
 
 
 def test_p_values_are_kolmogorovs():
@@ -95,45 +91,3 @@ def test_many_data_sets_have_each_their_own_gradient(name):
             whole = many.minimize(linear, curvature, x)[0]
             alone = problem.minimize(linear[r::sets], curvature, own)[0]
             np.testing.assert_allclose(whole[r::sets], alone, atol=1e-9)
-
-
-def test_the_table_lists_every_plugin_and_marks_what_is_new():
-    page = covered.page()
-    for kind in kinds.built_in("samplers"):
-        assert f"| {kind} |" in page
-    new = covered.page(samplers=["de_sgld", "new"], problems=["linear_regression", "other"])
-    assert f"| new | {covered.NOT_COVERED} | {covered.NOT_COVERED} |" in new
-    (row,) = [line for line in new.splitlines() if line.startswith("| de_sgld |")]
-    assert "exact law" in row and row.endswith(f"{covered.NOT_COVERED} |")
-
-
-def test_choices_without_a_law_are_listed():
-    assert covered.without_law("gossip_ula") == ["communication: triggered", "known: start"]
-    assert covered.without_law("de_sgld") == ["weights: pairwise"]  # needs a schedule
-
-
-@pytest.mark.thorough
-def test_the_board_pools_ranks_and_draws_them(tmp_path):
-    rng, board = np.random.default_rng(7), Board(keep=True)
-    for kind in list(SAMPLERS)[:4]:
-        for _ in range(3):
-            ranks = {"distance": rng.random(200), "agent 0, coordinate 1": rng.random(200)}
-            board.add("exact law", kind, "ring, full gradients", ranks)
-    board.add("posterior", "c_ula", "linear_regression, agent 0", {"density": rng.random(500)})
-    board.add("SBC, D-ADMMS", "admm", "linear_regression, average", {"density": rng.random(9)})
-    board.write(tmp_path / "ranks.csv")
-    with open(tmp_path / "ranks.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert {row["quantity"] for row in rows} == {"distance", "coordinate 1", "density"}
-    assert rows[0]["tests"] == "3" and rows[0]["ranks"] == "600"
-    assert sum(int(rows[0][key]) for key in rows[0] if key.startswith("up_to")) == 600
-    board.draw([tmp_path / "figure.png"])
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-
-
-def test_a_line_of_the_board_is_the_difference_from_uniform():
-    board, u = Board(keep=True), np.random.default_rng(8).random(400) ** 2
-    board.add("posterior", "c_ula", "linear_regression, agent 0", {"density": u})
-    (seen,) = board.lines("posterior").values()
-    expected = [(u < at).mean() - at for at in np.arange(1, 50) / 50]
-    np.testing.assert_allclose(seen.difference, expected, atol=1e-12)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from faults.tiny_project import ALL, METRICS, TinyProject
 from slurm import (
     ACCOUNT,
     CONFIGURATION,
@@ -33,7 +34,6 @@ from slurm import (
     wait_until,
 )
 
-from faults.tiny_project import ALL, METRICS, TinyProject
 from workflow.smoke_project import PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.

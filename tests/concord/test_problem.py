@@ -32,8 +32,8 @@ def test_minimizers_of_one_agent_are_charged_to_it():
         np.testing.assert_array_equal(
             np.broadcast_to(counted.take(), (3, 4)), cost * np.ones((3, 4))
         )
-        one, alone = counted.minimize_one(2, linear[:, 2], curvature, np.zeros((3, 2)))
-        np.testing.assert_allclose(one, x[:, 2], rtol=1e-9)
+        one, alone = counted.minimize(linear[:, [2]], curvature, np.zeros((3, 1, 2)), [2])
+        np.testing.assert_allclose(one, x[:, [2]], rtol=1e-9)
         expected = np.zeros((3, 4))
-        expected[:, 2] = alone
+        expected[:, [2]] = alone
         np.testing.assert_array_equal(np.broadcast_to(counted.take(), (3, 4)), expected)

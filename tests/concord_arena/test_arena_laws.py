@@ -10,11 +10,9 @@ from msgspec import structs
 import concord
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
-from concord.laws import law as gate
 from concord.laws.arrivals import Losses
-from concord.laws.gaussian import Gaussian
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.read_off import StepReader
 from concord.networks.moments import mask_moments
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.samplers.de_sgld import DESGLD
@@ -144,16 +142,6 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     assert checked
 
 
-def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
-    """Its worst agent's variance is off in proportion to the tolerance, so b2 to its square."""
-    prob = problem(5, 1)
-    samplers = [made("graph_gibbs", tolerance=t) for t in (1e-3, 5e-4, 2.5e-4)]
-    seen = laws_of_versions(samplers, [prob] * 3, GRAPH, START(1)).marginals_at([paths.FOREVER])
-    b2 = scores.bias(seen.select(0), prob.posterior)["worst"]
-    assert b2[-1] < 1e-4
-    np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
-
-
 @pytest.mark.parametrize("on_loss", ["keep_own_weight", "reuse_last"])
 @pytest.mark.parametrize(
     ("kind", "options"), [("de_sghmc", {"friction": 2.0}), ("diging_sgld", {})]
@@ -173,29 +161,6 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
         law = paths.build_lossy_path([update], losses, [start], 5, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
-
-
-def test_choices_are_not_built_where_their_second_moments_would_be_too_large(monkeypatch):
-    """They hold a matrix for every edge: of a thousand agents more than a machine's memory."""
-    sampler, prob = made("gossip_ula", step_size=0.001, drift="whole"), problem(5, 2)
-    seen = []
-    monkeypatch.setattr(StepReader, "_read", lambda *given: seen.append(1))
-    monkeypatch.setattr(gate, "SECOND_LIMIT", 9)
-    with pytest.raises(NoLaw, match="up to 9 entries"):
-        laws_of_versions([sampler], [prob], GRAPH, START(2))
-    assert not seen
-
-
-@pytest.mark.parametrize("options", [{"renewal": 0.5}, {"renewal": 0.5, "period": 3}])
-def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
-    """The first iteration surely renews, so that the moments of one do not repeat."""
-    sampler, prob = made("local_sgld", step_size=0.01, **options), problem(5, 2)
-    with pytest.raises(NoLaw, match="of positions alone"):
-        laws_of_versions([sampler], [prob], GRAPH, START(2))
-    limit = tuning.find_limit(sampler, "step_size", prob, GRAPH)
-    assert 0 < limit < np.inf
-    silent = made("local_sgld", step_size=0.01, communication=0.5)
-    assert laws_of_versions([silent], [prob], GRAPH, START(2)).limit() is not None
 
 
 @pytest.mark.parametrize(
@@ -221,18 +186,6 @@ def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, small, opti
     own = scores.bias(path.limit(), prob.posterior)["average"]
     moved = scores.bias(paths.Path.limit(path), prob.posterior)["average"]
     assert own[1] < own[0] and moved[1] > 10 * own[1]
-
-
-def test_gossip_has_the_moments_of_its_choices():
-    sampler, prob = made("gossip_ula", step_size=0.001, drift="whole"), problem(5, 2)
-    path = laws_of_versions([sampler], [prob], GRAPH, START(2))
-    choices = StepReader(sampler, prob, GRAPH).choices()(0)
-    mean, cov = exact.initial_moments(5, 2, START(2))
-    for _ in range(37):
-        mean, cov = choices.step(mean, cov)
-    wanted = exact.marginals(mean, cov, 5, 2)
-    for part, other in zip(path.marginals_at([37]), wanted, strict=True):
-        np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
 
 
 def test_updates_that_alternate_or_change_for_ever():
@@ -266,40 +219,6 @@ def test_updates_that_differ_by_rounding_alone_are_the_same(by, same):
     )
     update = exact.Update(lambda k: first if k == 0 else others[0])
     assert (paths.turn_of(update) == (0, 1)) is same
-
-
-def test_ergodic_bias_is_that_of_many_runs():
-    prob, chains, steps = problem(5, 1), 4000, 60
-    path = laws_of_versions([DESGLD(0.02)], [prob], GRAPH, START(1))
-    exactly = {
-        level: float(value[0])
-        for level, value in scores.ergodic(path.time_average(steps), prob.posterior).items()
-    }
-    trace = concord.sample(
-        "de_sgld", prob, "ring", step_size=0.02, iterations=steps, chains=chains, seed=4
-    )
-    averages = trace["x"][:, steps // 2 + 1 :].mean(axis=1)  # (chains, agents, 1)
-    errors = (averages - prob.posterior.mean) ** 2 / np.diag(prob.posterior.cov)
-    for level, drawn in (
-        ("worst", errors[:, np.argmax(errors.mean(axis=0)[:, 0]), 0]),
-        ("average", ((averages.mean(axis=1) - prob.posterior.mean) ** 2
-                     / np.diag(prob.posterior.cov))[:, 0]),
-    ):  # fmt: skip
-        tolerance = 4 * drawn.std() / np.sqrt(chains)
-        assert abs(drawn.mean() - exactly[level]) < tolerance, level
-
-
-def test_c_ula_with_small_steps_lands_where_theory_says():
-    # x' = (1 - s h) x + sqrt(2 s) w has the variance 1 / (h (1 - s h / 2)), against 1 / h.
-    h, target = 2.0, Gaussian(np.zeros(1), np.eye(1) / 2.0)
-    prob = concord.problems.quadratic(H=[[[h]]], b=[[0.0]])
-    alone, steps = concord.network("no_edges", 1), [0.2, 0.1, 0.01]
-    samplers = [made("c_ula", step_size=s) for s in steps]
-    path = laws_of_versions(samplers, [prob] * 3, alone, START(1))
-    seen = path.marginals_at([paths.FOREVER])
-    found = scores.bias(seen.select(0), target)["worst"]
-    wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
-    np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_a_law_that_diverges_scores_infinity():

@@ -2,21 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from msgspec import structs
 
 import concord
-from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.law import laws_of_versions, update_of
-from concord.minibatches import Batches
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord_arena import cells
-from concord_arena.chains import Chains
 from concord_arena.read_outs import read_out
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
@@ -86,21 +82,6 @@ def test_rounds_of_averaging_are_those_of_the_weights():
         np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
 
 
-def test_chains_are_read_as_laws_are():
-    prob, network, sampler = problem(5, 1), concord.network("ring", 5), DESGLD(0.1)
-    full = SimpleNamespace(batches=Batches())
-    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400, sampler=full)
-    mix, _ = read_out("average", network)
-    own, other = (
-        Chains([sampler], [("a", prob)], network, run, Law("normal"), m).bias([1, 30])
-        for m in (mix, None)
-    )
-    for level in ("worst", "pooled"):
-        np.testing.assert_allclose(own[level], own["average"], rtol=1e-9)
-    np.testing.assert_allclose(own["average"], other["average"])
-    assert other["worst"][1, 0] > 2 * own["worst"][1, 0]
-
-
 def test_every_iteration_pays_for_its_read_out(study):
     plain, rounds, average = (scored(study, read) for read in ("agents", "4", "average"))
     of = [f.choice["bytes"]["price of an iteration"] for f in (plain, rounds, average)]
@@ -138,20 +119,3 @@ def test_a_budget_below_one_iteration_leaves_the_start(study):
     found = cells.score(run, cells.build_task(run, Path()))
     assert np.isfinite(value(found, "b2_by_bytes"))
     assert value(found, "status.bytes_set_1", "network") == 0
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ("0", "0 is not a positive integer"),
-        ("averag", "did you mean 'average'"),
-        ("1.5", "1.5 is not a text or an integer"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(tmp_path, said, message):
-    folder = tmp_path / "arena"
-    folder.mkdir()
-    text = STUDY.replace("[agents, 1, 4, average]", f"[{said}]")
-    (folder / "study.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConcordError, match=message):
-        Study(folder, load_config()).runs  # noqa: B018

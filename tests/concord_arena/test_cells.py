@@ -1,7 +1,6 @@
 """Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
 
 import csv
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import by_hand
-from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
 from concord.options import build
@@ -148,32 +146,6 @@ def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
     assert "since none stays below 1e-12" in about["reason"] and 0 < about["b2"] < 0.01
 
 
-def test_the_choice_has_the_least_score_on_the_tuning_set(study):
-    run, found = scored(study, "de_sgld")
-    task = cells.build_task(run, Path())
-    groups, _ = tuning.settings(run.sampler.params, run.arena, task.problems[0], task.network, "")
-    from concord_arena import scores
-
-    b2 = []
-    for setting in groups[0]:
-        given = [setting.sampler], task.problems[:1], task.network, run.initial.moments(1)
-        path = laws_of_versions(*given)
-        b2.append(scores.bias(path.marginals_at([300]), task.problems[0].posterior)["worst"][0, 0])
-    best = groups[0][int(np.argmin(b2))].values["step_size"]
-    assert found.choice["gradients"]["chosen"]["step_size"] == best
-    assert found.choice["gradients"]["b2"] == pytest.approx(min(b2))
-
-
-def test_tasks_are_those_of_all_entries_and_judging_sets_are_others(study):
-    tasks = []
-    for entry in ("de_sgld", "sghmc"):
-        run = study.run("tasks", f"topology=ring+entry={entry}")
-        tasks.append(cells.build_task(run, Path()))
-    means = [[problem.posterior.mean for problem in task.problems] for task in tasks]
-    np.testing.assert_array_equal(*means)
-    assert len({float(mean[0]) for mean in means[0]}) == 4  # one to choose on, three to judge on
-
-
 def test_prices_are_paid(study):
     _, found = scored(study, "de_sgld")
     price = found.choice["bytes"]["price of an iteration"]
@@ -243,16 +215,6 @@ def test_tasks_are_printed_as_they_are_typed(capsys):
     assert "even" not in printed
 
 
-def test_a_comparison_calls_a_plug_in_by_its_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert __main__.main(["init", "my-study"]) == 0
-    monkeypatch.chdir(tmp_path / "my-study")
-    kinds.use()
-    assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
-    assert "DE-SGLD, average last against DE-SGLD" in capsys.readouterr().out
-    kinds.use()
-
-
 def test_every_cell_has_its_state_and_its_cost(study):
     """Scored, diverged, not applicable and not run are all cells: nothing is dropped."""
     text = STUDY.replace(
@@ -315,13 +277,6 @@ def test_counts_of_the_leaderboard_add_up(study):
 def test_mistakes_end_in_a_sentence(study, capsys, arguments, said):
     assert __main__.main(arguments) == 2
     assert said in capsys.readouterr().err
-
-
-def test_an_axis_called_entry_makes_cells(study):
-    text = STUDY.replace("      entry:\n", "      other:\n")
-    (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConcordError, match="an axis called entry"):
-        Study(study.path, load_config()).runs  # noqa: B018
 
 
 def test_what_cannot_be_tuned_is_told(study):
@@ -417,32 +372,6 @@ def test_held_out_data_are_predicted_by_the_law(study):
     assert value < right < 0
 
 
-@pytest.mark.slow
-def test_ranks_are_those_of_other_master_seeds_or_tied(study):
-    """On eight networks, the fewest that tell ranks apart."""
-    graphs = ["ring", "path", "star", "complete", "exponential", "hypercube", "grid", "server"]
-    text = STUDY.replace("[ring, directed_ring]", f"[{', '.join(graphs)}]")
-    text = text.replace("gradients: 300, bytes: 3000", "gradients: 300").replace("curve", "paid")
-    (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
-    boards = []
-    for seed in range(1, 4):
-        own = Study(study.path, load_config(changes={"seed": seed}))
-        measured = []
-        for entry in ("de_sgld", "paper", "sghmc"):
-            for graph in graphs:
-                run, found = scored(own, entry, graph)
-                measured.append(results.from_rows(run.document, found.rows))
-        table = leaderboard.tabulate(options, measured)
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        boards.append({row["entry"]: (row["lo"], row["hi"]) for row in rows})
-        assert (rows[-1]["entry"], rows[-1]["place"], rows[-1]["to"]) == ("paper", 3, 3)
-    for one in boards:
-        for other in boards:
-            for a, b in itertools.permutations(one, 2):
-                assert not (one[a][1] < one[b][0] and other[b][1] < other[a][0]), (one, other)
-
-
 def other(study, entry, options, arena="", **changes):
     """Return what ``scored`` does of an entry of one's own, in place of the paper's."""
     text = STUDY.replace(
@@ -512,18 +441,3 @@ def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tun
     (noise,) = values(found, "sigma_by_gradients", "network")
     assert epsilon(2 * 3.0 * np.sqrt(releases) / noise, 1e-5) == pytest.approx(4.0)
     assert found.choice["gradients"]["sigma"] == noise
-
-
-def test_epsilon_takes_something_to_hide(study):
-    with pytest.raises(ConcordError, match="epsilon: it takes a network with privacy"):
-        other(study, "de_sgld", "step_size: 0.01", "tune: step_size, epsilon: 1.0")
-
-
-@pytest.mark.parametrize("per_octave", [2, 4])
-def test_one_power_leads_from_each_look_to_the_next(per_octave):
-    for end in (1, 2, 3, 7, 8, 100, 4096):
-        looks = cells._looks(end, per_octave)
-        assert looks[0] == 1 and looks[-1] == end
-        steps = np.diff(looks[:-1] if end == 100 else looks)
-        assert all(step.bit_count() == 1 for step in steps.tolist())
-        assert (steps <= np.maximum(np.array(looks[: len(steps)]) / per_octave, 1)).all()

@@ -18,7 +18,7 @@ from concord.laws.reference_laws import AnalyticLaw, Draws
 from concord.minibatches import Batches
 from concord.models.jax import CompiledModel
 from concord.networks import topology
-from concord.networks.construction import network_under
+from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
 from concord.rooms import docstring_of
@@ -34,7 +34,6 @@ OPTIONAL = {
         study_contracts.TakesData,
         study_contracts.Extra,
     ],
-    "topologies": [topology.AveragingKind, topology.WeightedKind],
 }
 OF_MODULES = {
     *PROTOCOLS.values(),
@@ -69,7 +68,7 @@ CLASSES = [
     ),
 ]
 AGENTS = 4
-RING = network_under(topology.build_graph("ring", AGENTS), None)
+RING = Network(topology.build_graph("ring", AGENTS), None)
 
 
 def members(protocol):

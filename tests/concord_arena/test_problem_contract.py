@@ -77,7 +77,7 @@ def test_hessians_are_slopes_of_the_gradient(kind):
 
 @every_kind
 def test_minimizers_have_no_gradient(kind):
-    """``minimize`` and ``minimize_one`` end where grad f_i(x) + c_i x = b_i."""
+    """``minimize`` ends where grad f_i(x) + c_i x = b_i, for all agents and for one."""
     module = kinds.find("problems", kind, "tests")
     offering(kind, Proximal)
     for params, problem in problems_of(module):
@@ -93,8 +93,8 @@ def test_minimizers_have_no_gradient(kind):
             continue
         left = np.abs(problem.gradient(x) + curvature[:, None] * x - linear).max()
         assert left <= 1e-5 + 1e-8 * np.abs(problem.gradient(start)).max()
-        alone = problem.minimize_one(1, linear[:, 1], curvature, start[:, 1])[0]
-        np.testing.assert_allclose(alone, x[:, 1], rtol=0, atol=1e-5 * np.abs(x[:, 1]).max())
+        alone = problem.minimize(linear[:, [1]], curvature, start[:, [1]], [1])[0]
+        np.testing.assert_allclose(alone, x[:, [1]], rtol=0, atol=1e-5 * np.abs(x[:, 1]).max())
 
 
 class Watched:

@@ -38,22 +38,26 @@ def shown(monkeypatch) -> Callable[[], Terminal]:
 
 def test_every_command_says_what_it_does_if_it_lasts(shown, monkeypatch):
     terminal = shown()
-    for name, lasts in (("list", False), ("orphans", True)):
+    for name, lasts in (("orphans", False), ("list", True)):
         work = (lambda options: time.sleep(0.3)) if lasts else (lambda options: None)
-        monkeypatch.setitem(__main__.COMMANDS, name, work)
+        monkeypatch.setattr(__main__, "call", lambda target, options, work=work: work(options))
         assert __main__.main([name]) == 0
-        text = "concord: orphans: list experiments among the results that no study asks for ...\n"
+        text = (
+            "concord: list: list the kinds there are of samplers, problems, topologies, ... ...\n"
+        )
         assert terminal.getvalue() == text * lasts
 
 
-def test_nothing_is_said_but_to_a_terminal(monkeypatch):
+def test_a_log_has_a_line_a_minute_and_no_bar(monkeypatch):
     found = io.StringIO()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
-    with announce_if_long("it"):
-        for _ in progress.each(range(3), "steps"):
-            time.sleep(0.1)
-    assert not found.getvalue()
+    for minute, said in ((60, ""), (0, "steps: 1 of 2\nsteps: 2 of 2\n")):
+        monkeypatch.setattr(progress, "MINUTE", minute)
+        with announce_if_long("it"):
+            for _ in progress.each(range(2), "steps"):
+                time.sleep(0.1)
+        assert found.getvalue() == said
 
 
 def test_steps_say_how_long_the_others_take(shown):

@@ -7,20 +7,20 @@ import pytest
 from concord import kinds
 from concord.rooms import ROOMS
 from concord_cli.__main__ import main
-from concord_studies.catalog import as_text, described, listed
+from concord_studies.catalog import as_text, describe_kind, summarize_kinds
 
 ALL = [(package, kind) for package in ROOMS for kind in kinds.names(package)]
 
 
 def test_every_kind_is_listed_in_one_line():
-    found = list(listed())
+    found = list(summarize_kinds())
     assert [(each["package"], each["kind"]) for each in found] == ALL
     assert all(each["is"] and "\n" not in each["is"] for each in found)
 
 
 @pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
-    about = json.loads(json.dumps(described(package, kind)))
+    about = json.loads(json.dumps(describe_kind(package, kind)))
     assert about["is"] and about["text"]
     for option in about.get("options", []):
         assert option["type"] and option["means"], option
@@ -29,26 +29,26 @@ def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
 
 
 def test_equations_stay_apart():
-    found = described("samplers", "push_sum_sgld")["equation"].split("\n\n")
+    found = describe_kind("samplers", "push_sum_sgld")["equation"].split("\n\n")
     assert len(found) == 2 and found[1].startswith("z_i^{(k+1)} = ")
 
 
 def test_what_readers_see_is_described():
-    assert described("samplers", "de_sgld")["name"] == "DE-SGLD"
-    assert as_text(described("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")
-    assert described("topologies", "ring")["name"] is None
-    seconds = described("metrics", "seconds")
+    assert describe_kind("samplers", "de_sgld")["name"] == "DE-SGLD"
+    assert as_text(describe_kind("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")
+    assert describe_kind("topologies", "ring")["name"] is None
+    seconds = describe_kind("metrics", "seconds")
     assert {"metric": "waiting", "is": "share of the time that agents wait"} in seconds["labels"]
-    assert "  w2: column: W2 [95 % interval]" in as_text(described("metrics", "w2"))
+    assert "  w2: column: W2 [95 % interval]" in as_text(describe_kind("metrics", "w2"))
     assert "axis: simulated time; unit: s" in as_text(seconds)
 
 
 def test_options_have_types_bounds_and_defaults():
-    options = {option["name"]: option for option in described("samplers", "d_ula")["options"]}
+    options = {option["name"]: option for option in describe_kind("samplers", "d_ula")["options"]}
     assert "default" not in options["step_size"]
     assert options["batch_size"]["type"] == "integer >= 1 or none"
     assert options["batch_size"]["default"] is None
-    found = {o["name"]: o for o in described("topologies", "erdos_renyi")["options"]}
+    found = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
     assert found["probability"]["type"] == "number >= 0 <= 1"
     assert found["seed"]["default"] == 0
 

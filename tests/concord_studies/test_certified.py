@@ -123,5 +123,5 @@ def test_breast_cancer_names_its_draws_and_misses_them(tmp_path):
         _ = made.reference
     (tmp_path / "breast_cancer_posterior").mkdir()
     (tmp_path / breast_cancer.DRAWS).write_bytes(b"other")
-    with pytest.raises(ConcordError, match="delete the file and fetch it again"):
+    with pytest.raises(ConcordError, match="make it with `concord fetch"):
         _ = made.reference

@@ -29,8 +29,8 @@ def kind(tmp_path: Path) -> Path:
 def stated(path: Path) -> dict:
     """Return what is made from a kind's code, as another process would."""
     digests.read.cache_clear()
-    digests._made_from.cache_clear()
-    return digests.made_from(path)
+    digests._state_code.cache_clear()
+    return digests.state_code(path)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ for family in kinds.names("metrics"):
         ("w2_exact_mean", "exact W2, mean over the agents"),  # the longest part that is known
         ("w2_floor", "w2 floor"),
         ("accuracy_mnist", "accuracy on MNIST"),
-        ("accuracy_after_mean", "accuracy by number of own updates"),  # 5 or 500
         ("consensus_floor", "plateau of the consensus error"),
         ("recall_mnist_3", "part of the label's images classified right 3 on MNIST"),
         ("theorem3.tau_G", "condition number of the graph"),
@@ -41,9 +40,7 @@ def test_what_a_metric_is(key, text):
     ("key", "text"),
     [
         ("w2", "W2 [95 % interval]"),
-        ("theorem10_bound", "bound"),
         ("theorem2.step size.value", "step size"),
-        ("trigger_rate", "messages per activation"),
         ("gradients_to_0.01", "gradients until b² is 0.01"),
         ("floor.b2_by_bytes", "floor of b² by bytes"),
         ("diverged", "chains that diverged, share"),

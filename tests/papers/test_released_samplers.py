@@ -1,14 +1,12 @@
 """Samplers and networks of released codes, in their papers' plug-ins, against plain loops."""
 
-import sys
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
-from five_papers import Paper, study
+from five_papers import study
 
-import everything
 from concord import kinds
 from concord.arguments import ChosenSampler
 from concord.errors import ConcordError
@@ -19,10 +17,8 @@ from concord.samplers.de_sgld import DESGLD
 from concord_studies import words
 from concord_studies.figures import style
 from concord_studies.pages import captions
-from concord_studies.runs import measure, sample
-from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, logistic, steps_of
+from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, steps_of
 
-theorem3_bound = everything.kind("metrics", "theorem3_bound")
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
 ETA, H, RHO = 0.013, 0.3, 2.0
 POWER = {"kind": "power", "a": 0.2, "b": 3.0, "exponent": 0.5}
@@ -68,14 +64,6 @@ def test_d_ula_goes_to_one_neighbor_after_another(net):
             slope = x[:, i] @ problem.gram[i] - problem.shift[i]
             new[:, i] = y - ETA * slope + sqrt(2 * ETA * net.agents) * noise[:, i]
         np.testing.assert_allclose(found[k + 1], new, rtol=0, atol=EXACT)
-
-
-def test_weights_in_turn_sum_to_one_by_row_only():
-    net = network("ring", 5)
-    weights = sys.modules[type(in_turn()).__module__].in_turn_weights(net.graph, 0.3)
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights[0], [0.49, 0.21, 0, 0, 0.3])
-    assert abs(weights.sum(axis=0) - 1).max() > 0.05
 
 
 @pytest.mark.parametrize("noise", [True, False])
@@ -148,26 +136,14 @@ def test_they_send_a_vector_to_every_neighbor(kind, gradients):
     assert made.gradients.tolist() == gradients
 
 
-def test_the_gradients_of_an_inner_solver_are_counted_by_agent():
-    problem = logistic()
-    problem.minimize_one = lambda agent, linear, curvature, start: (start, np.arange(3) + agent)
-    made = steps_of(in_place(), problem, network("ring", 4), 1)
-    assert made.gradients.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
-
-
 @pytest.mark.parametrize("kind", [in_turn, in_place, two_steps])
 def test_they_refuse_networks_on_which_not_every_vector_arrives(kind):
-    lossy = network("ring", 5, loss={"kind": "bernoulli", "rate": 0.2, "direction": "one_way"})
-    lossy = Network(lossy.graph, lossy.effects, on_loss="reuse_last")
+    loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    lossy = network("ring", 5, loss=loss, on_loss="reuse_last")
     with pytest.raises(ConcordError, match="remove network"):
         kind().check(None, lossy)
     with pytest.raises(ConcordError, match="use topology complete"):
         kind().check(None, network("server", 5))
-
-
-def test_agents_move_in_turn_by_themselves():
-    with pytest.raises(ConcordError, match="update_order: unknown key"):
-        in_turn(update_order="in_place")
 
 
 def next_two(agents):
@@ -199,13 +175,7 @@ def test_the_next_two_are_those_of_a_ring_that_sends_and_loses_nothing():
         next_two(2)
     lossy = network("ring", 5, awake=0.5)
     with pytest.raises(ConcordError, match="average with some who are no neighbors"):
-        Network(graph, lossy.effects)
-
-
-def test_agents_move_one_after_another_only_where_they_hear_each_other():
-    for other in (network("server", 4), network("ring", 4, awake=0.5)):
-        with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning"):
-            Network(other.graph, other.effects, order="in_place")
+        Network(graph, lossy.conditions)
 
 
 def test_they_look_like_the_sampler_that_they_are_readings_of():
@@ -215,21 +185,6 @@ def test_they_look_like_the_sampler_that_they_are_readings_of():
     assert words.name("sampler", "two_steps") == "EXTRA-SGLD"
     both = style.looks("sampler", ["extra_sgld", "two_steps"])
     assert both[0] == usual[1] != both[1]
-
-
-def test_the_bound_of_theorem_3_is_not_of_agents_that_move_in_turn(tmp_path):
-    paper = Paper("tzikas2024", tmp_path / "data")
-    for reading in ("published", "released"):
-        run, problem = paper.run("linear", f"reading={reading}+{REST}")
-        measurement = measure.measurement(run, problem, sample.sample(run, problem))
-        if reading == "published":
-            assert any(row.metric == "theorem3_bound" for row in theorem3_bound.rows(measurement))
-        else:
-            with pytest.raises(ConcordError, match="theorem3_bound needs D-ADMMS"):
-                list(theorem3_bound.rows(measurement))
-
-
-REST = "points=50+agents=5+topology=ring+sampler=d_admms"
 
 
 def test_a_caption_names_the_plug_in_that_has_the_name_of_another_sampler():

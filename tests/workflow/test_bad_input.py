@@ -30,8 +30,8 @@ MISTAKES = {
     "network in parts": (
         SWEEP,
         "topology: { odd: { topology: { kind: edge_list, edges: [[0, 1], [2, 3], [4, 5]] } } }",
-        f"{SGLD}.topology: topology 'edge_list' is not connected, so its agents cannot agree; "
-        "add edges, or use no_edges if isolated agents are meant",
+        f"{SGLD}.sweep.topology.odd.topology: topology 'edge_list' is not connected, "
+        "so its agents cannot agree; add edges, or use no_edges if isolated agents are meant",
     ),
     "a formula that cannot be drawn": (
         "title: Batch size (values assumed),",

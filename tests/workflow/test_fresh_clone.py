@@ -120,12 +120,6 @@ def test_a_clone_that_is_used_elsewhere_says_what_to_install(clone, snakefile, t
     assert clone.refusal(*where, folder=tmp_path) == clone.to_install(str(clone.folder))
 
 
-@pytest.mark.parametrize("arguments", PLANS, ids=" ".join)
-def test_a_module_says_what_to_install(clone, arguments, tmp_path):
-    folder = module(tmp_path, repr(str(clone.folder / "workflow/Snakefile")))
-    assert clone.refusal(*arguments, folder=folder) == clone.to_install(str(clone.folder))
-
-
 def test_a_study_says_what_to_install(clone, tmp_path):
     """What `concord init` makes, in an environment that it was not made with."""
     shutil.copytree(ROOT / "src/concord_studies/configuration/template", tmp_path / "study")

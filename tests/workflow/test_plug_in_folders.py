@@ -50,11 +50,3 @@ def test_jobs_find_what_planning_has_found(project, tmp_path):
     assert (project.folder / MADE).exists(), said
     said = made(project, tmp_path / "mine", tmp_path / "of words")
     assert "Nothing to be done" in said
-
-
-def test_a_file_in_the_way_is_named(project):
-    (project.folder / "msgspec.py").write_text("")
-    path = project.folder / "msgspec.py"
-    assert f"concord: {path}: it stands in the way of the module 'msgspec'; rename it" in made(
-        project
-    )

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import textwrap
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project
 
@@ -247,26 +245,3 @@ def test_a_run_that_fails_is_named_and_what_else_stands_is_kept(copy):
     assert (copy.folder / FIGURE).read_bytes() == before
     assert not (copy.folder / TABLE).exists()
     assert remade(copy) == WHOLE
-
-
-@pytest.mark.thorough
-def test_after_a_kill_the_same_command_says_how_to_go_on(tmp_path):
-    project = Project(tmp_path / "project")
-    reduce(project)
-    snakemake = psutil.Popen(
-        project.command(*ALL),
-        cwd=project.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    while snakemake.poll() is None and not (project.folder / RESULTS / EXPERIMENT).exists():
-        pass
-    os.killpg(snakemake.pid, signal.SIGKILL)
-    snakemake.wait()
-    done = project.snakemake(*ALL)
-    if done.returncode:
-        assert "--unlock" in done.stdout
-        project.make("--unlock")
-        project.make(*ALL)
-    assert remade(project) == set()

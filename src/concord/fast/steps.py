@@ -55,7 +55,7 @@ class CompiledSampler:
         if suited and (tables := tables_of(problem.problem, len(x0))) is not None:
             if _states_step(self.sampler):
                 self._compiled = _Langevin(self.sampler, network.agents, tables)
-            elif _method(self.sampler, "step") == GOSSIP and self.sampler.local_steps is None:
+            elif _method(self.sampler, "step") == GOSSIP:
                 self._compiled = _Gossip(self.sampler, tables)
         return self.sampler.init(x0, problem, network, rng)
 
@@ -191,7 +191,7 @@ class _Gossip:
                 self._levels = sampler.threshold * numbers**-sampler.decay
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         taken = kernels.take_gossip_ticks(
-            *(x, (state.pairs[ticks], state.normals[ticks, 0]), amounts),
+            *(x, (state.pairs[ticks], state.normals[ticks]), amounts),
             *((communicated, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
         if sampler.communication == "always":

@@ -3,18 +3,18 @@ r"""Moments of affine samplers on networks where vectors may be lost or changed.
 A way is a directed edge of the graph, on one lane.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-received last over every way, h. With ``Arrivals`` (``concord.laws.exact``), z the sent vectors and
-y those that receivers use in place of lost ones, one iteration is
+received last over every way, h. With ``Arrivals`` (``concord.laws.exact``), z the sent vectors, y
+what receivers use in place of lost ones, d = z - y, and e the channel's noise, one iteration is
 
 .. math::
-    s^* = A s + c + B w + F (h - x), \qquad r = y + m \circ (z + e - y), \qquad
-    s' = s + a \circ \bigl( s^* + G (r - z) - s \bigr), \qquad h' = r
+    s^* = A s + c + B w + F (h - x) - G' d, \qquad
+    s' = s + a \circ (s^* - s) + G' (m \circ d) + G (m \circ e), \qquad
+    h' = h + m \circ (d + e)
 
-(with ``sender_keeps`` y = 0, and G has besides what comes back to the sender's own block; no noise
-comes back, so that m o e then stands apart, behind a G without this), where a is 1 for agents that
-are awake and m for ways over which a vector arrives, and e is the channel's noise, of covariance
-``noise`` times the identity. Since a vector arrives only at agents that are
-awake, this is t' = t + K (b o (V t + v + w)) with b = (a, m), w in its second part with e, and
+where a is 1 for agents that are awake and m for ways over which a vector arrives. G' is G, and
+with ``sender_keeps`` (y = 0) besides takes from the sender's own block what has come back to it.
+Since a vector arrives only at agents that are awake, this is t' = t + K (b o (V t + v + w)) with b
+one entry of a or m for each row of V, and
 
 .. math::
     C' = C + C V^\top \beta K^\top + K \beta V C
@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,6 @@ from concord.laws.exact import Affine, Arrivals, Moments, Update
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
-
-_MoveArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Losses(NamedTuple):
@@ -128,79 +126,69 @@ def build_moves(
     assert arrivals_at is not None and begin is not None and begin.lanes is not None
     positions, edge = agents * dim, len(ways[0]) * dim
     count = len(begin.lanes[1]) // positions
-    lanes = np.eye(count)
-    of_senders = np.kron(np.eye(agents)[ways[1]], np.eye(dim))
-    from_senders = np.kron(lanes, of_senders)  # of what is sent
-    from_receivers = np.kron(lanes, np.kron(np.eye(agents)[ways[0]], np.eye(dim)))
     edges = count * edge
-    remembers, returns = on_loss == "reuse_last", on_loss == "sender_keeps"
-    extra = edges * bool(returns and noise)  # what comes back to the sender is without noise
-    added = np.zeros((size + edges + extra,) * 2)
-    added[size + extra :, size + extra :] = noise * np.eye(edges)
-    state = np.eye(size, size + edges * remembers)
-    memory = np.eye(edges, size + edges, size) if remembers else None
-    # What is sent over each way, beyond what the receiver takes otherwise of what is there.
-    beyond = from_senders if remembers or returns else from_senders - from_receivers
-    drawn = np.concatenate(
-        [
-            np.tile(np.repeat(np.arange(agents), dim), size // positions),
-            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), count * (2 if extra else 1)),
-        ]
-    )
+    receiver, sender = (np.kron(np.eye(agents)[ends], np.eye(dim)) for ends in ways)
+    of_receivers, of_senders = (np.kron(np.eye(count), one) for one in (receiver, sender))
+    remembers, returns, noisy = on_loss == "reuse_last", on_loss == "sender_keeps", noise > 0
+    total = size + edges * remembers  # T
+    # Which agent or way decides on a row of V: of the blocks s, of d, and of e.
+    by_agent = np.tile(np.repeat(np.arange(agents), dim), size // positions)
+    by_way = agents + np.repeat(np.arange(len(ways[0])), dim)
+    drawn = np.concatenate([by_agent, np.tile(by_way, count * (1 + noisy))])
 
-    def compute_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
+    def affine(matrix: np.ndarray, offset: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+        """Return a map of s, an offset and random numbers, side by side, as a map of t."""
+        remembered = np.zeros((len(matrix), total - size))
+        return np.hstack([matrix, remembered, offset[:, None], *numbers])
+
+    @lru_cache(maxsize=8)
+    def arrays_of(step: Affine, arrivals: Arrivals) -> Any:
         """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
-        received = arrivals.heard
-        noisy = received[:, :extra]
-        if returns:
-            received = received - _move_to_senders(received, ways, agents, dim)
-        next_state, sent = step.matrix @ state, arrivals.sent @ state
-        if memory is not None:
-            before = memory[:edge] - of_senders @ state[:positions]
-            next_state = next_state + arrivals.late[:size] @ before
-            sent = sent + arrivals.late[size:] @ before
-        differs, constant = beyond @ sent, beyond @ arrivals.shift
-        if memory is not None:
-            differs = differs - memory
-
-        def move_kicks(numbers: np.ndarray) -> np.ndarray:
-            """Return what w has of random numbers, given what the next state and z have of them."""
-            sent = beyond @ numbers[size:]
-            moved = np.concatenate([numbers[:size] - received @ sent, sent])
-            return np.pad(moved, ((0, extra), (0, 0)))
-
-        kicks, gain = move_kicks(arrivals.noise), move_kicks(arrivals.errors)
-        change = np.concatenate([next_state - state - received @ differs, differs])
-        spread = np.concatenate([np.eye(size), received, noisy], axis=1)
-        if memory is not None:
-            spread = np.block([[spread], [np.zeros((edges, size)), np.eye(edges)]])
-        shift = np.concatenate([step.offset - received @ constant, constant])
-        if extra:
-            change = np.pad(change, ((0, extra), (0, 0)))
-            shift = np.pad(shift, (0, extra))
-        return change, shift, kicks @ kicks.T + added, spread, gain
-
-    cache: list[tuple[Affine, Arrivals, _MoveArrays]] = []
-
-    def cached_arrays(step: Affine, arrivals: Arrivals) -> _MoveArrays:
-        """Return the arrays of an iteration; those of the last eight iterations are cached."""
-        for cached_step, cached_arrivals, arrays in cache:
-            if cached_step is step and cached_arrivals is arrivals:
-                return arrays
-        cache[:] = [(step, arrivals, compute_arrays(step, arrivals)), *cache[:7]]
-        return cache[0][2]
+        kicks, errors = arrivals.noise, arrivals.errors
+        after = affine(step.matrix, step.offset, kicks[:size], errors[:size])
+        sent = affine(arrivals.sent, arrivals.shift, kicks[size:], errors[size:])  # z
+        state, memory = np.eye(size, after.shape[1]), np.eye(edges, after.shape[1], size)
+        heard = returned = arrivals.heard
+        if remembers:
+            beyond = memory[:edge] - sender @ state[:positions]  # h - x
+            after, sent = (
+                after + arrivals.late[:size] @ beyond,
+                sent + arrivals.late[size:] @ beyond,
+            )
+            instead = memory
+        elif returns:
+            returned = heard - _move_to_senders(heard, ways, agents, dim)
+            instead = np.zeros_like(memory)
+        else:
+            instead = of_receivers @ sent
+        differs = of_senders @ sent - instead
+        rows = [
+            after - state - returned @ differs,
+            differs,
+            np.zeros((edges * noisy, len(after.T))),
+        ]
+        change, shift, moved, gain = np.split(
+            np.concatenate(rows), np.cumsum([total, 1, kicks.shape[1]]), axis=1
+        )
+        spread = np.hstack([np.eye(size), returned, heard[:, : edges * noisy]])
+        if remembers:
+            received = np.hstack([np.zeros((edges, size)), *[np.eye(edges)] * (1 + noisy)])
+            spread = np.concatenate([spread, received])
+        added = np.diag(np.repeat([0.0, noise], [size + edges, edges * noisy]))
+        return change, shift[:, 0], moved @ moved.T + added, spread, gain
 
     def move_at(k: int) -> Move:
         """Return the move of iteration k."""
         first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
-        return Move(*cached_arrays(update.at(k), arrivals_at(k)), first, second)
+        change, shift, cov, spread, gain = arrays_of(update.at(k), arrivals_at(k))
+        return Move(change, shift, cov, spread, gain, first, second)
 
-    start, shift = np.eye(size), np.zeros(size)
+    start, offset = np.eye(size), np.zeros(size)
     if remembers:
-        first, offset = begin.lanes
-        start = np.concatenate([start, from_senders @ first @ np.eye(positions, size)])
-        shift = np.concatenate([shift, from_senders @ offset])
-    return move_at, start, shift
+        matrix, shift = begin.lanes
+        start = np.concatenate([start, of_senders @ matrix @ np.eye(positions, size)])
+        offset = np.concatenate([offset, of_senders @ shift])
+    return move_at, start, offset
 
 
 def _move_to_senders(

@@ -162,7 +162,8 @@ class Law(Summarized):
         agents, dim = self.mean.shape[1:]
         at = self.iterations
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
-        return {"iterations": draws, "agents": agents, "dim": dim}
+        kind = "approximate" if self.approximate else "exact"
+        return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
 
     def moments_of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""

@@ -191,9 +191,7 @@ def laws_of_updates(
             f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
-    changes = ("compression", "privacy", "byzantine", "robust")
-    coded = options is None or any(getattr(options, name) is not None for name in changes)
-    drawn = None if coded else mask_moments(network)
+    drawn = mask_moments(network) if {*options.changed_by} <= {"noise"} else None
     if drawn is None:
         raise NoLaw(
             "what arrives on this network is not drawn anew in each iteration, or depends on what "

@@ -329,9 +329,9 @@ def build_path(
     mini-batch errors; None: full gradients. last: the last iteration needed.
 
     With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
-    ``NoisyStep`` says what they are with mini-batches. Powers are taken over ``LEAP`` iterations or
-    more in which the update is one and the same object until iteration ``last``: the result is that
-    of the recursion but for rounding, some 1e-16 times their number.
+    ``NoisyStep`` says what they are with mini-batches. Where all updates until iteration ``last``
+    are one object powers are taken over ``LEAP`` iterations or more: the result is that of the
+    recursion but for rounding, some 1e-16 times their number.
     """
     initial = start[0][None].astype(float), start[1][None].astype(float)
     if gradient_noise is not None:
@@ -344,14 +344,8 @@ def build_path(
             return NoisyStep(step, step.gradient_gain, gradient_noise, agents, dim)
 
         return Path(noisy_step, initial, agents, dim)
-    turn = None
-    if last >= LEAP:
-        begin, end = last, update.at(last - 1)
-        with progress(last, "exact law: are its updates the same?") as done:
-            while begin > 0 and update.at(begin - 1) is end:
-                begin -= 1
-                done()
-        turn = begin, 1
+    same = last >= LEAP and all(update.at(k) is update.at(0) for k in range(last))
+    turn = (0, 1) if same else None
     return DeterministicPath(stack_updates([update]), initial, agents, dim, turn=turn, leap=LEAP)
 
 

@@ -82,8 +82,8 @@ class StepReader:
             raise self._refuse("its answer is not the positions of its state")
         if not isinstance(problem, Quadratic):
             raise NoLaw(
-                f"{type(problem).__name__} is not quadratic, so no exact law is known; use "
-                "quadratic or linear_regression, or sample it"
+                f"{type(problem).__name__} is not quadratic, so no exact law is known; take "
+                "approximate=True, or sample it"
             )
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")

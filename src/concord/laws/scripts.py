@@ -9,10 +9,12 @@ from copy import copy
 from typing import Any, Self, cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from concord.batch_gradients import MiniBatches
 from concord.minibatches import Batches
 from concord.networks.channels import Channels
+from concord.networks.conditions import Conditions
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
 
@@ -172,10 +174,12 @@ class ScriptedNetwork(Network):
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
-        self.effects, self.barrier, self.compute, self.link = [], True, None, None
         self.script: Script | None = None
-        if not network.delivers_all:
-            self._channels = _Channels(self.graph, [], self.on_loss, barrier=True)
+        if network.delivers_all:
+            self._conditions = replace(network.conditions, compute=None, link=None)
+        else:
+            self._conditions = Conditions(on_loss=network.conditions.on_loss)
+            self._channels = _Channels(self.graph, self._conditions)
 
     @property
     def is_lossless(self) -> bool:
@@ -212,7 +216,7 @@ class ScriptedNetwork(Network):
         count = len(self.graph.senders) * self.dim
         for lane in self.lanes:
             lane.beyond = self.script.take("heard", count)
-        if self.on_loss == "reuse_last":
+        if self.conditions.on_loss == "reuse_last":
             first = self.lanes[0]
             first.latest = first.spread(first.first, self.script.take("late", count))
 

@@ -125,22 +125,21 @@ class CompiledModel(Model):
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         return self._pull_back(self._batches, x, rows)
 
-    def minimize(self, linear: Array, curvature: Array, start: Array) -> tuple[Array, Array]:
-        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``)."""
+    def minimize(
+        self, linear: Array, curvature: Array, start: Array, agents: Any = slice(None)
+    ) -> tuple[Array, Array]:
+        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
+
+        They are computed for all agents, whichever are chosen.
+        """
         lost = ~np.isfinite(start + linear).all(axis=-1)
-        b, guess = (np.where(lost[..., None], 0.0, given) for given in (linear, start))
-        x, cost = map(np.array, self._minimize(guess, b, curvature))
+        b, guess = np.zeros((2, len(linear), self.agents, self.dim))
+        b[:, agents], guess[:, agents] = (
+            np.where(lost[..., None], 0.0, given) for given in (linear, start)
+        )
+        x, cost = (np.array(of)[:, agents] for of in self._minimize(guess, b, curvature))
         x[lost] = np.nan
         return x, cost
-
-    def minimize_one(
-        self, agent: int, linear: Array, curvature: Array, start: Array
-    ) -> tuple[Array, Array]:
-        """Return minimizers of one agent and their cost; all agents' minimizers are computed."""
-        everyone = np.zeros((2, len(linear), self.agents, self.dim))
-        everyone[:, :, agent] = linear, start
-        x, cost = self.minimize(everyone[0], curvature, everyone[1])
-        return x[:, agent], cost[:, agent]
 
 
 def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:

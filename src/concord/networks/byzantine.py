@@ -92,8 +92,6 @@ class Median(Kind, tag="median"):
         return np.broadcast_to(np.median(heard, axis=1, keepdims=True), heard.shape)
 
 
-LIES = (TurnedSign, SentNoise, SentConstant)
-ROBUST = (TrimmedMean, Median)
 Lie = TurnedSign | SentNoise | SentConstant
 RobustMixing = TrimmedMean | Median
 

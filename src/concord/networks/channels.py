@@ -2,46 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self
 
 import numpy as np
 
-from concord.networks import effects as happenings
-from concord.networks.byzantine import ROBUST, replace_heard
+from concord.networks.byzantine import replace_heard, tell_lies
 from concord.networks.clock import Clock
-from concord.networks.effects import Effect, Traffic
+from concord.networks.conditions import Conditions
+from concord.networks.effects import LossDraws, Static, Traffic, link_tables
 from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
-from concord.networks.lanes import Lane
+
+
+class Lane:
+    """A channel that carries one vector of every agent to its neighbors, with losses and delays.
+
+    latest: the vector that each receiver uses, (ways, chains, dim).
+
+    first: the vectors that neighbors know at the start, (chains, agents, dim).
+
+    rng: the stream of compression, privacy and noise.
+    """
+
+    def __init__(
+        self, graph: Graph, conditions: Conditions, first: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        self._graph, self._conditions = graph, conditions
+        vectors = first.transpose(1, 0, 2)
+        self.latest = self._arriving = vectors[graph.senders]
+        self._past: dict[int, np.ndarray] = {}  # what was sent, by iteration
+        if conditions.privacy or conditions.compression or conditions.noise:
+            # Streams of their own, so that masks do not depend on what is sent.
+            self._rounding, self._hiding, self._noises = rng.spawn(3)
+        if conditions.byzantine is not None:
+            self._lying = rng.spawn(1)[0]
+        self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
+
+    def send(self, x: np.ndarray, traffic: Traffic, k: int) -> np.ndarray:
+        """Send x over all ways, and return the vectors that receivers use, (ways, chains, dim).
+
+        x: (chains, agents, dim). traffic: what is up and arrives in iteration k.
+        """
+        graph, options = self._graph, self._conditions
+        vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
+        fallback: Any = vectors[graph.receivers]
+        if options.on_loss == "sender_keeps":
+            fallback = 0.0
+        elif options.on_loss == "reuse_last":
+            fallback = self._arriving
+        noise: Any = 0.0
+        if options.noise:
+            shape = len(graph.senders), *vectors.shape[1:]
+            noise = options.noise * self._noises.standard_normal(shape, dtype=x.dtype.type)
+        self._past[k] = self._encode(vectors, traffic)
+        self._past.pop(k - traffic.age - 1, None)
+        sent = self._past.get(k - traffic.age, vectors)
+        arriving = sent[graph.senders] + noise
+        self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
+        self.latest = (
+            self._arriving
+            if options.barrier
+            else np.where(traffic.sends[graph.receivers][..., None], self._arriving, self.latest)
+        )  # agents at their own pace take the last when they begin
+        return self.latest
+
+    def _encode(self, vectors: np.ndarray, traffic: Traffic) -> np.ndarray:
+        """Return the hidden, compressed or false vectors that agents send for their vectors.
+
+        vectors, and the result: (agents, chains, dim).
+        """
+        options = self._conditions
+        if options.privacy is not None:
+            vectors = options.privacy.hide(vectors, self._hiding)
+        if options.compression is not None:
+            whole = vectors + self._left_out if options.error_feedback else vectors
+            vectors = options.compression.compress(whole, self._rounding)
+            if options.error_feedback:
+                sends = traffic.sends[..., None]
+                self._left_out = np.where(sends, whole - vectors, self._left_out)
+        if options.byzantine is not None:
+            vectors = tell_lies(options.byzantine, vectors, self._lying)
+        return vectors
 
 
 class Channels:
-    """The channels of a network with effects, which each carry a vector of every agent.
-
-    effects: the effects, in the order in which they are applied (``effects.ORDER``).
-
-    on_loss, barrier: as for ``Network``.
+    """The channels of a network under conditions, which each carry a vector of every agent.
 
     lanes: the open channels. traffic: links and agents in this iteration; None before the first.
     """
 
-    def __init__(
-        self, graph: Graph, effects: Sequence[Effect], on_loss: str, barrier: bool
-    ) -> None:
-        self.effects = sorted(effects, key=lambda effect: happenings.ORDER.index(type(effect)))
-        for effect in effects:
-            if hasattr(effect, "check"):
-                effect.check(graph, "network.schedule")
-        self._graph, self._on_loss, self._barrier = graph, on_loss, barrier
-        self._robust = next((effect for effect in effects if isinstance(effect, ROBUST)), None)
+    def __init__(self, graph: Graph, conditions: Conditions) -> None:
+        self._graph, self._conditions = graph, conditions
         self.lanes: list[Any] = []
         self.traffic: Traffic | None = None
         self._k, self._chains = 0, 1
-        self._rng: np.random.Generator | None = None
-        self._clock: Clock | None = None
-        self._draws: list[tuple[Effect, Any]] = []  # effects on masks, with their functions
-        self._postponed: Any = None  # vectors under way, without a barrier
+        self._rng: Any = None
+        self._clock: Any = None
+        self._losses: LossDraws | None = None
+        self._tables = link_tables(graph, conditions.schedule)
+        self._under_way = np.empty(0)  # masks of the vectors sent in the last iterations
         self._vector_bytes = 0.0  # of an agent's vectors together
         self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
 
@@ -53,8 +112,9 @@ class Channels:
         new = copy(self)
         new.lanes, new._vector_bytes, new.traffic = [], 0.0, None
         new._chains, new._rng, new._clock = chains, rng, clock
-        draws = [happenings.start_effect(e, self._graph, chains, rng) for e in self.effects]
-        new._draws = [pair for pair in zip(self.effects, draws, strict=True) if pair[1]]
+        if self._conditions.loss is not None:
+            assert rng is not None
+            new._losses = LossDraws(self._conditions.loss, self._graph, chains, rng)
         return new
 
     def open(self, first: np.ndarray) -> int:
@@ -62,72 +122,66 @@ class Channels:
 
         first: the vectors that neighbors know at the start, (chains, agents, dim).
         """
-        lane = self._graph, self.effects, self._on_loss, self._barrier, first, self._rng
-        self.lanes.append(Lane(*lane))
+        self.lanes.append(Lane(self._graph, self._conditions, first, self._rng))
         self._vector_bytes += self.vector_size(first)
         return len(self.lanes) - 1
-
-    @property
-    def sends_vary(self) -> bool:
-        """Return whether agents send to fewer than all neighbors in some iterations."""
-        kinds = (*happenings.SCHEDULES, happenings.Sleep)
-        return not self._barrier or any(isinstance(effect, kinds) for effect in self.effects)
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
         graph, shape = self._graph, (len(self._graph.senders), self._chains)
+        options: Any = self._conditions
         awake = np.ones((graph.agents, self._chains), dtype=bool)
         traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
-        for effect, draw in self._draws:
-            if isinstance(effect, happenings.SCHEDULES):
-                draw(k, traffic)
+        if self._tables:
+            traffic.up &= self._tables[k % len(self._tables)][:, None]
+        else:
+            options.schedule.draw(traffic, graph, self._rng)
         traffic.arrived = traffic.up.copy()
-        for effect, draw in self._draws:
-            if not isinstance(effect, (*happenings.SCHEDULES, happenings.Delay)):
-                draw(k, traffic)
-        if not self._barrier:
-            assert self._clock is not None
-            before = self.traffic
-            traffic.sends = traffic.awake if before is None else before.awake
+        if self._losses is not None:
+            traffic.arrived &= self._losses.draw()
+        if options.awake < 1:
+            awake &= self._rng.random(awake.shape) < options.awake
+        if not options.barrier:
+            traffic.sends = awake if self.traffic is None else self.traffic.awake
             traffic.awake = self._clock.advance_tick()
-        else:
-            traffic.sends = traffic.awake
         traffic.arrived &= traffic.sends[graph.senders]
-        for effect, draw in self._draws:
-            if isinstance(effect, happenings.Delay):
-                draw(k, traffic)
-        if not self._barrier:
-            self._postpone(k, traffic)
-        else:
+        self._delay(k, traffic)
+        if options.barrier:
             traffic.arrived &= traffic.awake[graph.receivers]
-        if self._on_loss == "skip":
+        if options.on_loss == "skip":
             traffic.arrived = graph.per_receiver(np.logical_and, traffic.arrived)
         self.traffic, self._k = traffic, k
 
-    def _postpone(self, k: int, traffic: Traffic) -> None:
-        """Delay the arrivals of tick k by the ticks that vectors take over a link."""
-        assert self._clock is not None and self._rng is not None
+    def _delay(self, k: int, traffic: Traffic) -> None:
+        """Replace the arrivals of iteration k by those of vectors that were sent earlier."""
+        delay = self._conditions.delay
+        if delay is None and self._conditions.barrier:
+            return
         if k == 0:
-            ticks = self._clock.transit_ticks(self._vector_bytes)
-            self._postponed = None
-            if ticks:
-                delay = happenings.Delay(ticks)
-                self._postponed = delay.start(self._graph, self._chains, self._rng)
-        if self._postponed is not None:
-            self._postponed(k, traffic)
+            late = delay.iterations if delay else self._clock.transit_ticks(self._vector_bytes)
+            self._under_way = np.zeros((late + 1, *traffic.arrived.shape), dtype=bool)
+        slots = len(self._under_way)
+        self._under_way[k % slots] = traffic.arrived
+        traffic.age = slots - 1
+        traffic.arrived = self._under_way[(k + 1) % slots].copy()
 
     @property
     def awake(self) -> np.ndarray | None:
         """Return which agents are awake in this iteration, (chains, agents); None: all, always."""
-        if self.traffic is None:
+        options = self._conditions
+        if self.traffic is None or (options.barrier and not options.sleeps):
             return None
-        kinds = (happenings.Sleep, happenings.RandomPair)
-        sleeps = not self._barrier or any(isinstance(effect, kinds) for effect in self.effects)
-        return self.traffic.awake.T if sleeps else None
+        return self.traffic.awake.T
 
-    def count_copies(self) -> np.ndarray:
-        """Return to how many neighbors each agent sends in this iteration, (chains, agents)."""
-        assert self.traffic is not None
+    def count_copies(self) -> np.ndarray | None:
+        """Return to how many neighbors each agent sends in this iteration, (chains, agents).
+
+        None where all agents send to all of their neighbors in every iteration.
+        """
+        options = self._conditions
+        static = isinstance(options.schedule, Static)
+        if self.traffic is None or (options.barrier and options.awake == 1 and static):
+            return None
         copies: np.ndarray = self._graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
         return copies
 
@@ -144,10 +198,7 @@ class Channels:
 
     def vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
-        for effect in self.effects:
-            if isinstance(effect, happenings.Compress):
-                return effect.compressor.size(x.shape[-1], x.itemsize)
-        return x.shape[-1] * x.itemsize
+        return self._conditions.size(x.shape[-1], x.itemsize)
 
     def mix(self, matrix: Matrix, x: np.ndarray, lane: int) -> np.ndarray:
         """Send x over a channel, and mix each agent's own vector with those that it hears.
@@ -165,9 +216,9 @@ class Channels:
 
         x: (chains, agents, dim). heard: (ways, chains, dim).
         """
-        graph = self._graph
-        if self._robust is not None:
-            heard = replace_heard(self._robust, graph, heard, x)
+        graph, options = self._graph, self._conditions
+        if options.robust is not None:
+            heard = replace_heard(options.robust, graph, heard, x)
         of, *split = self._splits.get(id(matrix), (None,))
         if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
@@ -178,7 +229,7 @@ class Channels:
         ways, chains, dim = heard.shape
         total = (inbox @ heard.reshape(ways, chains * dim)).reshape(graph.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
-        if self._on_loss == "sender_keeps" and self.traffic is not None:
+        if options.on_loss == "sender_keeps" and self.traffic is not None:
             lost = np.where(self.traffic.arrived, 0.0, values[:, None])
             mixed = mixed + graph.add_up_sent(lost).T[..., None] * x
         return mixed.astype(x.dtype, copy=False)

@@ -1,6 +1,6 @@
 """Options of what may happen on a network: links fail, vectors are lost or late, agents sleep."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -12,24 +12,19 @@ from concord.networks.clock import ComputeTime, LinkTime
 from concord.networks.compressions import Compression
 from concord.networks.effects import (
     BurstLoss,
-    Compress,
     Delay,
     GraphsInTurn,
     Loss,
     Matchings,
-    Noise,
     OnePeer,
     RandomLinks,
     RandomPair,
-    Sleep,
+    Static,
+    link_tables,
 )
 from concord.networks.graph import Graph
 from concord.networks.privacy import Privacy
-from concord.options import Kind, NonNegative, Options
-
-
-class Static(Kind):
-    """A schedule under which all links are up in all iterations."""
+from concord.options import NonNegative, Options
 
 
 class Conditions(Options):
@@ -113,6 +108,12 @@ class Conditions(Options):
         return self.compute is not None or self.link is not None
 
     @property
+    def changed_by(self) -> list[str]:
+        """Return the options by which vectors are changed on their way."""
+        names = ("compression", "noise", "privacy", "byzantine", "robust")
+        return [name for name in names if getattr(self, name)]
+
+    @property
     def late_option(self) -> str | None:
         """Return the option by which vectors may be used iterations after they were sent.
 
@@ -176,18 +177,6 @@ class Conditions(Options):
         """Return whether agents sleep in some iterations."""
         return self.awake < 1 or isinstance(self.schedule, RandomPair)
 
-    def effects(self) -> list[Any]:
-        """Return the effects (``networks.effects``) that these options choose."""
-        found: list[Any] = [self.schedule, self.loss, self.delay, self.privacy]
-        found += [self.byzantine, self.robust]
-        if self.awake < 1:
-            found.append(Sleep(self.awake))
-        if self.compression is not None:
-            found.append(Compress(self.compression, self.error_feedback))
-        if self.noise:
-            found.append(Noise(self.noise))
-        return [each for each in found if each is not None and not isinstance(each, Static)]
-
 
 def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
     """Raise a ConcordError if the graph does not have the edges that conditions need."""
@@ -211,20 +200,11 @@ def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
         conditions.schedule.check(graph, f"{where}.schedule")
 
 
-def hears_one_at_most(graph: Graph, conditions: Conditions | None) -> bool:
+def hears_one_at_most(graph: Graph, conditions: Conditions) -> bool:
     """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
-    schedule = Static() if conditions is None else conditions.schedule
-    if isinstance(schedule, (Matchings, RandomPair)):
+    if isinstance(conditions.schedule, (Matchings, RandomPair)):
         return True
-    return all(
-        (graph.per_receiver(np.add, table.astype(int)) <= 1).all()
-        for table in link_tables(graph, schedule) or [np.ones(len(graph.senders), dtype=bool)]
+    tables = link_tables(graph, conditions.schedule)
+    return bool(tables) and all(
+        (graph.per_receiver(np.add, table.astype(int)) <= 1).all() for table in tables
     )
-
-
-def link_tables(graph: Graph, schedule: Any) -> list[np.ndarray]:
-    """Return the tables of a schedule that repeats: which ways are up in each turn.
-
-    Each table is a mask (ways,) over the graph's directed edges. Other schedules have no tables.
-    """
-    return schedule.tables(graph) if hasattr(schedule, "tables") else []

@@ -6,7 +6,7 @@ from typing import Any
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
 from concord.networks.graph import Graph
-from concord.networks.network import Network, Order
+from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
 
@@ -81,7 +81,7 @@ def network(
         conditions, graph = conditions or graph.conditions, graph.graph
     if seed is not streams.SEED:
         options["seed"] = seed
-    return network_under(_read_graph(graph, agents, options, rng), conditions)
+    return Network(_read_graph(graph, agents, options, rng), conditions)
 
 
 def _take_conditions(options: dict[str, Any]) -> Any:
@@ -140,37 +140,3 @@ def _check_keys(given: Mapping[str, Any]) -> None:
 
             known = [*own, *Conditions.__struct_fields__]
             raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
-
-
-def network_under(
-    graph: Graph,
-    conditions: Any,
-    where: str = "network",
-    order: Order = "simultaneous",
-) -> Network:
-    """Return the network of a graph under given conditions.
-
-    conditions: options ``Conditions``; None: every vector arrives at once, unchanged.
-    where: file and key, for errors.
-    order: whether agents move at once or one after another.
-    A ConcordError if the graph has no edges, the schedule does not suit it, or conditions
-    contradict each other.
-    """
-    if conditions is None or conditions == type(conditions)():
-        return Network(graph, order=order)
-    if graph.server_messages is not None:
-        raise ConcordError(
-            f"{where}: {graph.name} averages over all agents at once, and what happens on "
-            "the way there and back is not modelled; remove it, or use topology complete"
-        )
-    conditions.check(graph, where)
-    return Network(
-        graph,
-        conditions.effects(),
-        on_loss=conditions.on_loss,
-        order=order,
-        compute=conditions.compute,
-        link=conditions.link,
-        barrier=conditions.barrier,
-        conditions=conditions,
-    )

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.networks.conditions import link_tables
-from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair
+from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair, link_tables
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 

@@ -1,6 +1,6 @@
 r"""The network: agents exchange vectors with their neighbors, and their messages are counted.
 
-``Network`` combines a graph with effects on vectors; ``start`` prepares it for a block of chains.
+``Network`` combines a graph with what happens on it; ``start`` prepares it for a block of chains.
 Samplers learn of other agents through the network alone. A vector that is sent to all neighbors
 counts once for each of them (``unicasts``, the price where links join pairs), and once for all
 (``broadcasts``, the price on the air).
@@ -8,20 +8,17 @@ counts once for each of them (``unicasts``, the price where links join pairs), a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.byzantine import LIES, ROBUST
 from concord.networks.graph import Graph, Matrix
 from concord.networks.weights import mixing_matrix
 from concord.options import Options, plain
 from concord.summary import Summarized
 
-OnLoss = Literal["keep_own_weight", "reuse_last", "skip", "sender_keeps"]
 Order = Literal["simultaneous", "in_place"]
 
 
@@ -34,25 +31,16 @@ class OrderOptions(Options):
 
 
 class Network(Summarized):
-    """A graph over agents, with the effects on what they exchange.
+    """A graph over agents, with what happens on it to the vectors that they exchange.
 
     graph: the graph; a way is one of its directed edges, from a sender to a receiver.
 
-    effects: what may happen to vectors (``effects``), in any order; none: every vector arrives at
-    once, unchanged.
+    conditions: options of what happens (``conditions.Conditions``); None: every vector arrives at
+    once, unchanged. Options that contradict each other or do not suit the graph are refused.
 
-    on_loss: what an agent averages in place of a vector that does not arrive: its own vector
-    (``keep_own_weight``); the last vector that arrived, at first the neighbor's start
-    (``reuse_last``); its own vector for all neighbors (``skip``); or nothing, and the sender gives
-    the weight to its own vector (``sender_keeps``).
+    where: file and key of the conditions, for errors.
 
     order: agents move all at once, or one after another, each seeing those that have moved.
-
-    compute, link: how long gradients and vectors take on the simulated clock; None: no time.
-
-    barrier: whether agents wait for their neighbors, or go on with the last vectors that arrived.
-
-    conditions: the options from which the network was made (``conditions.Conditions``), or None.
 
     activations: how often each agent has moved, (chains, agents); None where all always move.
 
@@ -62,20 +50,21 @@ class Network(Summarized):
     def __init__(
         self,
         graph: Graph,
-        effects: Sequence[Any] = (),
-        *,
-        on_loss: OnLoss = "keep_own_weight",
-        order: Order = "simultaneous",
-        compute: Any = None,
-        link: Any = None,
-        barrier: bool = True,
         conditions: Any = None,
+        where: str = "network",
+        order: Order = "simultaneous",
     ) -> None:
-        self.graph, self.agents, self._conditions = graph, graph.agents, conditions
-        self.effects: list[Any] = list(effects)
-        self.on_loss, self.order, self.barrier = on_loss, order, barrier
-        self.compute, self.link = compute, link
-        lossless = barrier and not effects
+        self.graph, self.agents, self.order = graph, graph.agents, order
+        quiet = conditions is None or conditions == type(conditions)()
+        self._conditions: Any = None if quiet else conditions
+        if not quiet and graph.server_messages is not None:
+            raise ConcordError(
+                f"{where}: {graph.name} averages over all agents at once, and what happens on "
+                "the way there and back is not modelled; remove it, or use topology complete"
+            )
+        if not quiet:
+            conditions.check(graph, where)
+        lossless = quiet or conditions.is_lossless
         if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place has no meaning where not every agent hears each neighbor's "
@@ -93,8 +82,7 @@ class Network(Summarized):
         if not lossless:
             from concord.networks.channels import Channels  # on this network alone
 
-            self._channels = Channels(graph, effects, on_loss, barrier)
-            self.effects = self._channels.effects
+            self._channels = Channels(graph, conditions)
         self.active: np.ndarray | None = None
         self.clock: Any = None
         self._reset()
@@ -154,21 +142,18 @@ class Network(Summarized):
         return self._channels is None
 
     @property
-    def delivers_all(self) -> bool:
-        """Return whether every vector arrives at once, though liars may have replaced theirs."""
-        return self.barrier and all(isinstance(each, (*LIES, *ROBUST)) for each in self.effects)
-
-    @property
     def conditions(self) -> Any:
-        """Return the options of what happens on the network (``conditions.Conditions``).
-
-        None where the network was made of effects and not of options.
-        """
-        if self._conditions is None and self.is_lossless and not self.keeps_time:
+        """Return the options of what happens on the network (``conditions.Conditions``)."""
+        if self._conditions is None:
             from concord.networks.conditions import Conditions  # for those who ask
 
             return Conditions()
         return self._conditions
+
+    @property
+    def delivers_all(self) -> bool:
+        """Return whether every vector arrives at once, though liars may have replaced theirs."""
+        return self._conditions is None or bool(self._conditions.delivers_all)
 
     @property
     def traffic(self) -> Any:
@@ -181,7 +166,7 @@ class Network(Summarized):
     @property
     def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
-        return self.compute is not None or self.link is not None
+        return self._conditions is not None and bool(self._conditions.keeps_time)
 
     def start(
         self,
@@ -202,7 +187,8 @@ class Network(Summarized):
             from concord.networks.clock import Clock  # on this network alone
 
             assert times is not None
-            new.clock = Clock(self.graph, new.chains, self.compute, self.link, times)
+            options = self._conditions
+            new.clock = Clock(self.graph, new.chains, options.compute, options.link, times)
         if self._channels is not None:
             new._channels = self._channels.start(new.chains, rng, new.clock)
         new.open_lane(x0)
@@ -374,7 +360,7 @@ class Network(Summarized):
             return
         moves = np.ones((self.agents, 1), dtype=bool) if self.active is None else self.active.T
         gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
-        if self.barrier:
+        if self._conditions.barrier:
             size = np.zeros((self.agents, 1)) + np.atleast_2d(self._step_bytes).T
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
@@ -436,9 +422,8 @@ class Network(Summarized):
         if self.traffic is None and self.clock is None and chains is None:
             return self.add_rounds(1 if vectors == 1 else vectors, size)
         copies, once = self._copies, self._once
-        if self.traffic is not None and self._channels.sends_vary:
-            copies = self._channels.count_copies()
-            once = np.minimum(copies, 1)
+        if self._channels is not None and (varying := self._channels.count_copies()) is not None:
+            copies, once = varying, np.minimum(varying, 1)
         if chains is not None:
             copies, once = copies * chains[:, None], once * chains[:, None]
         if vectors != 1:

@@ -1,6 +1,5 @@
 """Kinds of topologies: graphs over any number of agents, by name and options."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -56,33 +55,12 @@ class TopologyKind(Protocol):
         Edges are pairs of agents, rows of an integer array whose range is not checked, or a
         networkx graph. A pair that repeats counts once. In a directed graph agent j hears agent i
         over (i, j).
+
+        A kind may also have a function ``weights(params, agents)``, the doubly stochastic mixing
+        matrix (agents, agents) in place of Metropolis weights, or ``messages(params, agents)``: on
+        it a server sends every agent the average of all, and each sends and receives so many
+        vectors for one average, (agents,).
         """
-
-
-@runtime_checkable
-class AveragingKind(Protocol):
-    """A topology on which a server sends every agent the average of all agents."""
-
-    def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return the vectors that each agent sends and receives for one average, (agents,)."""
-
-
-@runtime_checkable
-class WeightedKind(Protocol):
-    """A topology with mixing weights of its own, used in place of Metropolis weights."""
-
-    def weights(self, params: Any, agents: int) -> np.ndarray:
-        """Return the doubly stochastic mixing matrix W, (agents, agents)."""
-
-
-@runtime_checkable
-class DirectedOrNot(Protocol):
-    """A graph object that knows whether its edges have a direction, such as networkx's."""
-
-    edges: Iterable[tuple[int, int]]
-
-    def is_directed(self) -> bool:
-        """Return whether the edges have a direction."""
 
 
 class ChosenTopology(Chosen):
@@ -118,9 +96,8 @@ class ChosenTopology(Chosen):
         except ConcordError as error:
             key = "." if str(error).startswith(tuple(self.params.__struct_fields__)) else ": "
             raise ConcordError(f"{where}{key}{error}") from None
-        directed = False
-        if isinstance(graph, DirectedOrNot):
-            directed, graph = graph.is_directed(), graph.edges
+        directed = hasattr(graph, "is_directed") and graph.is_directed()
+        graph = getattr(graph, "edges", graph)
         if not isinstance(graph, np.ndarray):
             graph = [tuple(edge[:2]) for edge in graph]
             if not set().union(*graph) <= set(range(agents)):
@@ -134,9 +111,9 @@ class ChosenTopology(Chosen):
                 f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
             )
         found = graph_of_pairs(self.kind, int(agents), ends, directed)
-        if isinstance(self.module, WeightedKind):
+        if hasattr(self.module, "weights"):
             found = replace(found, weights=self.module.weights(self.params, found.agents))
-        if not isinstance(self.module, AveragingKind):
+        if not hasattr(self.module, "messages"):
             return found
         messages = np.array(self.module.messages(self.params, found.agents))
         return replace(found, server_messages=messages)

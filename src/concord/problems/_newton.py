@@ -6,7 +6,7 @@ r"""Damped Newton for the proximal step of logistic regression, all chains and a
 The objective is strongly convex, and a step along the Newton direction is halved until the
 gradient's norm falls; that converges from any start, on separable data too. With a good start
 almost all problems converge in a few full steps, which are computed for all problems together. The
-others continue alone. If they are many they start again from 0, where the loss has curvature; far
+others continue alone; if they are many they start again from 0, where the loss has curvature: far
 from the decision boundary it has none. Where features are so large that rounding keeps the gradient
 above the tolerance, the smallest gradient that can be reached is accepted.
 
@@ -69,17 +69,11 @@ def minimize(
     few = guess.shape[0] * guess.shape[1] // 16
     with np.errstate(over="ignore"):
         x, spent, left = _newton(data, curvature, b, guess, 12, few)
-        far = np.count_nonzero(left) > few
-        for last in (False, True):
-            if not left.any():
-                break
-            # One problem each: (K, points, dim), (K,), (K, 1, dim).
+        if left.any():  # one problem each: (K, points, dim), (K,), (K, 1, dim)
             agent, chain = np.nonzero(left)
-            alone = x[agent, chain][:, None]
-            if last or far:
-                alone = np.zeros_like(alone)
-            problems = data.part(agent), curvature[agent], b[agent, chain][:, None], alone
-            alone, more, still = _newton(*problems, 300 if last else 25, to_rounding=last)
+            alone = x[agent, chain][:, None] * (len(agent) <= few)
+            problems = data.part(agent), curvature[agent], b[agent, chain][:, None]
+            alone, more, still = _newton(*problems, alone, 300, to_rounding=True)
             x[agent, chain] = alone[:, 0]
             spent[agent, chain] += more[:, 0]
             left[agent, chain] = still[:, 0]

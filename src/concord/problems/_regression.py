@@ -1,10 +1,11 @@
-"""Parts of regression problems: the prior's share of an agent, and mini-batch gradients."""
+"""What regression problems share: the prior's share of an agent, and mini-batch gradients."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData
 
 PriorShare = Annotated[
@@ -19,20 +20,32 @@ def prior_share(share: str, agents: int) -> float:
     return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
-def batch_slopes(
-    data: AgentData,
-    x: np.ndarray,
-    rows: np.ndarray,
-    link: Callable[[np.ndarray], np.ndarray],
-    agents: Any = slice(None),
-) -> np.ndarray:
-    r"""Return the likelihood's mini-batch gradients in a generalized linear model.
+class RowsOfRegression(OneDataSet):
+    """A base class of generalized linear models, whose agents have rows ``data``.
 
-    .. math:: \frac{n_i}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j
-
-    of the rows j, (chains, agents, b), with h the link. agents: a few, (chains, few).
+    A subclass has ``link``, the mean h of a target given its x^T X, ``precision``, a factor of the
+    likelihood, and ``prior_gradient``.
     """
-    features, targets = data.points_at(rows, agents)
-    residual = link((features @ x[..., None])[..., 0]) - targets
-    residual *= (data.counts / rows.shape[-1])[agents, None]
-    return (residual[..., None, :] @ features)[..., 0, :]
+
+    data: AgentData
+    link: Callable[[np.ndarray], np.ndarray]
+    prior_gradient: Callable[[np.ndarray], np.ndarray]
+    precision: float = 1.0
+
+    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
+        return self.batch_gradient_of(slice(None), x, rows)
+
+    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        r"""Return mini-batch gradients of chosen agents, (chains, few, dim).
+
+        .. math:: \frac{n_i}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j
+
+        of the rows j, (chains, few, b), plus the prior's gradient. agents: their numbers, (chains,
+        few). x: their positions, (chains, few, dim).
+        """
+        features, targets = self.data.points_at(rows, agents)
+        residual = self.link((features @ x[..., None])[..., 0]) - targets
+        residual *= (self.data.counts / rows.shape[-1])[agents, None]
+        slopes = (residual[..., None, :] @ features)[..., 0, :]
+        return self.precision * slopes + self.prior_gradient(x)

@@ -95,34 +95,27 @@ class Problem(OneDataSet):
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
-            self.potential = partial(_checked_potential, potential)
+            self.potential = partial(_evaluate, "potential", potential, 2)
         if hessian_product is not None:
             self.hessian_product: Callable[..., np.ndarray] = partial(
-                _checked_product, hessian_product
+                _evaluate, "hessian_product", hessian_product, 3
             )
         if prox is not None:
             self.minimize: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize, prox)
-            self.minimize_one: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize_one, prox)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return _evaluate("gradient", self._gradient, x.shape, x)
-
-
-def _checked_potential(potential: Function, x: np.ndarray) -> np.ndarray:
-    """Return a caller's potentials f_i(x_i), (chains, agents), checked."""
-    return _evaluate("potential", potential, x.shape[:2], x)
-
-
-def _checked_product(hessian_product: Function, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return a caller's products of Hessians with v, (chains, agents, dim), checked."""
-    return _evaluate("hessian_product", hessian_product, x.shape, x, v)
+        return _evaluate("gradient", self._gradient, 3, x)
 
 
 def _minimize(
-    prox: Function, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+    prox: Function,
+    linear: np.ndarray,
+    curvature: np.ndarray,
+    start: np.ndarray,
+    agents: Any = slice(None),
 ) -> tuple[np.ndarray, int]:
-    """Return minimizers and cost of ``Proximal.minimize``, by a caller's proximal map.
+    """Return minimizers and cost of ``Proximal.minimize``, by a caller's map of all agents.
 
     The x with grad f_i(x) + c_i x = b_i is the proximal map of v = b / c with step 1 / c.
     """
@@ -131,37 +124,20 @@ def _minimize(
             f"agent {int(np.argmin(curvature))} has no neighbors, and a proximal step needs one; "
             "add edges"
         )
-    centers = linear / curvature[:, None]
-    return _evaluate("prox", prox, linear.shape, centers, 1 / curvature), 1
-
-
-def _minimize_one(
-    prox: Function,
-    agent: int,
-    linear: np.ndarray,
-    curvature: np.ndarray,
-    start: np.ndarray,
-) -> tuple[np.ndarray, int]:
-    """Return one agent's minimizer and its cost, from a proximal map of all agents."""
     everyone = np.zeros((len(linear), len(curvature), linear.shape[-1]))
-    everyone[:, agent] = linear
-    return _minimize(prox, everyone, curvature, everyone)[0][:, agent], 1
+    everyone[:, agents] = linear
+    centers = everyone / curvature[:, None]
+    return _evaluate("prox", prox, 3, centers, 1 / curvature)[:, agents], 1
 
 
 def _evaluate(
-    name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
+    name: str, function: Function, axes: int, x: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
-    """Return the result of a caller's function of x as an array of shape ``wanted``.
+    """Return the result of a caller's function of x, of the shape of the first axes of x.
 
-    name: of the function, for errors. more: its further arguments. The function gets read-only
-    arrays.
-
-    Raises
-    ------
-    ConcordError
-        If the result has another shape, or is not numbers.
+    name: of the function, for errors. more: its further arguments. The function gets x read-only.
     """
-    held = x.view()
+    held, wanted = x.view(), x.shape[:axes]
     held.flags.writeable = False
     made = function(held, *more)
     check_masks(made, name)
@@ -169,9 +145,8 @@ def _evaluate(
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")
     if values.shape != wanted:
-        axes = "(chains, agents, dim)" if len(wanted) == 3 else "(chains, agents)"
         raise ConcordError(
             f"{name}: it returned an array of shape {values.shape} for x of shape {x.shape}; "
-            f"return shape {wanted}, that is {axes}"
+            f"return shape {wanted}, that is ({', '.join(('chains', 'agents', 'dim')[:axes])})"
         )
     return values

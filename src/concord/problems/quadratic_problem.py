@@ -11,6 +11,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.needs import check_curved
 from concord.problems.arithmetic import multiply
 from concord.problems.one_data_set import OneDataSet
 from concord.values import read_numbers
@@ -66,29 +67,21 @@ class QuadraticProblem(OneDataSet):
         return multiply(v, self._transposed)
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, int]:
         """Return the minimizers of ``Proximal.minimize`` in closed form, and their cost of 1."""
-        return multiply(linear + self.shift, self._inverse(curvature)), 1
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, int]:
-        """Return the minimizers of one agent, (chains, dim), and their cost of 1."""
-        return (linear + self.shift[agent]) @ self._inverse(curvature)[agent], 1
+        return multiply(linear + self.shift[agents], self._inverse(curvature)[agents]), 1
 
     def _inverse(self, curvature: np.ndarray) -> np.ndarray:
         """Return the inverses of gram_i + c_i I, cached for the last curvature c."""
         if self._inverted is not None and np.array_equal(self._inverted[0], curvature):
             return self._inverted[1]
         matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
-        values = np.linalg.eigvalsh(matrices)
-        flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-        if flat.size:
-            raise ConcordError(
-                f"agent {flat[0]} has no unique minimizer: too few points or too little curvature, "
-                "no prior and no neighbors; give it a share of the prior"
-            )
+        check_curved(matrices)
         self._inverted = curvature.copy(), np.linalg.inv(matrices)
         return self._inverted[1]
 

@@ -29,11 +29,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.effects import Delay
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Positive
 from concord.sampler import Sampler
-from concord.samplers.checks import check_connected
 
 
 class State(NamedTuple):
@@ -47,6 +46,7 @@ class ADMM(Sampler):
     """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"
+    needs: ClassVar[Needs] = Needs("connected", problem=("minimize",))
     takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
@@ -60,24 +60,16 @@ class ADMM(Sampler):
     ] = True
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a problem without ``minimize``, and a network on which agents may not agree.
+        """Refuse networks on which both ends of a link may know different vectors, too.
 
-        The network must be connected. Vectors may be lost on it only if receivers reuse the last
-        one, with a barrier and without delays: the dual variables add up differences of what both
-        ends know.
+        Receivers must reuse the last vector where one is lost, with a barrier and without delays.
         """
-        check_connected(network)
-        late = not network.barrier or any(isinstance(e, Delay) for e in network.effects)
-        if not network.is_lossless and (late or network.on_loss != "reuse_last"):
+        super().check(problem, network)
+        options = network.conditions
+        if not network.is_lossless and (options.late_option or options.on_loss != "reuse_last"):
             raise ConcordError(
                 "network: ADMM adds up differences of what neighbors have at the same time; use "
                 "on_loss: reuse_last, a barrier and no delay, or remove network"
-            )
-        if problem is not None and not hasattr(problem, "minimize"):
-            raise ConcordError(
-                "sampler admm minimizes each agent's potential, and "
-                f"{type(problem).__name__} has no proximal step; choose linear or logistic "
-                "regression, or another sampler"
             )
 
     def init(

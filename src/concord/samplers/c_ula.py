@@ -16,9 +16,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.sampler import Coefficients, Positions, Sampler
-from concord.samplers.checks import check_single_agent
 from concord.sampling.schedules import Schedule
 
 
@@ -26,12 +26,9 @@ class CULA(Sampler):
     """C-ULA, unadjusted Langevin steps of size alpha by one agent that has all the data."""
 
     name: ClassVar[str] = "C-ULA"
+    needs: ClassVar[Needs] = Needs("alone")
 
     step_size: Annotated[Schedule, "step size alpha_k"]
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network of more than one agent."""
-        check_single_agent(network, self.name)
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
         """Return the coefficients of w' = w - alpha_k grad U(w) + sqrt(2 alpha_k) v.

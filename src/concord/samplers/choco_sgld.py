@@ -25,11 +25,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from concord.needs import Needs
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_lossless, check_mixing, check_neighbors
 from concord.sampling.schedules import Schedule
 
 
@@ -44,6 +44,9 @@ class CHOCOSGLD(Sampler):
     """CHOCO-SGLD with step size eta, compression C, weights W and consensus step varsigma."""
 
     name: ClassVar[str] = "CHOCO-SGLD"
+    needs: ClassVar[Needs] = Needs(
+        "mixing", peers=True, arrival="adds up differences, and what of one gets lost would stay so"
+    )
 
     step_size: Annotated[Schedule, "step size eta_k"]
     compression: Annotated[Compression, "what agents send in place of a difference"]
@@ -51,19 +54,6 @@ class CHOCOSGLD(Sampler):
         Annotated[float, Meta(gt=0, le=1)], "varsigma, the share of an average that agents take"
     ] = 1.0
     weights: Weights = "metropolis"
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network on which compressed differences do not add up to a shared estimate.
-
-        It must be connected (or without edges) and lossless, without a server, and W doubly
-        stochastic.
-        """
-        check_neighbors(network, "choco_sgld")
-        check_mixing(network, self.weights)
-        check_lossless(
-            network,
-            "choco_sgld adds up differences, and what of one gets lost or late would stay so",
-        )
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator

@@ -35,15 +35,12 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.needs import Needs, check_curved, require
 from concord.networks.network import Network
 from concord.options import Index
 from concord.problem import Quadratic
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_server, find_flat_agent
 from concord.sampling.schedules import Schedule
-
-LARGEST_DIM = 1000  # whose covariances are kept, of every chain and agent
 
 
 class State(NamedTuple):
@@ -69,6 +66,7 @@ class ConsensusMC(Sampler):
     """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"
+    needs: ClassVar[Needs] = Needs("server")
     takes_batches: ClassVar[bool] = False
 
     step_size: Annotated[
@@ -83,29 +81,12 @@ class ConsensusMC(Sampler):
     burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, and agents whose exp(-f_i) has no finite integral.
-
-        Exact draws (no step size) need a quadratic problem.
-        """
-        check_server(network, "consensus_mc")
-        if problem is None:
-            return
-        if problem.dim > LARGEST_DIM:
-            raise ConcordError(
-                f"sampler consensus_mc keeps covariances of {problem.dim} dimensions for every "
-                f"agent; use at most {LARGEST_DIM}"
-            )
+        """Refuse agents whose exp(-f_i) is no density, or that cannot draw from it, too."""
+        super().check(problem, network)
+        if self.step_size is None:
+            require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
         if isinstance(problem, Quadratic):
-            if (flat := find_flat_agent(problem.gram)) is not None:
-                raise ConcordError(
-                    f"agent {flat} has too few points or no prior, so that exp(-f_{flat}) is no "
-                    "density that it could sample; give it a share of the prior"
-                )
-        elif self.step_size is None:
-            raise ConcordError(
-                f"step_size: it is missing, and {type(problem).__name__} has no exact draws, which "
-                "quadratic problems have; give one"
-            )
+            check_curved(problem.gram)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
@@ -123,31 +104,23 @@ class ConsensusMC(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Draw x_i of every agent, and add it to the agent's moments after the burn-in.
-
-        x_i' = x_i - eta grad f_i(x_i) + sqrt(2 eta) w_i, or without a step size an exact draw of
-        exp(-f_i).
-        """
-        x = state.x
+        """Draw x_i of every agent, and add it to the agent's moments after the burn-in."""
+        x, mean, squares, draws, z, center, root = state
         if self.step_size is None:
             problem.pay(1)
-            w = rng.standard_normal(x.shape)
-            x = np.einsum("cad,aed->cae", w, state.root) + state.center
+            x = np.einsum("cad,aed->cae", rng.standard_normal(x.shape), root) + center
         else:
             eta = self.step_size(k)
             x = x - eta * problem.gradient(x) + langevin_noise(rng, eta, x)
         network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
-        state = state._replace(x=x)
         if k >= self.burn_in:
-            draws, deviation = state.draws + 1, x - state.mean
+            draws, deviation = draws + 1, x - mean
+            mean = mean + deviation / draws[0]
             outer = deviation[..., None] * deviation[..., None, :]
-            squares = state.squares + outer * (1 - 1 / draws[0])
-            state = state._replace(
-                mean=state.mean + deviation / draws[0], squares=squares, draws=draws
-            )
+            squares = squares + outer * (1 - 1 / draws[0])
         if self.combine == "gaussian":
-            state = state._replace(z=rng.standard_normal(state.z.shape))
-        return state
+            z = rng.standard_normal(z.shape)
+        return State(x, mean, squares, draws, z, center, root)
 
     def read_out(self, state: State) -> np.ndarray:
         """Return theta, the combined draw, repeated for every agent, (chains, agents, dim).

@@ -46,10 +46,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.sampler import Sampler
-from concord.samplers.checks import check_lossless, check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -70,6 +70,7 @@ class DMALA(Sampler):
     """D-MALA with standard deviation epsilon of a step's noise, and mixing weights W."""
 
     name: ClassVar[str] = "D-MALA"
+    needs: ClassVar[Needs] = Needs("mixing", arrival="tracks what all neighbors have")
     takes_batches: ClassVar[bool] = False
     units: ClassVar[Mapping[str, int]] = {"step_size": 1}
 
@@ -86,28 +87,16 @@ class DMALA(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a correction that does not fit the drift, a lossy network, and missing Hessians.
-
-        The network must be connected (or without edges), and W doubly stochastic on it.
-        """
-        check_mixing(network, self.weights)
+        """Refuse a correction that does not fit the drift, or without Hessians, too."""
+        super().check(problem, network)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
         if self.drift != fitting:
             raise ConcordError(
                 f"correction: {self.correction} is of moves with drift: {fitting}, not "
                 f"{self.drift}; use drift: {fitting}, or correction: none"
             )
-        check_lossless(
-            network,
-            "d_mala sends positions, gradients and curvatures, of which network does not say what "
-            "arrives",
-        )
-        corrects = problem is not None and self.correction != "none"
-        if corrects and not hasattr(problem, "hessian_product"):
-            raise ConcordError(
-                "sampler d_mala corrects by Hessians of the potentials, which "
-                f"{type(problem).__name__} has not; use correction: none"
-            )
+        if self.correction != "none":
+            require(problem, "hessian_product", "use correction: none")
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
@@ -119,11 +108,7 @@ class DMALA(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Track the average gradient, propose moves along it, accept or reject them, and mix.
-
-        x' = W (x + a (epsilon z + c epsilon^2 g-hat)), with a = 1 for agents that accept, else 0;
-        the module states the odds of acceptance.
-        """
+        """Track the average gradient, propose moves along it, accept or reject them, and mix."""
         (x, rest, remainder), epsilon = state, self.step_size(k)
         tracked, rest = self._track(network, -problem.gradient(x), rest)
         z = rng.standard_normal(x.shape, dtype=x.dtype.type)
@@ -131,12 +116,12 @@ class DMALA(Sampler):
         move = epsilon * z + share * epsilon**2 * tracked
         if self.correction == "mala":
             v, remainder = self._track(network, problem.hessian_product(x, move), remainder)
-            log_odds = epsilon**2 / 8 * _dot(2 * tracked - v, v)
+            log_odds = epsilon**2 / 8 * ((2 * tracked - v) * v).sum(axis=-1)
         elif self.correction != "none":
-            own = _dot(z, problem.hessian_product(x, z))[..., None]
+            own = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
             aleph, remainder = self._track(network, own, remainder)
             sign = 1 if self.correction == "energy" else -1
-            log_odds = epsilon**2 / 2 * (sign * _dot(tracked, tracked) - aleph[..., 0])
+            log_odds = epsilon**2 / 2 * (sign * (tracked**2).sum(axis=-1) - aleph[..., 0])
         if self.correction != "none":
             accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(log_odds, 0.0))
             move = np.where(accepted[..., None], move, 0.0)
@@ -145,15 +130,6 @@ class DMALA(Sampler):
     def _track(
         self, network: Network, own: np.ndarray, rest: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Average a tracked quantity over neighbors: W (rest + own).
-
-        own: each agent's current value, (chains, agents, n). rest: the second return value of the
-        previous step. Returns the average, and the average minus own.
-        """
+        """Return the average W (rest + own), and what it exceeds each agent's ``own`` by."""
         average = network.mix(self.weights, rest + own)
         return average, average - own
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the inner product a^T b of each chain and agent, (chains, agents)."""
-    return np.einsum("cad,cad->ca", a, b)

@@ -18,11 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.needs import Needs, require
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
 from concord.sampler import Coefficients, Positions, Sampler
-from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule
 
 Scale = Literal["agents", "one"]
@@ -32,6 +31,7 @@ class DULA(Sampler):
     """D-ULA with gradient steps alpha and consensus steps beta."""
 
     name: ClassVar[str] = "D-ULA"
+    needs: ClassVar[Needs] = Needs("connected")
     takes_order: ClassVar[bool] = True
 
     step_size: Annotated[Schedule, "gradient step alpha_k"]
@@ -44,20 +44,10 @@ class DULA(Sampler):
     ] = "with_likelihood"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network that is not connected, and a prior that cannot be taken after mixing.
-
-        ``prior_gradient: after_mixing`` needs a problem with ``prior_gradient``.
-        """
-        check_connected(network)
-        if (
-            (self.prior_gradient == "after_mixing")
-            and problem is not None
-            and not hasattr(problem, "prior_gradient")
-        ):
-            raise ConcordError(
-                f"{type(problem).__name__} does not give its prior's gradient apart; "
-                "take prior_gradient: with_likelihood"
-            )
+        """Refuse a prior that cannot be taken after mixing, too."""
+        super().check(problem, network)
+        if self.prior_gradient == "after_mixing":
+            require(problem, "prior_gradient", "take prior_gradient: with_likelihood")
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
         """Return the coefficients of w' = (I - beta L) w - alpha s grad f(w) + sd v.
@@ -86,8 +76,7 @@ class DULA(Sampler):
         x, (matrix, gain, sd) = state.x, self.coefficients(k, network)
         move = -gain * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
         new = network.mix(matrix, x, plus=move)
-        if (
-            self.prior_gradient == "after_mixing"
-        ):  # the gradient has the prior's part at x: exchange it
+        if self.prior_gradient == "after_mixing":
+            # The gradient has the prior's part at x: exchange it.
             new = new + gain * (problem.prior_gradient(x) - problem.prior_gradient(new - move))
         return Positions(new)

@@ -23,11 +23,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Kind, Positive
 from concord.sampler import Positions, Sampler, langevin_noise
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -62,6 +62,7 @@ class DEPSGLD(Sampler):
     """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"
+    needs: ClassVar[Needs] = Needs("mixing")
     takes_order: ClassVar[bool] = True
     biased: ClassVar[str] = "the posterior within a set"
 
@@ -71,11 +72,8 @@ class DEPSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse weights that are not doubly stochastic on the network, and an empty box.
-
-        The network must be connected, or without edges.
-        """
-        check_mixing(network, self.weights)
+        """Refuse an empty box, too."""
+        super().check(problem, network)
         box = self.constraint
         if isinstance(box, Box) and not box.lower < box.upper:
             raise ConcordError(

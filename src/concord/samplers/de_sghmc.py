@@ -19,11 +19,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import NonNegative, Positive
 from concord.sampler import Sampler
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -38,6 +38,7 @@ class DESGHMC(Sampler):
     """DE-SGHMC with step size eta, friction gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-SGHMC"
+    needs: ClassVar[Needs] = Needs("mixing")
     takes_order: ClassVar[bool] = True
     units: ClassVar[Mapping[str, int]] = {"step_size": 1, "friction": -1}  # time is a length
 
@@ -47,13 +48,6 @@ class DESGHMC(Sampler):
     initial_velocity_sd: Annotated[
         NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
     ] = 0.0
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
-
-        A network without any edges passes: its agents are meant to be isolated.
-        """
-        check_mixing(network, self.weights)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator

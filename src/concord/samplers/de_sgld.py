@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.sampler import Coefficients, Positions, Sampler
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -26,17 +26,11 @@ class DESGLD(Sampler):
     """DE-SGLD with step size eta and doubly stochastic mixing weights W."""
 
     name: ClassVar[str] = "DE-SGLD"
+    needs: ClassVar[Needs] = Needs("mixing")
     takes_order: ClassVar[bool] = True
 
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
-
-        A network without any edges passes: its agents are meant to be isolated.
-        """
-        check_mixing(network, self.weights)
 
     def coefficients(self, k: Any, network: Network) -> Coefficients:
         """Return the coefficients of x' = W x - eta_k grad f(x) + sqrt(2 eta_k) w.

@@ -27,11 +27,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs
 from concord.networks.network import Network
-from concord.networks.privacy import Privacy
 from concord.networks.weights import Weights
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 TRACKED = 1  # the lane of the tracked gradients
@@ -48,19 +47,15 @@ class DIGingSGLD(Sampler):
     """DIGing-SGLD with step size eta and mixing weights W."""
 
     name: ClassVar[str] = "DIGing-SGLD"
+    needs: ClassVar[Needs] = Needs("mixing")
 
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse weights that are not doubly stochastic, and unprotected first gradients.
-
-        With privacy on the network and ``on_loss: reuse_last``, neighbors would know the first
-        tracked gradients without noise.
-        """
-        check_mixing(network, self.weights)
-        hidden = any(isinstance(effect, Privacy) for effect in network.effects)
-        if hidden and network.on_loss == "reuse_last":
+        """Refuse networks with privacy on which neighbors know the first gradients, too."""
+        super().check(problem, network)
+        if network.conditions.privacy and network.conditions.on_loss == "reuse_last":
             raise ConcordError(
                 "network.on_loss: with reuse_last neighbors know the gradients that DIGing-SGLD "
                 "begins with, which privacy does not hide; use keep_own_weight, or remove privacy"

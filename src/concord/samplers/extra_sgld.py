@@ -28,10 +28,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -46,19 +46,13 @@ class EXTRASGLD(Sampler):
     """EXTRA-SGLD with step size eta, mixing weights W, and rate h of the corrections u."""
 
     name: ClassVar[str] = "EXTRA-SGLD"
+    needs: ClassVar[Needs] = Needs("mixing")
 
     step_size: Annotated[Schedule, "step size eta_k"]
     h: Annotated[
         Annotated[float, Meta(gt=0, le=0.5)], "h of W~ = h I + (1 - h) W: how fast u is corrected"
     ] = 0.5
     weights: Weights = "metropolis"
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network that is not connected, and weights that are not doubly stochastic on it.
-
-        A network without any edges passes: its agents are meant to be isolated.
-        """
-        check_mixing(network, self.weights)
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator

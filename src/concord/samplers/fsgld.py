@@ -1,10 +1,10 @@
 r"""FSGLD: a server's Langevin steps along one agent's gradient, corrected by surrogates; and DSGLD.
 
-Every step agent s is drawn with probability p_s, and moves theta n times by
+Every step an agent s of the N is drawn, and moves theta n times by
 
 .. math::
-    \theta \leftarrow \theta - \gamma_k \Bigl( \frac{1}{p_s} \nabla f_s(\theta)
-        + \sum_i \Lambda_i (\theta - m_i) - \frac{1}{p_s} \Lambda_s (\theta - m_s) \Bigr)
+    \theta \leftarrow \theta - \gamma_k \Bigl( N \nabla f_s(\theta)
+        + \sum_i \Lambda_i (\theta - m_i) - N \Lambda_s (\theta - m_s) \Bigr)
         + \sqrt{2 \gamma_k}\, w, \qquad w \sim N(0, I)
 
 where N(m_i, Lambda_i^{-1}) is a surrogate of agent i's exp(-f_i), which all agents know. Over s the
@@ -26,12 +26,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.needs import Needs, check_curved, require
 from concord.networks.network import Network
-from concord.options import Count, Share, Some
+from concord.options import Count
 from concord.random import draw_choice
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_server, find_flat_agent
 from concord.sampling.schedules import Schedule
 
 
@@ -51,6 +50,7 @@ class FSGLD(Sampler):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"
+    needs: ClassVar[Needs] = Needs("server")
     takes_batches: ClassVar[bool] = False
 
     step_size: Annotated[Schedule, "step size gamma_k"]
@@ -58,36 +58,16 @@ class FSGLD(Sampler):
         Literal["none", "laplace"],
         "normal approximations of exp(-f_i): none (DSGLD), or at the modes (FSGLD)",
     ] = "none"
-    probabilities: Annotated[
-        Some[Share] | None, "chance p_s of each agent to be drawn; none: all equal"
-    ] = None
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, and probabilities that are not of its agents.
-
-        They must be positive and add up to 1. ``surrogates: laplace`` needs modes and positive
-        definite Hessians of all f_i.
-        """
-        check_server(network, "fsgld")
-        chances = self.probabilities
-        if chances is not None:
-            if len(chances) != network.agents:
-                raise ConcordError(
-                    f"probabilities: there are {len(chances)} for {network.agents} agents; give "
-                    "one of each"
-                )
-            if abs(sum(chances) - 1) > 1e-9 or min(chances) <= 0:
-                raise ConcordError(
-                    f"probabilities: they add up to {sum(chances):g}, and the least is "
-                    f"{min(chances):g}; give positive ones that add up to 1"
-                )
-        if problem is not None and self.surrogates == "laplace":
-            laplace_surrogates(problem)
-
-    def _probabilities(self, agents: int) -> np.ndarray:
-        """Return the probability p_s of each agent to be drawn, (agents,)."""
-        return np.array(self.probabilities or [1 / agents] * agents)
+        """Refuse surrogates of potentials whose modes and Hessians do not give them, too."""
+        super().check(problem, network)
+        if self.surrogates == "laplace":
+            for method in ("minimize", "hessian_product"):
+                require(problem, method, "use surrogates: none")
+            if problem is not None:
+                check_curved(laplace_surrogates(problem)[0])
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
@@ -96,55 +76,35 @@ class FSGLD(Sampler):
         if self.surrogates == "none":
             return State(x0, np.empty(0), np.empty(0))
         precisions, shifts = laplace_surrogates(problem)
-        weights = (1 / self._probabilities(network.agents))[:, None]
-        surrogate_matrix = precisions.sum(axis=0) - weights[..., None] * precisions
-        return State(x0, surrogate_matrix, shifts.sum(axis=0) - weights * shifts)
+        matrix = precisions.sum(axis=0) - network.agents * precisions
+        return State(x0, matrix, shifts.sum(axis=0) - network.agents * shifts)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Draw agent s of each chain, move theta n times along its gradient, and send it to all.
-
-        theta <- theta - gamma (grad f_s(theta) / p_s + excess_s theta - beside_s) + sqrt(2 gamma)
-        w.
-        """
-        gamma, chances = self.step_size(k), self._probabilities(network.agents)
-        drawn = draw_choice(rng, chances, len(state.x))[:, None]
-        network.count_sent(drawn, 2 if network.agents > 1 else 0)
-        theta = state.x[:, :1]
+        """Draw agent s of each chain, move theta n times along its gradient, and send it to all."""
+        gamma, agents, theta = self.step_size(k), network.agents, state.x[:, :1]
+        drawn = draw_choice(rng, [1 / agents] * agents, len(theta))[:, None]
+        network.count_sent(drawn, 2 if agents > 1 else 0)
         for _ in range(self.local_steps):
-            drift = problem.gradient_of(drawn, theta) / chances[drawn][..., None]
+            drift = agents * problem.gradient_of(drawn, theta)
             if self.surrogates == "laplace":
-                drift = (
-                    drift
-                    + theta @ state.surrogate_matrix[drawn[:, 0]]
-                    - state.surrogate_shift[drawn]
-                )
+                surrogate = theta @ state.surrogate_matrix[drawn[:, 0]]
+                drift = drift + surrogate - state.surrogate_shift[drawn]
             theta = theta - gamma * drift + langevin_noise(rng, gamma, theta)
-        return state._replace(x=np.repeat(theta, network.agents, axis=1))
+        return state._replace(x=np.repeat(theta, agents, axis=1))
 
 
 def laplace_surrogates(problem: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return precisions and shifts of Laplace's approximations of exp(-f_i).
 
     They are Lambda_i, (agents, dim, dim), the Hessian of f_i at its mode m_i, and Lambda_i m_i,
-    (agents, dim). Raises a ConcordError if the problem has no ``minimize`` or Hessians, or a
-    Hessian is not positive definite.
+    (agents, dim).
     """
-    if not hasattr(problem, "minimize") or not hasattr(problem, "hessian_product"):
-        raise ConcordError(
-            f"surrogates: laplace needs modes and Hessians of the potentials, which "
-            f"{type(problem).__name__} has not; use none"
-        )
     agents, dim = problem.agents, problem.dim
     zero = np.zeros((1, agents, dim))
     modes = problem.minimize(zero, np.zeros(agents), zero)[0]
     units = np.broadcast_to(np.eye(dim)[:, None], (dim, agents, dim))
     columns = problem.hessian_product(np.repeat(modes, dim, axis=0), units)
     precisions = columns.transpose(1, 2, 0)
-    if (flat := find_flat_agent(precisions)) is not None:
-        raise ConcordError(
-            f"surrogates: that of agent {flat} is not positive definite, for want of points or "
-            "of a prior; give it a share of the prior, or use none"
-        )
     return precisions, np.einsum("aij,aj->ai", precisions, modes[0])

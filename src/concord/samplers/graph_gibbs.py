@@ -38,18 +38,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.needs import Needs, check_curved, require
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.options import Positive
-from concord.problem import Quadratic
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import (
-    check_connected,
-    check_lossless,
-    check_neighbors,
-    find_flat_agent,
-)
 from concord.sampling.schedules import Schedule
 
 
@@ -70,6 +63,9 @@ class GraphGibbs(Sampler):
     """Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws."""
 
     name: ClassVar[str] = "Graph Gibbs"
+    needs: ClassVar[Needs] = Needs(
+        "connected", peers=True, arrival="draws an agent given all that its neighbors have"
+    )
     takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "agents tied by a tolerance, which is the posterior's only where that is 0"
@@ -83,29 +79,11 @@ class GraphGibbs(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network that is not connected or lossless, and agents without a density.
-
-        Exact draws (no step size) need a quadratic problem and H_i + deg_i/rho positive definite.
-        """
-        check_connected(network)
-        check_neighbors(network, "graph_gibbs")
-        check_lossless(
-            network,
-            "graph_gibbs draws an agent given what its neighbors have, color by color in an "
-            "iteration, and needs all of it",
-        )
-        if problem is None or self.step_size is not None:
-            return
-        if not isinstance(problem, Quadratic):
-            raise ConcordError(
-                f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
-                "neighbors, which quadratic problems have; give one"
-            )
-        if (flat := find_flat_agent(self._precision(problem, network))) is not None:
-            raise ConcordError(
-                f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
-                "draw from; give it a share of the prior"
-            )
+        """Refuse agents without a law to draw from, too: quadratic potentials have one."""
+        super().check(problem, network)
+        if self.step_size is None and problem is not None:
+            require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
+            check_curved(self._precision(problem, network))
 
     def _precision(self, problem: Any, network: Network) -> np.ndarray:
         """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""
@@ -126,17 +104,12 @@ class GraphGibbs(Sampler):
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Draw all agents, color by color, each given its neighbors' latest positions.
-
-        x_i ~ N(S_i (b_i + sum_j x_j / rho), S_i), or with a step size x_i <- x_i - gamma (grad
-        f_i(x_i) + sum_j (x_i - x_j) / rho) + sqrt(2 gamma) w_i.
-        """
+        """Draw all agents, color by color, each given its neighbors' latest positions."""
         x, ties = state.x, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.
         if self.step_size is None:
             problem.pay(1)
-            normals = rng.standard_normal(x.shape)
-            noise = np.einsum("cad,aed->cae", normals, state.root)
+            noise = np.einsum("cad,aed->cae", rng.standard_normal(x.shape), state.root)
         else:
             gamma = self.step_size(k)
             move = -gamma * problem.gradient(x) + langevin_noise(rng, gamma, x)

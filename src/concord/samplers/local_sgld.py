@@ -41,25 +41,22 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Share
 from concord.random import draw_bool
 from concord.sampler import Sampler
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
 class State(NamedTuple):
-    """Positions x, references r and controls c, (chains, agents, dim).
+    """Positions x, references r and controls, (chains, agents, dim); both empty without renewal.
 
-    control: c; with full gradients c minus the agent's own gradient at r, and then reference is
-    empty.
-    Without renewal both are empty.
+    control: c, and with full gradients c minus the agent's own gradient at r, which is then empty.
     """
 
     x: np.ndarray
@@ -71,6 +68,7 @@ class LocalSGLD(Sampler):
     """Local SGLD with step size gamma: T local steps of every agent, then perhaps an average."""
 
     name: ClassVar[str] = "Local SGLD"
+    needs: ClassVar[Needs] = Needs("mixing")
 
     step_size: Annotated[Schedule, "step size gamma_k of the local steps of iteration k"]
     period: Annotated[Count, "local steps T of an iteration"] = 1
@@ -84,98 +82,56 @@ class LocalSGLD(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse weights that are not doubly stochastic, and losses with random communication.
-
-        On a network that is not lossless agents must average in every iteration, without renewal.
-        """
-        check_mixing(network, self.weights)
-        if network.is_lossless:
-            return
-        if self.renewal is not None:
+        """Refuse losses where agents renew, or communicate at random, too."""
+        super().check(problem, network)
+        if not network.is_lossless and (self.renewal is not None or self.communication < 1):
             raise ConcordError(
-                f"renewal: {self.renewal} sends references and gradients besides x, of which "
-                "network does not say what arrives; remove it, or remove network"
-            )
-        if self.communication < 1:
-            raise ConcordError(
-                f"communication: {self.communication} sends nothing in some iterations, of which "
-                "network does not say what arrives; use 1.0, or remove network"
+                "renewal, communication: in some iterations agents send more than x, or nothing, "
+                "of which network does not say what arrives; leave them out, or remove network"
             )
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Return the state at x0, (chains, agents, dim), with references zero.
-
-        The first step takes references of all chains, if there is variance reduction.
-        """
-        batches, nothing = _has_batches(problem), np.empty(0)
-        reduced = self.renewal is not None
-        reference = np.zeros_like(x0) if reduced and batches else nothing
-        return State(x0, reference, np.zeros_like(x0) if reduced else nothing)
+        """Return the state at x0, (chains, agents, dim); the first step renews all references."""
+        nothing = np.empty(0)
+        if self.renewal is None:
+            return State(x0, nothing, nothing)
+        zeros, of_batches = np.zeros_like(x0), hasattr(problem, "full_cost")
+        return State(x0, zeros if of_batches else nothing, zeros)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Take T local Langevin steps, then average over neighbors in chains that communicate.
-
-        x <- x - gamma g + sqrt(2 gamma) (sqrt(tau / N) xi + sqrt(1 - tau) xi_i), T times; then x <-
-        W x.
-        """
-        gamma, tau = self.step_size(k), self.common_noise
+        """Take T local Langevin steps, then average over neighbors in chains that communicate."""
+        gamma, tau, averaging = self.step_size(k), self.common_noise, None
         if self.renewal is not None:
-            state = self._renew(state, k, problem, network, rng)
-        x = state.x
+            renewed = np.full(len(state.x), True)
+            if k > 0 and self.renewal < 1:
+                renewed = draw_bool(rng, self.renewal, len(renewed))
+            state = self._renew(state, renewed, problem, network)
+        x, reference, control = state
         for _ in range(self.period):
-            gradient = self._gradient(x, state, problem)
+            g = problem.difference(x, reference) if reference.size else problem.gradient(x)
+            if control.size:
+                g = g + control
             noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * np.sqrt(1 - tau)
             if tau:
                 shared = rng.standard_normal(x[:, :1].shape, dtype=x.dtype.type)
                 noise = noise + np.sqrt(tau / network.agents) * shared
-            x = x - gamma * gradient + np.sqrt(2 * gamma) * noise
-        if self.communication == 1:
-            return state._replace(x=network.mix(self.weights, x))
-        averaging = draw_bool(rng, self.communication, len(x))
-        return state._replace(x=network.mix(self.weights, x, chains=averaging))
+            x = x - gamma * g + np.sqrt(2 * gamma) * noise
+        if self.communication < 1:
+            averaging = draw_bool(rng, self.communication, len(x))
+        return State(network.mix(self.weights, x, chains=averaging), reference, control)
 
-    def _gradient(self, x: np.ndarray, state: State, problem: Any) -> np.ndarray:
-        """Return the gradient estimates at x, (chains, agents, dim).
-
-        With variance reduction they are grad f(x) - grad f(r) + c.
-        """
-        gradient: np.ndarray
-        if self.renewal is None:
-            gradient = problem.gradient(x)
-        elif state.reference.size:
-            gradient = problem.difference(x, state.reference) + state.control
-        else:
-            gradient = problem.gradient(x) + state.control
-        return gradient
-
-    def _renew(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
-        """Renew references r and control variates c of randomly drawn chains.
-
-        r = W x and c = W grad f(r), in all chains in iteration 0.
-        """
-        x, chance = state.x, self.renewal or 0.0
-        renewed = np.ones(len(x), dtype=bool)
-        if k > 0 and chance < 1:
-            renewed = draw_bool(rng, chance, len(x))
+    def _renew(self, state: State, renewed: np.ndarray, problem: Any, network: Network) -> State:
+        """Renew r = W x and c = W grad f(r) of some chains, a mask (chains,)."""
         if not renewed.any():
             return state
-        where = renewed[:, None, None]
-        reference = network.mix(self.weights, x, chains=renewed)
-        own = problem.full_gradient(reference, chains=renewed)
-        control = network.mix(self.weights, own, chains=renewed)
-        if state.reference.size:
-            reference = np.where(where, reference, state.reference)
-        else:
-            control, reference = control - own, state.reference
-        return State(x, reference, np.where(where, control, state.control))
-
-
-def _has_batches(problem: Any) -> bool:
-    """Return whether a problem's gradients are mini-batch estimates."""
-    return isinstance(getattr(problem, "problem", problem), MiniBatches)
+        x, where = state.x, renewed[:, None, None]
+        r = network.mix(self.weights, x, chains=renewed)
+        own = problem.full_gradient(r, chains=renewed)
+        c = network.mix(self.weights, own, chains=renewed)
+        if not state.reference.size:
+            return state._replace(control=np.where(where, c - own, state.control))
+        return State(x, np.where(where, r, state.reference), np.where(where, c, state.control))

@@ -10,15 +10,7 @@ A is column stochastic: an agent divides its x and y among those that hear it an
 to know only how many these are. The sums of x and y over the agents are conserved by mixing, so y/N
 tends to the weights with which A alone would average, and dividing by it takes them out. Agents'
 samples are the z, which are the state's x; all of A's sums of rows being one, y stays 1 and this is
-DE-SGLD. With ``read: averaged`` agents move first, noise included, and then average,
-
-.. math::
-    z_i^{(k+1)} = \frac{1}{y_i^{(k+1)}} \sum_j A_{ij} \Bigl( y_j^{(k)} z_j^{(k)}
-                  - \eta_k \tilde\nabla f_j(z_j^{(k)}) + \sqrt{2 \eta_k}\, w_j^{(k+1)} \Bigr),
-
-the order of push-sum's subgradient steps (Nedić and Olshevsky, "Distributed optimization over
-time-varying directed graphs", 2015); z then has no fresh noise of the agent alone, and less bias.
-z, w and gradients have shape (chains, agents, dim), y (chains, agents).
+DE-SGLD. z, w and gradients have shape (chains, agents, dim), y (chains, agents).
 
 Source: Kolesov and Kungurtsev, "Decentralized Langevin dynamics over a directed graph" (2021,
 arXiv:2103.05444), whose pages were not at hand: in our form.
@@ -27,17 +19,14 @@ Needs: a network on which a path leads from every agent to every other, or no ed
 vectors may not arrive, senders that keep what does not.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.byzantine import LIES, ROBUST
-from concord.networks.effects import Compress, Noise
+from concord.needs import Needs
 from concord.networks.network import Network
-from concord.networks.privacy import Privacy
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_connected
 from concord.sampling.schedules import Schedule
 
 
@@ -52,29 +41,22 @@ class PushSumSGLD(Sampler):
     """Push-sum SGLD with step size eta and column stochastic weights A."""
 
     name: ClassVar[str] = "Push-sum SGLD"
+    needs: ClassVar[Needs] = Needs("paths")
 
     step_size: Annotated[Schedule, "step size eta_k"]
-    read: Annotated[
-        Literal["moved", "averaged"],
-        "z is read where agents have moved, noise included, or where they have averaged since",
-    ] = "moved"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a path from every agent to every other, unless it has no edges.
-
-        Where vectors may be lost senders must keep them, and none may be changed on its way: the
-        sums of x and y over the agents are to be conserved.
-        """
-        check_connected(network, directed=True)
+        """Refuse networks on which the sums of x and y over the agents are not conserved, too."""
+        super().check(problem, network)
         if network.is_lossless:
             return
-        if network.on_loss != "sender_keeps":
+        on_loss = network.conditions.on_loss
+        if on_loss != "sender_keeps":
             raise ConcordError(
-                f"network.on_loss: {network.on_loss} leaves weights that are not column "
+                f"network.on_loss: {on_loss} leaves weights that are not column "
                 "stochastic, and push-sum's sums would not be conserved; use sender_keeps"
             )
-        changes = (Compress, Noise, Privacy, *LIES, *ROBUST)
-        if any(isinstance(effect, changes) for effect in network.effects):
+        if network.conditions.changed_by:
             raise ConcordError(
                 "network: push-sum divides by the weights it sends, which have to arrive as they "
                 "are; remove compression, noise, privacy, byzantine and robust"
@@ -91,12 +73,10 @@ class PushSumSGLD(Sampler):
     ) -> State:
         """Mix x = y z and y by A, take a Langevin step, and divide: z' = x' / y'.
 
-        x' = A (y z) - eta grad f(z) + sqrt(2 eta) w and y' = A y; with ``read: averaged`` the
-        Langevin step comes before mixing.
+        x' = A (y z) - eta grad f(z) + sqrt(2 eta) w and y' = A y.
         """
         z, y, eta = state.x, state.y[..., None], self.step_size(k)
         move = -eta * problem.gradient(z) + langevin_noise(rng, eta, z)
-        x = y * z + move if (self.read == "averaged") else y * z
-        mixed = network.mix("column_stochastic", np.concatenate([x, y], axis=-1))
-        x, y = mixed[..., :-1], mixed[..., -1:]
-        return State((x if (self.read == "averaged") else x + move) / y, y[..., 0])
+        mixed = network.mix("column_stochastic", np.concatenate([y * z, y], axis=-1))
+        x, y = mixed[..., :-1] + move, mixed[..., -1:]
+        return State(x / y, y[..., 0])

@@ -30,11 +30,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs, require
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_server
 from concord.sampling.schedules import Schedule
 
 
@@ -55,6 +55,7 @@ class QLSD(Sampler):
     """QLSD with step size gamma and a compression C of gradients."""
 
     name: ClassVar[str] = "QLSD"
+    needs: ClassVar[Needs] = Needs("server")
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     compression: Annotated[Compression, "what agents send in place of a gradient"]
@@ -70,23 +71,16 @@ class QLSD(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse a network without a server, and more participants than it has agents.
-
-        Renewal needs mini-batches, and ``memory_start: mode`` a Gaussian posterior.
-        """
-        check_server(network, "qlsd")
+        """Refuse more participants than agents, and a mode that is not known, too."""
+        super().check(problem, network)
         if self.participants is not None and self.participants > network.agents:
             raise ConcordError(
                 f"participants: there are no {self.participants} among {network.agents} agents; "
                 f"give 1 to {network.agents}"
             )
-        if problem is None:
-            return
-        if self.renewal is not None and not hasattr(problem, "difference"):
-            raise ConcordError(
-                "renewal: full gradients have no control variates; give a batch_size"
-            )
-        if self.memory_start == "mode" and problem.posterior is None:
+        if self.renewal is not None:
+            require(problem, "difference", "give a batch_size, or remove renewal")
+        if self.memory_start == "mode" and problem is not None and problem.posterior is None:
             raise ConcordError(
                 f"memory_start: mode needs a Gaussian posterior, which {type(problem).__name__} "
                 "has not; use zero"
@@ -99,73 +93,45 @@ class QLSD(Sampler):
         m, nothing = np.zeros_like(x0), np.empty(0)
         if self.memory_start == "mode":
             m = problem.full_gradient(m + problem.posterior.mean)
-        if self.renewal is None:
-            return State(x0, m, nothing, nothing)
-        return State(x0, m, x0, m)
+        return State(x0, m, nothing, nothing) if self.renewal is None else State(x0, m, x0, m)
 
     def vector_size(self, dim: int, itemsize: int) -> float:
-        """Return the mean size in bytes of a vector: a compressed gradient up, theta down.
-
-        dim: its numbers. itemsize: bytes of a number.
-        """
+        """Return the mean size in bytes of a vector: a compressed gradient up, theta down."""
         return (self.compression.size(dim, itemsize) + dim * itemsize) / 2
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
-        """Move theta along the mean of the participants' compressed gradients, and update memories.
-
-        theta' = theta - gamma N/|A| sum_{i in A} (m_i + C(g_i - m_i)) + sqrt(2 gamma) w and m_i' =
-        m_i + alpha C(g_i - m_i) for i in A.
-        """
-        gamma, agents = self.step_size(k), network.agents
-        theta = np.repeat(state.x[:, :1], agents, axis=1)
-        participating = self._draw_participants(theta.shape[:2], rng)
-        state = self._renew(state._replace(x=theta), k, problem)
+        """Move theta along the participants' compressed gradients, and update their memories."""
+        (x, m, reference, control), gamma, agents = state, self.step_size(k), network.agents
+        theta, participants = np.repeat(x[:, :1], agents, axis=1), self.participants or agents
+        present = _draw_participants(participants, theta.shape[:2], rng)
         # Agents that do not take part evaluate no gradient: take back what is counted below.
-        problem.pay(-1 * ~participating * (1 if self.renewal is None else 2))
-        present, m = participating[..., None], state.m
-        code, received = self.compress(self._gradient(state, problem) - m, present, rng)
-        size = self.vector_size(theta.shape[-1], theta.itemsize)
-        drawn = np.where(present, m + received, 0.0)
-        drift = agents * network.average(drawn, senders=participating, size=size)
-        noise = langevin_noise(rng, gamma, theta[:, :1])
-        x = theta - gamma * agents / (self.participants or agents) * drift + noise
-        return state._replace(x=x, m=m + self.memory_rate * code)
-
-    def compress(
-        self, differences: np.ndarray, present: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Compress the differences g - m of participants; return them twice, (chains, agents, dim).
-
-        The first is added to the agents' memories, the second to the drift; subclasses may let them
-        differ. present: whether an agent takes part, (chains, agents, 1).
-        """
-        code = np.where(present, self.compression.compress(differences, rng), 0.0)
-        return code, code
-
-    def _draw_participants(self, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-        """Draw which agents take part, (chains, agents) of bool, without replacement.
-
-        shape: (chains, agents).
-        """
-        if self.participants in (None, shape[1]):
-            return np.ones(shape, dtype=bool)
-        numbers = rng.random(shape)
-        lowest = np.sort(numbers, axis=1)[:, self.participants - 1, None]
-        return numbers <= lowest
-
-    def _renew(self, state: State, k: int, problem: Any) -> State:
-        """Take the control variates anew at theta in every ``renewal``-th iteration k."""
-        if self.renewal is None or k % self.renewal:
-            return state
-        return state._replace(reference=state.x, control=problem.full_gradient(state.x))
-
-    def _gradient(self, state: State, problem: Any) -> np.ndarray:
-        """Return the agents' gradients g at theta, (chains, agents, dim), with control variates."""
-        gradient: np.ndarray
+        problem.pay(-1 * ~present * (1 if self.renewal is None else 2))
         if self.renewal is None:
-            gradient = problem.gradient(state.x)
+            gradient = problem.gradient(theta)
         else:
-            gradient = problem.difference(state.x, state.reference) + state.control
-        return gradient
+            if k % self.renewal == 0:
+                reference, control = theta, problem.full_gradient(theta)
+            gradient = problem.difference(theta, reference) + control
+        code = self.compression.compress(gradient - m, rng)
+        code = np.where(present[..., None], code, 0.0)
+        drift = (
+            agents**2
+            / participants
+            * network.average(
+                np.where(present[..., None], m + code, 0.0),
+                senders=present,
+                size=self.vector_size(theta.shape[-1], theta.itemsize),
+            )
+        )
+        theta = theta - gamma * drift + langevin_noise(rng, gamma, theta[:, :1])
+        return State(theta, m + self.memory_rate * code, reference, control)
+
+
+def _draw_participants(count: int, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Draw which agents take part, a mask of a shape (chains, agents), without replacement."""
+    if count == shape[1]:
+        return np.ones(shape, dtype=bool)
+    numbers = rng.random(shape)
+    return numbers <= np.sort(numbers, axis=1)[:, count - 1, None]

@@ -15,7 +15,7 @@ from concord.chains import Labels, sample_chains
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.networks.construction import network_under
+from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
 from concord.problem import WithMiniBatches, WithPotential
@@ -122,7 +122,7 @@ def draws_have_the_stated_moments(module: Any) -> None:
 
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
-    network, start = network_under(build_graph("ring", 5), None), initial.Law("normal")
+    network, start = Network(build_graph("ring", 5), None), initial.Law("normal")
     sampler, stream = DESGLD(Schedule(0.01)), partial(streams.generator, 1)
     about: Any = {"law": start, "record": Record(), "seed": 1, "labels": Labels()}
     for problem in (regression(5, 2), Bare(5)):

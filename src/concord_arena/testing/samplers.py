@@ -15,7 +15,6 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.wasserstein import bias2
 from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
@@ -129,7 +128,7 @@ def a_step_is_local(sampler: Any) -> None:
     """
     loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
     cut = [
-        (network_under(graph, build(Conditions, {"loss": loss, "on_loss": on_loss})), 1)
+        (Network(graph, build(Conditions, {"loss": loss, "on_loss": on_loss})), 1)
         for on_loss in ("keep_own_weight", "sender_keeps", "reuse_last")
         for graph in (GRAPHS[0], GRAPHS[5])
     ]

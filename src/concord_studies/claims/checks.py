@@ -272,15 +272,14 @@ class Trend(_Rule):
     """The quantity rises or falls along an axis of the sweep, one number per label.
 
     Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
-    numbers are out of order, unless they are within the slack. Runs on the same data sets differ by
-    less than their means over data sets tell: paired, the differences of ``<metric>_set_<d>``
-    decide, with Student's intervals over the data sets d.
+    numbers are out of order. Runs on the same data sets differ by less than their means over data
+    sets tell: paired, the differences of ``<metric>_set_<d>`` decide, with Student's intervals over
+    the data sets d.
     """
 
     quantity: Annotated[Quantity, "our numbers, one per label of the axis"]
     axis: Annotated[str, "axis of the sweep, with numeric labels"]
     direction: Annotated[Literal["rising", "falling"], "rising or falling"]
-    slack: Annotated[NonNegative, "a pair counts as in order up to this much"] = 0.0
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
@@ -294,8 +293,8 @@ class Trend(_Rule):
         if self.direction == "falling":
             order = order[::-1]
         lo, hi = ours.lo[order], ours.hi[order]
-        sure = (hi[:-1] < lo[1:] + self.slack).all()
-        refuted = (lo[:-1] >= hi[1:] + self.slack).any()
+        sure = (hi[:-1] < lo[1:]).all()
+        refuted = (lo[:-1] >= hi[1:]).any()
         value = ours.value[order]
         steps = value[1:] - value[:-1], lo[1:] - hi[:-1], hi[1:] - lo[:-1]
         return Judgement(decide(sure, refuted), text, self._least(*steps))
@@ -303,7 +302,7 @@ class Trend(_Rule):
     def _least(self, *steps: np.ndarray) -> Margin:
         """Return the margin of the least step along the axis, with its interval's ends."""
         what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
-        return Margin.of((step.min() for step in steps), low=-self.slack, what=what)
+        return Margin.of((step.min() for step in steps), low=0, what=what)
 
     def _of_pairs(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
@@ -323,7 +322,7 @@ class Trend(_Rule):
             found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
         value, lo, hi = np.array(found).T
-        sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
+        sure, refuted = (lo > 0).all(), (hi <= 0).any()
         return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
 
 

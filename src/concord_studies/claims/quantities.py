@@ -66,8 +66,8 @@ class Quantity(Options):
         Literal["last", "all"] | int | Some[int], "iteration: last, all, a number, or several"
     ] = "last"
     reduce: Annotated[
-        Literal["none", "mean", "max", "min"],
-        "one number per run: its mean, largest or smallest; none: all numbers",
+        Literal["none", "mean", "max"],
+        "one number per run: its mean or largest; none: all numbers",
     ] = "none"
     scale: Annotated[Positive, "factor, such as 100 for per cent"] = 1.0
 
@@ -339,11 +339,10 @@ def _numbers(
     lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
     hi = np.where(tied, np.nextafter(hi, np.inf), hi)
     place, index = table["place"], np.arange(len(value))
-    if quantity.reduce in ("max", "min"):
+    if quantity.reduce == "max":
         # The largest of the true values lies between the largest lower and the largest upper end.
-        extreme = np.max if quantity.reduce == "max" else np.min
         groups = [index[place == number] for number in range(len(runs))]
-        value, lo, hi = (np.array([extreme(x[group]) for group in groups]) for x in (value, lo, hi))
+        value, lo, hi = (np.array([x[group].max() for group in groups]) for x in (value, lo, hi))
         index = np.array([group[0] for group in groups])
     return Numbers(
         value * quantity.scale,

@@ -69,7 +69,12 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]
                         f"{place}.cases: two cases are {label}; name what differs like its axis"
                     )
                 case = _fill(own, {**words, **more}, place) if template else own
-                check = _share_both(case["check"], f"{place}.check")
+                both = case["check"].get("both", {})
+                check = {
+                    key: merge(both, value) if isinstance(value, Mapping) else value
+                    for key, value in case["check"].items()
+                    if key != "both"
+                }
                 stated.cases[label] = build_case({**case, "check": check}, stated.claim.rule, place)
     return found
 
@@ -110,15 +115,3 @@ def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
         )
     alone = PLACEHOLDER.fullmatch(value)
     return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
-
-
-def _share_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a check with its key ``both`` merged into each of its quantities."""
-    check = dict(check)
-    shared = check.pop("both", {})
-    if not isinstance(shared, Mapping):
-        raise ConcordError(f"{where}.both: {short(shared)} is not a mapping of keys of a quantity")
-    return {
-        key: merge(shared, value) if isinstance(value, Mapping) else value
-        for key, value in check.items()
-    }

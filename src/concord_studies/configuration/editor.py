@@ -69,7 +69,8 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     run = definitions["run"] = definitions.pop(names[Keys])
     for package, part in PARTS.items():
         for kind, cls in params[package].items():
-            definitions[names[cls]].setdefault("properties", {})["kind"] = {"const": kind}
+            own = definitions[names[cls]].setdefault("properties", {})  # kinds may share options
+            own.setdefault("kind", {"enum": []})["enum"].append(kind)
         definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
         if part in run["properties"]:
             described = {"description": run["properties"][part]["description"]}

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_changes
+from functools import reduce
 from typing import Any, NamedTuple
 
 from concord import kinds
@@ -15,15 +16,15 @@ from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
-from concord_studies.configuration.starts import resolved_sampler
-from concord_studies.configuration.stated import Stated
+from concord_studies.configuration.starts import resolve_sampler
+from concord_studies.configuration.stated import EXPERIMENTS_ONLY, Stated
 from concord_studies.configuration.sweep import (
     LONGEST_NAME,
     MOST_RUNS,
+    Layer,
     cells_of,
     check_label,
     label_texts,
-    leaves,
     merge,
     relocate,
 )
@@ -42,15 +43,14 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Change(NamedTuple):
-    """The nested keys that an alternative of an assumption sets, and their place in the file.
+    """The nested keys that an alternative of an assumption sets, with their place in the file.
 
     ``when`` are the runs that it changes, of those that rest on the assumption, and ``reads`` what
-    claims read of them in the place of what they name (``model.Reads``).
+    claims read of them in the place of what they name.
     """
 
     assumption: str
-    keys: dict[str, Any]
-    places: dict[str, str]
+    layer: Layer
     when: Mapping[str, Any] = {}
     reads: Reads = Reads()
 
@@ -67,67 +67,69 @@ def expand(
     changes: Sequence[Change] = (),
 ) -> Iterator[Run]:
     """Yield the runs of an experiment, or only the named one, with changes applied."""
-    where, file = f"experiments.{experiment}", study.files["experiments"]
-    base = merge(merge(DEFAULTS, study.raw.get("defaults", {})), study.experiments[experiment])
+    where = study.at(f"experiments.{experiment}")
+    stated = study.experiments[experiment]
     for key in ("smoke", "full"):
-        _check_keys(study, base.get(key, {}), f"{where}.{key}")
-    full = base.pop("full", {})
-    if study.config["scale"] == "full":
-        base = merge(base, full)
-    sweep = base.pop("sweep", {})
-    overrides = base.pop("overrides", [])
-    smoke = base.pop("smoke", {})
-    base.pop("title", None)
-    axes = []
+        _check_keys(stated.get(key, {}), f"{where}.{key}")
+    common = [
+        Layer(study.at("defaults"), study.raw.get("defaults", {})),
+        Layer(where, {key: stated[key] for key in stated if key not in EXPERIMENTS_ONLY}),
+    ]
+    sweep = stated.get("sweep", {})
+    if study.config["scale"] == "full" and "full" in stated:
+        common.append(
+            Layer(f"{where}.full", {k: v for k, v in stated["full"].items() if k != "sweep"})
+        )
+        sweep = merge(sweep, stated["full"].get("sweep", {}))
+    axes = {}
     for axis, values in sweep.items():
-        place = f"{where}.sweep.{axis}"
-        check_label(axis, place, file)
+        place = f"{where}.sweep.{check_label(axis, f'{where}.sweep.{axis}')}"
         if axis in ("run", *metrics.COLUMNS):
             raise ConcordError(
-                f"{file}: {place}: the table of metrics has a column {axis!r}; rename the axis"
+                f"{place}: the table of metrics has a column {axis!r}; rename the axis"
             )
-        axes.append([(axis, *cell) for cell in cells_of(axis, values, place, file)])
-    count = math.prod(map(len, axes))
+        axes[axis] = cells_of(axis, values, place)
+    count = math.prod(map(len, axes.values()))
     if count > MOST_RUNS:
         raise ConcordError(
-            f"{file}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
+            f"{where}.sweep: {count} runs are more than {MOST_RUNS}; "
             "shorten an axis, or divide the experiment"
         )
-    labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
-    for combination in itertools.product(*axes):
-        name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
+    overrides = stated.get("overrides", [])
+    base = reduce(merge, (layer.keys for layer in common), DEFAULTS)
+    for cells in itertools.product(*axes.values()):
+        labels = dict(zip(axes, (label for label, _ in cells), strict=True))
+        name = "+".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
         if only not in (None, name):
             continue
         if len(name) > LONGEST_NAME:
             raise ConcordError(
-                f"{file}: {where}.sweep: the name {short(name)} has more than "
+                f"{where}.sweep: the name {short(name)} has more than "
                 f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
             )
-        mapping, labels, origins = base, {}, {}
-        for axis, label, change, places in combination:
-            labels[axis] = label
-            mapping = merge(mapping, change)
-            origins.update(places)
-        matching = [matches({"labels": labels}, override["when"]) for override in overrides]
-        if any(override["set"] is None for override in itertools.compress(overrides, matching)):
+        own = [layer for _, layer in cells]
+        matching = [
+            (number, override["set"])
+            for number, override in enumerate(overrides)
+            if matches({"labels": labels}, override["when"])
+        ]
+        if any(change is None for _, change in matching):
             continue
-        for number, override in enumerate(overrides):
-            if matching[number]:
-                mapping = merge(mapping, override["set"])
-                place = f"{where}.overrides[{number}].set"
-                origins.update({key: f"{place}.{key}" for key in leaves(override["set"])})
-        for alternative in changes:
-            mapping = merge(mapping, alternative.keys)
-            origins.update(alternative.places)
+        own += [Layer(f"{where}.overrides[{n}].set", change) for n, change in matching]
+        own += [change.layer for change in changes]
+        mapping = reduce(merge, (layer.keys for layer in own), base)
         if study.config["scale"] == "smoke":
-            mapping = _shrink(study, mapping, smoke)
+            own.append(Layer(f"{where}.smoke", stated.get("smoke", {})))
+            mapping = merge(_shrink(study, mapping), own[-1].keys)
         try:
             yield _resolve(study, experiment, name, labels, mapping, bool(changes))
         except ConcordError as error:
-            raise ConcordError(relocate(str(error), f"{file}: {where}", origins)) from None
+            layers = _with_problem(study, mapping.get("problem"), [*common, *own])
+            raise ConcordError(relocate(str(error), where, layers)) from None
     # After the runs: what is wrong with a label itself is told first.
+    labels_of = {axis: [label for label, _ in cells] for axis, cells in axes.items()}
     for number, override in enumerate(overrides):
-        place = f"{file}: {where}.overrides[{number}].when"
+        place = f"{where}.overrides[{number}].when"
         for axis, value in override["when"].items():
             if axis not in labels_of:
                 raise ConcordError(
@@ -141,31 +143,36 @@ def expand(
                     )
 
 
-def _check_keys(study: Stated, changes: Mapping[str, Any], where: str) -> None:
+def _with_problem(study: Stated, stated: Any, layers: list[Layer]) -> list[Layer]:
+    """Return the layers of a run with the named problem that its stated problem begins with."""
+    name = stated.get("name") if isinstance(stated, dict) else stated
+    if not isinstance(name, str) or name not in study.problems:
+        return layers
+    named = Layer(study.at(f"problems.{name}"), {"problem": study.problems[name]}, "problem")
+    return [*layers, named] if name == stated else [named, *layers]
+
+
+def _check_keys(changes: Mapping[str, Any], where: str) -> None:
     """Refuse changes of keys, made for another scale, that no run has."""
     known = {*Keys.__struct_fields__, "sweep"}
     for key in changes:
         if key.partition(".")[0] not in known:
-            raise ConcordError(
-                f"{study.at(where)}: there is no key {short(key)}; {nearest(key, known)}"
-            )
+            raise ConcordError(f"{where}: there is no key {short(key)}; {nearest(key, known)}")
 
 
-def _shrink(study: Stated, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's mapping within the smoke limits, with its smoke section merged in."""
+def _shrink(study: Stated, mapping: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's mapping within the limits of smoke scale."""
     limits = study.config["smoke"]
-    most = mapping.get("iterations")
-    record = mapping.get("record")
-    late = record.get("burn_in") if isinstance(record, dict) else None
     shrunk: dict[str, Any] = {
         key: min(mapping[key], limits[key])
         for key in ("chains", "iterations")
         if isinstance(mapping.get(key), int)
     }
+    record, most = mapping.get("record"), mapping.get("iterations")
+    late = record.get("burn_in") if isinstance(record, dict) else None
     if isinstance(late, int) and isinstance(most, int):
-        burn_in = late * min(most, limits["iterations"]) // max(most, 1)
-        shrunk["record"] = {"burn_in": burn_in}
-    return merge(merge(mapping, shrunk), smoke)
+        shrunk["record"] = {"burn_in": late * shrunk["iterations"] // max(most, 1)}
+    return merge(mapping, shrunk)
 
 
 def _resolve(
@@ -179,35 +186,22 @@ def _resolve(
     """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.at(f"experiments.{experiment}")
     keys, mapping = build(Keys, mapping, where), dict(mapping)
-    problem = keys.problem
-    if isinstance(problem, str):
-        problems = study.problems
-        if problem not in problems:
-            raise ConcordError(
-                f"{where}.problem: there is no problem {short(problem)}; "
-                f"{nearest(problem, problems)}"
-            )
-        mapping["problem"] = {"name": problem, **problems[problem]}
-    else:
-        base = problem.get("name")
-        if base is not None and not isinstance(base, str):
-            raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
-        named = None if base is None else study.problems.get(base)
-        if named is None and "kind" not in problem and base is not None:
-            raise ConcordError(
-                f"{where}.problem: there is no problem {short(base)}; "
-                f"{nearest(base, study.problems)}"
-            )
-        if named is not None:
-            mapping["problem"] = merge({"name": base, **named}, problem)
-    mapping["problem"] = {"name": experiment, **mapping["problem"]}
-    if kinds.exists("problems", kind := mapping["problem"].get("kind")):
+    own = {"name": keys.problem} if isinstance(keys.problem, str) else keys.problem
+    base = own.get("name", "")
+    if not isinstance(base, str):
+        raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
+    if base and base not in study.problems and "kind" not in own:
+        remedy = nearest(base, study.problems)
+        raise ConcordError(f"{where}.problem: there is no problem {short(base)}; {remedy}")
+    problem = {"name": experiment, **merge(study.problems.get(base, {}), own)}
+    if kinds.exists("problems", kind := problem.get("kind")):
         for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
-            if isinstance(file := mapping["problem"].get(key), str):
-                mapping["problem"][key] = str(study.path / file)
+            if isinstance(file := problem.get(key), str):
+                problem[key] = str(study.path / file)
+    mapping["problem"] = problem
     if isinstance(mapping["topology"], str):
         mapping["topology"] = {"kind": mapping["topology"]}
-    mapping["sampler"] = resolved_sampler(mapping, where)
+    mapping["sampler"] = resolve_sampler(mapping, where)
     study.check_reading(keys.reading, f"{where}.reading", mapping["problem"]["name"])
     arena = mapping.get("arena") is not None
     if arena != ("entry" in labels):

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,20 @@ from concord_studies.configuration.study import Study
 
 
 def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
-    """Return the folders below ``results`` that belong to no experiment of the studies."""
-    asked = {results / study.key / name for study in studies for name in study.experiments}
+    """Return the results, below ``results``, of experiments and figures that no study has.
+
+    An experiment is its folder; a figure or table is each of its files.
+    """
+    asked: set[Path] = set()
+    for study in studies:
+        asked |= {results / study.key / name for name in study.experiments}
+        for section in ("figures", "tables"):
+            asked |= {results / study.key / section / f"{n}.yaml" for n in study.outputs(section)}
     made = {path.parent for path in results.glob("*/*/runs.yaml")}
-    return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)
+    made |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
+    left = [f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED]
+    entries = (path.parent.glob(f"{path.stem}.*") for path in left if path.suffix)
+    return sorted([*(path for path in left if not path.suffix), *chain(*entries)])
 
 
 def load_studies(

@@ -138,12 +138,13 @@ class Output(Options):
 
 
 class Check(Options, forbid_unknown_fields=False):
-    """A check's kind; its options follow, and ``both``: keys that its quantities share."""
+    """A check's kind and what its quantities share; the options of the kind follow."""
 
     kind: Annotated[
         Literal[tuple(KINDS)] | None,  # type: ignore[valid-type]
         "what is compared, and how; a rule may set it",
     ] = None
+    both: Annotated[Keys, "keys that its quantities share"] = {}
 
 
 class Family(Claim, kw_only=True):

@@ -13,7 +13,7 @@ from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 
 
-def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+def resolve_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a sampler's options with ``a`` instead of the ``start`` of every schedule.
 
     A ConcordError names ``where`` and the key below it.

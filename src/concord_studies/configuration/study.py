@@ -20,7 +20,7 @@ from concord_studies.configuration.cases import StatedClaim, read_claims
 from concord_studies.configuration.expansion import Change, expand
 from concord_studies.configuration.sections import Output
 from concord_studies.configuration.stated import Stated
-from concord_studies.configuration.sweep import check_label, leaves, merge, nest
+from concord_studies.configuration.sweep import Layer, check_label, merge, nest
 from concord_studies.runs.run import Run
 
 
@@ -41,7 +41,7 @@ class Study(Stated):
         for name, entry in self.assumptions.items():
             for number, alternative in enumerate(entry.alternatives):
                 place, label = f"assumptions.{name}.alternatives[{number}]", alternative.label
-                check_label(name, f"assumptions.{name}", self.files["assumptions"])
+                check_label(name, self.at(f"assumptions.{name}"))
                 if label in found.setdefault(name, {}):
                     raise ConcordError(
                         f"{self.at(place)}.label: another one is called {label}; rename one"
@@ -49,9 +49,9 @@ class Study(Stated):
                 keys: dict[str, Any] = {}
                 for key, value in alternative.set.items():
                     keys = merge(keys, nest(key, value))
-                places = {key: self.at(f"{place}.set.{key}") for key in leaves(keys)}
-                reads = alternative.reads
-                found[name][label] = Change(name, keys, places, alternative.when or {}, reads)
+                layer = Layer(self.at(f"{place}.set"), keys)
+                when, reads = alternative.when or {}, alternative.reads
+                found[name][label] = Change(name, layer, when, reads)
         return found
 
     def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
@@ -61,7 +61,7 @@ class Study(Stated):
 
         A ConcordError if a run cannot be so; it names the alternative.
         """
-        changes = [change for change in changes if change.keys and change.holds_for(run)]
+        changes = [change for change in changes if change.layer.keys and change.holds_for(run)]
         if changes:
             (run,) = expand(self, run.experiment, run.name, changes)
         return run if seed is None else with_changes(run, seed=seed)

@@ -10,9 +10,8 @@ An axis is one of
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, short
 
@@ -27,6 +26,41 @@ MOST_RUNS = 10_000
 LONGEST_NAME = 200  # characters of a run's name, which is a folder's
 
 
+class Layer(NamedTuple):
+    """Nested keys that one place of a study's files sets of a run.
+
+    place: file and key. below: the run's key whose value stands there; "": the place holds keys.
+    """
+
+    place: str
+    keys: Mapping[str, Any]
+    below: str = ""
+
+    def find(self, key: str) -> str | None:
+        """Return file and key of a run's dotted key, if it is set here."""
+        found: Any = self.keys
+        for part in key.split("."):
+            if isinstance(found, Mapping) and part in found:
+                found = found[part]
+            elif part == "kind" and not isinstance(found, Mapping):  # it is a kind, or a number
+                key = key.removesuffix(".kind")
+            else:
+                return None
+        if not f".{key}.".startswith(below := f".{self.below}." if self.below else "."):
+            return None
+        return self.place + f".{key}".removeprefix(below[:-1])
+
+
+def relocate(message: str, where: str, layers: Sequence[Layer]) -> str:
+    """Return a message on a run's key, below ``where``, at the place that set the key last."""
+    found = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
+    if found is not None:
+        places = (layer.find(found[1]) for layer in reversed(layers))
+        if place := next(filter(None, places), None):
+            return place + message[found.end() :]
+    return message
+
+
 def label_texts(labels: Any) -> list[str]:
     """Return a label, or a list of them, as the texts that name runs."""
     return [label_text(label) for label in (labels if isinstance(labels, list) else [labels])]
@@ -37,61 +71,59 @@ def label_text(value: Any) -> str:
     return format(value, "g") if isinstance(value, float) else str(value)
 
 
-def cells_of(
-    axis: str, values: Any, where: str, path: Path
-) -> list[tuple[str, dict[str, Any], dict[str, str]]]:
-    """Return (label, mapping to merge, places of its keys) for each value of an axis."""
+def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
+    """Return the label of each value of an axis, and the keys that it sets.
+
+    where: file and key of the axis.
+    """
     single = isinstance(values, list)
     if single:
         values = {"key": axis, "values": values}
-    found: list[tuple[str, dict[str, Any], dict[str, str]]] = []
+    found: list[tuple[str, Layer]] = []
     if set(values) == {"key", "values"}:
         key, inner = values["key"], where if single else f"{where}.values"
         if not isinstance(key, str) or not re.fullmatch(r"\w+(\.\w+)*", key):
             raise ConcordError(
-                f"{path}: {where}.key: {short(key)} is not a key of a run, such as "
-                "sampler.step_size"
+                f"{where}.key: {short(key)} is not a key of a run, such as sampler.step_size"
             )
         if not isinstance(values["values"], list) or not values["values"]:
             raise ConcordError(
-                f"{path}: {inner}: {short(values['values'])} is not a list of values; "
+                f"{inner}: {short(values['values'])} is not a list of values; "
                 "write it as [a, b, ...]"
             )
         for number, value in enumerate(values["values"]):
             place = f"{inner}[{number}]"
             if isinstance(value, (dict, list)):
                 raise ConcordError(
-                    f"{path}: {place}: {short(value)} is not a plain value; "
+                    f"{place}: {short(value)} is not a plain value; "
                     "give it a label: {label: {key: value}}"
                 )
-            label = check_label(label_text(value), place, path)
-            found.append((label, nest(key, value), {key: place, f"{key}.kind": place}))
+            label = check_label(label_text(value), place)
+            found.append((label, Layer(place, nest(key, value), key)))
     else:
         for label, change in values.items():
             place, change = f"{where}.{label}", {} if change is None else change
             if not isinstance(change, dict):
                 raise ConcordError(
-                    f"{path}: {place}: {short(change)} is not a mapping of keys of the run; "
+                    f"{place}: {short(change)} is not a mapping of keys of the run; "
                     "write {key: value}, or the axis as a list of values"
                 )
-            places = {key: f"{place}.{key}" for key in leaves(change)}
-            found.append((check_label(label, place, path), change, places))
-    seen: set[str] = set()
-    for label, *_ in found:
-        if label in seen:
+            found.append((check_label(label, place), Layer(place, change)))
+    labels = [label for label, _ in found]
+    for label in labels:
+        if labels.count(label) > 1:
             raise ConcordError(
-                f"{path}: {where}: two values have the label {label}, so that their runs would "
-                "be one; remove one, or give them labels: {label: {key: value}}"
+                f"{where}: two values have the label {label}, so that their runs would be one; "
+                "remove one, or give them labels: {label: {key: value}}"
             )
-        seen.add(label)
     return found
 
 
-def check_label(label: str, where: str, path: Path) -> str:
+def check_label(label: str, where: str) -> str:
     """Return a label that can name a folder, or refuse another."""
     if not LABEL.fullmatch(label):
         raise ConcordError(
-            f"{path}: {where}: {short(label)} cannot name a folder; "
+            f"{where}: {short(label)} cannot name a folder; "
             "use letters, digits and . _ + - (at most 60)"
         )
     return label
@@ -123,26 +155,3 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
-
-
-def leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys of all values in a mapping of mappings."""
-    for key, value in change.items():
-        if isinstance(value, Mapping) and value:
-            yield from leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}"
-
-
-def relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
-    """Return a message that names the sweep or override that set a key, not the run's key.
-
-    ``origins`` are in the file that ``where`` begins with, unless they name one.
-    """
-    head, _, _ = where.partition(": ")
-    for key in sorted(origins, key=len, reverse=True):
-        text = f"{where}.{key}"
-        if message.startswith(text) and message[len(text) : len(text) + 1] in (":", ".", "["):
-            place = origins[key] if ": " in origins[key] else f"{head}: {origins[key]}"
-            return place + message[len(text) :]
-    return message

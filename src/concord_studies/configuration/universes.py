@@ -61,7 +61,7 @@ class Multiverse:
     """A study's universes, with the runs that each universe changes and computes.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
-    experiments: by universe: the runs that are computed for it, as ``lean`` has them; what an
+    experiments: by universe: the runs that are computed for it, as ``reduce_run`` has them; what an
     earlier universe has is there, and what takes long of experiments in ``not_varied`` nowhere.
     """
 
@@ -88,7 +88,7 @@ class Multiverse:
                 if run.document != read[key].document or changes.reads(read[key])
             }
             for whole in self.runs[name].values():
-                run = lean(study, whole)
+                run = reduce_run(study, whole)
                 here = self._homes.setdefault(run.digest, name) == name
                 if here and (f"{study.key}/{run.experiment}" not in spared or cost(run) <= LONG):
                     own = self._computed.setdefault(name, {})
@@ -105,7 +105,7 @@ class Multiverse:
 
     def _key(self, run: Run) -> str:
         """Return the digest of the run reduced to what claims read of it."""
-        return lean(self.study, run).digest
+        return reduce_run(self.study, run).digest
 
     def twin(self, run: Run) -> Run:
         """Return the study's run that is the same as a run of a universe, as far as claims read."""
@@ -116,7 +116,7 @@ class Multiverse:
         return self._homes[self._key(run)]
 
 
-def lean(study: Study, run: Run) -> Run:
+def reduce_run(study: Study, run: Run) -> Run:
     """Return a run reduced to the metrics and iterations that claims read of it.
 
     It has no chains where all of these are exact. A run of which claims read nothing stays whole.

@@ -1,8 +1,6 @@
 """The registry of data sets, ``config/datasets.yaml``: the files, their hosts and hashes."""
 
-import stat
 from functools import lru_cache
-from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +10,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.options import Count, Options, Some
 from concord_studies.home import REGISTRY
 from concord_studies.io import build_file, load_yaml, signature
+from concord_studies.provenance import sha256
 
 Name = Annotated[  # which becomes a path below resources/ and in the mirror
     str,
@@ -108,35 +107,24 @@ def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
     return files[file]
 
 
-class Refused(Exception):
-    """Why a file is not used. No OSError, which libraries would take for their own."""
-
-
-def check(path: Path, file: DataFile) -> None:
-    """Raise ``Refused`` if the file at ``path`` is not the registered one.
-
-    Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
-    """
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise Refused("is not a regular file")
-    if status.st_size != file.bytes:
-        raise Refused(f"has {status.st_size} bytes instead of {file.bytes}")
-    with path.open("rb") as stream:
-        digest = file_digest(stream, "sha256").hexdigest()
-    if digest != file.sha256:
-        raise Refused(f"has SHA-256 {digest} instead of {file.sha256}")
+def mismatch(path: Path, file: DataFile) -> str | None:
+    """Return why a file is not the registered one; None if it is."""
+    try:
+        size = path.stat().st_size
+        if size != file.bytes:
+            return f"has {size} bytes instead of {file.bytes}"
+        digest = sha256(path)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None if digest == file.sha256 else f"has SHA-256 {digest} instead of {file.sha256}"
 
 
 def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
     """Return the path of a file in place if it is the registered ``DATASET/FILE``.
 
-    A ConcordError if the name is not registered, or the file has another size or SHA-256.
+    A ConcordError, with the command that makes the file, if it has another size or SHA-256.
     """
-    try:
-        check(path, find(name, registry))
-    except Refused as error:
-        raise ConcordError(f"{path}: {error}; delete the file and fetch it again") from error
-    except OSError as error:
-        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    why = mismatch(path, find(name, registry))
+    if why is not None:
+        raise ConcordError(f"{path}: {why}; make it with `concord fetch {name} -o {path}`")
     return path

@@ -27,7 +27,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network_under
 from concord.networks.graph import Graph, as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -99,7 +98,7 @@ def _network_of(measured: Measured, conditioned: bool) -> Network:
     options = dict(measured.run["topology"])
     graph = build_graph(options.pop("kind"), measured.run["agents"], **options)
     stated = measured.run.get("network") if conditioned and len(graph.edges) else None
-    return network_under(graph, options_of(Conditions, stated or {}, "network"))
+    return Network(graph, options_of(Conditions, stated or {}, "network"))
 
 
 def _draw_network(

@@ -9,13 +9,13 @@ from concord.laws.gaussian import Gaussian, matrix_root
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, known, series
 from concord_studies.metrics._references import gaussian
 from concord_studies.transport import thinned
 
-METRICS = ("w2", "w2_exact", "w2_floor")
+METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
 OF_LAW = ("w2_exact",)
-EXACT = ("w2_exact",)
+EXACT = ("w2_exact", "w2_point")
 LABELS = {
     "w2_exact": Label("exact W2"),
     "w2": Label(head="W2 [95 % interval]"),
@@ -27,6 +27,8 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     w2: of the Gaussian fitted to the chains, with a bootstrap interval over chains. w2_exact: of
     the exact law, where the sampler states it. w2_floor: what as many exact posterior draws show.
+    w2_point: of a point at the posterior's mean, sqrt(tr V), V the covariance; a law farther away
+    says less of the posterior than its mean alone.
     """
     target = gaussian(m.problem, "w2")
     names, draws = positions(m.trace)
@@ -40,6 +42,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
+    yield from known(m, {"w2_point": np.sqrt(np.trace(target.cov))})
 
 
 def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:

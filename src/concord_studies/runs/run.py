@@ -20,7 +20,6 @@ from concord.contracts import offers
 from concord.errors import ConcordError
 from concord.kind_contracts import ProblemKind
 from concord.networks.conditions import Conditions
-from concord.networks.construction import network_under
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
 from concord.options import Chosen, build, plain
@@ -146,7 +145,7 @@ class Run:
     def network_of_agents(self) -> Network:
         """Return the network: the graph with its conditions, such as loss and delay."""
         graph = self.topology.graph(self.agents, f"{self.where}.topology")
-        return network_under(graph, self.network, f"{self.where}.network", self.sampler.order)
+        return Network(graph, self.network, f"{self.where}.network", self.sampler.order)
 
     def check(self) -> None:
         """Refuse a run whose parts do not fit together, without drawing or loading data.

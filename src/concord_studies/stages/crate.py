@@ -29,27 +29,22 @@ PROFILES = {
     "Workflow RO-Crate": "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
 }
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
+COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 MAIN = "workflow/Snakefile"
 # Of the project, and of what was made. Of figures the smallest form, which is a third of PDF.
 STATED = (
-    "README.md",
-    "LICENSE",
-    "CITATION.cff",
-    "codecheck.yml",
-    ".zenodo.json",
-    "envs/*",
-    "config/*.yaml",
+    *("README.md", "LICENSE", "CITATION.cff", "codecheck.yml", ".zenodo.json", "envs/*"),
+    *("config/*.yaml", "config/papers/*/**/*", "config/studies/*/**/*"),
+    *("workflow/rules/*", "workflow/report/*"),
 )
-RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
 LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
-COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
     """Write a crate of all experiments, figures, tables and verdicts that stand; return a summary.
 
-    folder, changes: of the configuration, as of ``studies.project.load_studies``.
+    folder, changes: of the configuration, as of ``load_studies``.
     results: none: those of the configuration.
     A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
     """
@@ -61,36 +56,41 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
         ) from None
     config, studies = load_studies(folder, changes)
     results = results or results_folder(config)
-    made = {f"results/{path.relative_to(results)}": path for path in _made(studies, results)}
-    experiments = sum(name.endswith("/metrics.csv") for name in made)
+    made = list(_made(studies, results))
+    experiments = sum(path.name == "metrics.csv" for path in made)
     if not experiments:
         raise ConcordError(f"{results}: nothing has been made there; make some, as by `snakemake`")
-    found = ROCrate(version="1.1")
+    found, about = ROCrate(version="1.1"), describe()
     found.metadata.extra_terms.update(TERMS)
-    citation, about = load_yaml(HOME / "CITATION.cff"), describe()
-    agent = _described(found, citation)
     found.description = f"{experiments} experiments made at commit {about['commit']}"
+    agent = _describe(found, load_yaml(HOME / "CITATION.cff"))
     main = {**_about(HOME / MAIN, "workflow"), "version": about["concord"]}
     main["conformsTo"] = {"@id": COMPUTED}
     workflow = found.add_workflow(HOME / MAIN, MAIN, main=True, lang="snakemake", properties=main)
-    inputs = [
-        *_add_project_files(found),
-        *_data(found, studies),
-        *_settings(found, workflow, config),
-    ]
+    inputs = [*_add_files(found), *_add_data(found, studies)]
+    for key, kind in (("scale", "Text"), ("seed", "Integer")):  # set for all studies
+        parameter = found.add_formal_parameter(key, kind, f"#{key}", f"{key} of all runs")
+        own = {"@type": "PropertyValue", "name": key, "value": str(config[key])}
+        value = found.add_jsonld({"@id": f"#{key}-value", **own, "exampleOfWork": parameter})
+        parameter["workExample"] = value
+        workflow.append_to("input", parameter)
+        inputs.append(value)
     parameter = found.add_formal_parameter("results", "File", "#results", "all that is made")
     outputs = [
-        found.add_file(path, name, properties=_about(path, "")) for name, path in made.items()
+        found.add_file(
+            path,
+            f"results/{path.relative_to(results)}",
+            properties={**_about(path), "exampleOfWork": parameter},
+        )
+        for path in made
     ]
     workflow["output"], parameter["workExample"] = parameter, outputs
-    for output in outputs:
-        output["exampleOfWork"] = parameter
-    times = [path.stat().st_mtime for path in made.values()]
+    times = sorted(datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in made)
     ran = {
         "name": "what Snakemake made",
         "description": json.dumps(about),
-        "startTime": _time(min(times)),
-        "endTime": _time(max(times)),
+        "startTime": times[0].isoformat(timespec="milliseconds"),
+        "endTime": times[-1].isoformat(timespec="milliseconds"),
         "actionStatus": "http://schema.org/CompletedActionStatus",
         "agent": agent,
     }
@@ -106,50 +106,38 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     return f"{to}: {experiments} experiments, {len(made)} files made, {size}, SHA-256 {sha256(to)}"
 
 
-def _time(seconds: float) -> str:
-    """Return a time stamp in seconds as ISO 8601 text in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _described(found: Any, citation: Mapping[str, Any]) -> Any:
-    """State profiles, title, license and author of the crate; return the author's entity."""
+def _describe(found: Any, citation: Mapping[str, Any]) -> Any:
+    """State profiles, title, license and authors of the crate; return the first author's entity."""
     for name, identifier in PROFILES.items():
         version = identifier.rpartition("/")[2]
-        stated = {"@type": "CreativeWork", "name": name, "version": version}
-        found.add_jsonld({"@id": identifier, **stated})
+        own = {"@type": "CreativeWork", "name": name, "version": version}
+        found.add_jsonld({"@id": identifier, **own})
     root = found.root_dataset
     root["conformsTo"] = [{"@id": identifier} for identifier in PROFILES.values()]
     found.name, identifier = citation["title"], f"https://spdx.org/licenses/{citation['license']}"
     named = {"@type": "CreativeWork", "name": citation["license"]}
     root["license"] = found.add_jsonld({"@id": identifier, **named})
-    (one, *more) = [
-        found.add_jsonld(
-            {
-                "@id": f"#author-{n}",
-                "@type": "Person" if "family-names" in a else "Organization",
-                "name": names(a),
-            }
-        )
-        for n, a in enumerate(citation["authors"])
-    ]
-    root["author"] = root["publisher"] = one
-    for other in more:
-        root.append_to("author", other)
-    return one
+    authors = []
+    for number, author in enumerate(citation["authors"]):
+        kind = "Person" if "family-names" in author else "Organization"
+        own = {"@type": kind, "name": full_name(author)}
+        authors.append(found.add_jsonld({"@id": f"#author-{number}", **own}))
+    root["author"] = authors if len(authors) > 1 else authors[0]
+    root["publisher"] = authors[0]
+    return authors[0]
 
 
-def names(author: Mapping[str, str]) -> str:
+def full_name(author: Mapping[str, str]) -> str:
     """Return the full name of an author in CITATION.cff."""
     return author.get("name") or f"{author['given-names']} {author['family-names']}"
 
 
-def _about(path: Path, name: str) -> dict[str, Any]:
+def _about(path: Path, name: str = "") -> dict[str, Any]:
     """Return the properties that the crate states of a file."""
-    stated: dict[str, Any] = {"sha256": sha256(path), "contentSize": str(path.stat().st_size)}
-    if path.name == "README.md":
-        stated["about"] = {"@id": "./"}
     kind = mimetypes.guess_type(path.name)[0] or "text/plain"
-    return {"name": name or path.name, "encodingFormat": kind, **stated}
+    size = str(path.stat().st_size)
+    stated = {"sha256": sha256(path), "contentSize": size, "encodingFormat": kind}
+    return {"name": name or path.name, **stated}
 
 
 def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
@@ -167,34 +155,21 @@ def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
                     yield path
 
 
-def _add_project_files(found: Any) -> Iterator[Any]:
-    """Add the files that state the project to the crate, and yield their entities."""
-    for pattern in (*STATED, *RULES):
-        for path in sorted(HOME.glob(pattern)):
-            if path.is_file() and path.suffix not in LEFT_OUT:
-                name = str(path.relative_to(HOME))
-                entity = found.add_file(path, name, properties=_about(path, name))
-                if pattern not in RULES[:1]:
-                    yield entity
+def _add_files(found: Any) -> Iterator[Any]:
+    """Add the files that state the project to the crate, and yield what the workflow reads."""
+    for path in (path for pattern in STATED for path in sorted(HOME.glob(pattern))):
+        if path.is_file() and path.suffix not in LEFT_OUT:
+            name = str(path.relative_to(HOME))
+            own = {"about": {"@id": "./"}} if name == "README.md" else {}
+            entity = found.add_file(path, name, properties={**_about(path, name), **own})
+            if not name.startswith("workflow/rules"):
+                yield entity
 
 
-def _data(found: Any, studies: Mapping[str, Study]) -> Iterator[Any]:
+def _add_data(found: Any, studies: Mapping[str, Study]) -> Iterator[Any]:
     """Yield the data sets that runs read, which are not in the crate but named by their SHA-256."""
     used = {n for s in studies.values() for run in s.runs.values() for n in run.data_sets}
-    known = load_registry()
     for name in sorted(used):
-        for file, entry in known[name].files.items():
+        for file, entry in load_registry()[name].files.items():
             about = {"@type": "CreativeWork", "name": f"{name}/{file}", "sha256": entry.sha256}
             yield found.add_jsonld({"@id": f"#data-{name}-{file}", **about})
-
-
-def _settings(found: Any, workflow: Any, config: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield scale and seed as entities of the crate, set for all studies."""
-    workflow["input"] = []
-    for key, kind in (("scale", "Text"), ("seed", "Integer")):
-        parameter = found.add_formal_parameter(key, kind, f"#{key}", f"{key} of all runs")
-        about = {"@type": "PropertyValue", "name": key, "value": str(config[key])}
-        value = found.add_jsonld({"@id": f"#{key}-value", **about})
-        parameter["workExample"], value["exampleOfWork"] = value, parameter
-        workflow.append_to("input", parameter)
-        yield value

@@ -15,14 +15,14 @@ from concord.errors import ConcordError
 from concord.options import build, plain
 from concord_studies import results
 from concord_studies.configuration.study import Study
-from concord_studies.digests import made_from
+from concord_studies.digests import state_code
 from concord_studies.io import read_text, write_whole
 from concord_studies.pages import captions
 from concord_studies.provenance import AGAIN, sha256, write_provenance
 from concord_studies.results import Measured, is_smoke
 
 
-def stated(study: Study, section: str, name: str) -> dict[str, Any]:
+def state_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
     """Return the entry of a figure or table as planning writes it."""
     entry, (_, params) = study.output(section, name), study.kind_of(section, name)
     return {
@@ -33,7 +33,7 @@ def stated(study: Study, section: str, name: str) -> dict[str, Any]:
         "caption": captions.of(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
         "seed": study.config["seed"],
-        **made_from(__name__, kinds.location(section, entry.kind)),
+        **state_code(__name__, kinds.location(section, entry.kind)),
     }
 
 

@@ -16,7 +16,7 @@ from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
 from concord_studies.configuration.study import Study
-from concord_studies.digests import digest, made_from
+from concord_studies.digests import digest, state_code
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
 from concord_studies.provenance import AGAIN, sha256
@@ -28,7 +28,7 @@ Find = Callable[[Run], Measured]
 _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
 
-def stated(study: Study, varied: bool = False) -> dict[str, Any]:
+def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
     """Return what a study's verdicts are made from beside metrics, as planning writes it.
 
     varied: whether the table over the universes says which verdicts depend on the seed; none: those
@@ -42,13 +42,13 @@ def stated(study: Study, varied: bool = False) -> dict[str, Any]:
         **{key: study.config[key] for key in ("scale", "seed")},
         "rules": sha256(RULES),
         "seeds": digest({"of": seeds}),
-        **made_from(__name__),
+        **state_code(__name__),
     }
 
 
-def of_ledger() -> dict[str, Any]:
+def state_ledger_inputs() -> dict[str, Any]:
     """Return what the ledger is made from beside verdicts, as planning writes it."""
-    return made_from(__name__)
+    return state_code(__name__)
 
 
 def judge(
@@ -81,7 +81,7 @@ def _expected(study: Study) -> Path:
 def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = None) -> list[Row]:
     """Return one row per claim, case and reading."""
     universes = () if multiverse is None else robustness.read_rows(multiverse)
-    find = finder(study, tables)
+    find = make_finder(study, tables)
     contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
@@ -102,7 +102,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     return rows
 
 
-def finder(study: Study, tables: Sequence[Path]) -> Find:
+def make_finder(study: Study, tables: Sequence[Path]) -> Find:
     """Return a function from a study's run to its metrics, which raises ``Missing``.
 
     tables: the metrics.csv of those experiments that were made.
@@ -118,14 +118,14 @@ def finder(study: Study, tables: Sequence[Path]) -> Find:
     def find(run: Run) -> Measured:
         """Return the metrics of a run; ``Missing`` if it has not been made."""
         if run.experiment not in folders:
-            raise Missing(why_not(run))
+            raise Missing(explain_missing(run))
         found = read(run.experiment).get(run.name)
-        return matching(run, found, folders[run.experiment])
+        return require_same_run(run, found, folders[run.experiment])
 
     return find
 
 
-def matching(run: Run, found: Measured | None, folder: Path) -> Measured:
+def require_same_run(run: Run, found: Measured | None, folder: Path) -> Measured:
     """Return a run's metrics; refuse those that were measured of another run of its name."""
     if found is None or digest(found.run) != run.digest:
         raise ConcordError(
@@ -135,7 +135,7 @@ def matching(run: Run, found: Measured | None, folder: Path) -> Measured:
     return found
 
 
-def why_not(run: Run) -> str:
+def explain_missing(run: Run) -> str:
     """Return a sentence on the reason why a run has no metrics."""
     lacking = run.unavailable
     if lacking is None and run.downloads:

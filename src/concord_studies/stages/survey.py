@@ -15,22 +15,22 @@ from concord_studies.claims import robustness
 from concord_studies.claims.quantities import Missing
 from concord_studies.claims.robustness import BASE, Row
 from concord_studies.configuration.study import Study
-from concord_studies.configuration.universes import Multiverse, lean
-from concord_studies.digests import digest, made_from
+from concord_studies.configuration.universes import Multiverse, reduce_run
+from concord_studies.digests import digest, state_code
 from concord_studies.io import read_text
 from concord_studies.markup import table_of
 from concord_studies.pages import multiverse as pages
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.judge import Find, finder, matching
+from concord_studies.stages.judge import Find, make_finder, require_same_run
 
 DRAWING = "concord_studies.figures._specifications"
 
 
-def stated(study: Study) -> dict[str, Any]:
+def state_inputs(study: Study) -> dict[str, Any]:
     """Return what verdicts over the universes are made from beside metrics, as planning writes."""
-    return {**judge.stated(study, varied=True), "survey": made_from(__name__, DRAWING)}
+    return {**judge.state_inputs(study, varied=True), "survey": state_code(__name__, DRAWING)}
 
 
 def survey(
@@ -47,7 +47,7 @@ def survey(
     planned = outputs[0].with_suffix(".yaml")
     stated = digest(read_text(planned)) if planned.exists() else None  # as it is now
     found = Multiverse(study)
-    rows = list(judged(found, tables))
+    rows = list(judge_universes(found, tables))
     texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(found, rows)}
     drawn: list[Path] = []
     if pictures is not None:
@@ -58,11 +58,11 @@ def survey(
     provenance.write(written, drawn, seed=study.config["seed"], planned=stated)
 
 
-def judged(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
+def judge_universes(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
     """Yield a row for every case and reading, of the study and of each universe that changes it."""
     own = [path for path in tables if path.parents[1].name != "multiverse"]
     folders = {path.parent.name: path.parent for path in tables if path not in own}
-    cases, base = found.study.cases, finder(found.study, own)
+    cases, base = found.study.cases, make_finder(found.study, own)
 
     @cache
     def computed(universe: str) -> tuple[dict[str, Measured], dict[str, str]]:
@@ -80,7 +80,7 @@ def judged(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
             return base(run)
         own = _run_of(found, universe, other, base, computed, folders)
         for reads in found.universes[universe].reads(run):
-            own = renamed(own, reads.metric, reads.agent)
+            own = rename_metrics(own, reads.metric, reads.agent)
         return own
 
     for key, case in cases.items():
@@ -109,11 +109,11 @@ def _run_of(
         raise Missing(f"{universe}: {name} cannot be run: {refused[name]}")
     if name not in runs:
         raise Missing(f"{universe}: {name} was not run")
-    own = matching(lean(found.study, run), runs[name], folders[home])
+    own = require_same_run(reduce_run(found.study, run), runs[name], folders[home])
     return Measured(run.document, own.metrics)
 
 
-def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:
+def rename_metrics(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:
     """Return a run with other metrics under the claimed names, with ``agent`` as agent 0."""
     table = run.metrics
     for name, other in metrics.items():

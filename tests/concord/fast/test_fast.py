@@ -195,7 +195,6 @@ UNSUITED = {
     "little between recorded iterations": {"record": lambda: Record(every=3)},
     "a step of its own": {"sampler": lambda: Slower(Schedule(0.01))},
     "another problem": {"problem": lambda: other(Other)},
-    "local steps": {"sampler": lambda: sampler_of("gossip_ula", **STEP, local_steps=2)},
     "a late prior": {
         "sampler": lambda: sampler_of("d_ula", **FUSED, prior_gradient="after_mixing"),
         "problem": lambda: other(WithPrior),

@@ -212,10 +212,6 @@ def push_sum_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     weights = dense(network.matrix("column_stochastic"))
     old = np.linalg.matrix_power(weights, k) @ np.ones(p.agents)
     old, new = (np.repeat(y, p.dim) for y in (old, weights @ old))
-    whole = p.wide(weights) / new[:, None]
-    if s.read == "averaged":
-        matrix = whole @ (np.diag(old) - eta * p.gram)
-        return Law(Affine(matrix, eta * whole @ p.shift, 2 * eta * whole @ whole.T, -eta * whole))
     return Law(
         Affine(
             (p.wide(weights) * old - eta * p.gram) / new[:, None],
@@ -230,15 +226,12 @@ def dg_lmc(s: Any, k: int, problem: Any, network: Network) -> Law:
     """The agents' steps, then theta, whose noise is everybody's."""
     p, gamma = Pieces(problem, network), s.step_size(k)
     agents, dim = p.agents, p.dim
-    rho = np.broadcast_to(np.asarray(s.tolerance, dtype=float), agents)
-    roots = np.array(s.coupling or (np.eye(dim),))
-    roots = np.broadcast_to(roots, (agents, dim, dim))
-    precision = roots.swapaxes(1, 2) @ roots
-    metric, tied = np.linalg.inv(precision), precision / rho[:, None, None]
-    pull, theta = np.diag(np.repeat(1 / rho, dim)), np.linalg.inv(tied.sum(axis=0))
+    root = np.eye(dim) if s.coupling is None else np.array(s.coupling)
+    metric = np.linalg.inv(root.T @ root)
+    pull, theta = p.identity / s.tolerance, s.tolerance / agents * metric
     own_precision = block_diagonal(metric @ problem.gram) + pull
     shift = np.matvec(metric, problem.shift).ravel()
-    mean = np.tile(np.concatenate(theta @ tied, axis=1), (agents, 1))
+    mean = p.wide(np.full((agents, agents), 1 / agents))
     server = Affine(
         np.block([[p.zero, mean], [p.zero, p.identity]]),
         np.zeros(2 * agents * dim),
@@ -247,7 +240,7 @@ def dg_lmc(s: Any, k: int, problem: Any, network: Network) -> Law:
     own = Affine(
         np.block([[p.identity, p.zero], [gamma * pull, p.identity - gamma * own_precision]]),
         np.concatenate([p.rest, gamma * shift]),
-        np.block([[p.zero, p.zero], [p.zero, 2 * gamma * block_diagonal(metric)]]),
+        np.block([[p.zero, p.zero], [p.zero, 2 * gamma * np.kron(np.eye(agents), metric)]]),
     )
     return Law(compose(*[own] * s.local_steps, server), ((p.identity, p.zero),))
 
@@ -353,19 +346,14 @@ def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Chosen:
         gain = p.wide(np.diag(alpha * weights * pair))
         noise = alpha * p.agents**2 * p.wide(np.diag(pair))
         fusion = p.wide(beta * np.outer(apart, apart))
-        if s.local_steps is None:
-            steps.append(Affine(p.identity - fusion - gain @ p.gram, gain @ p.shift, noise))
-            continue
-        local = Affine(p.identity - gain @ p.gram, gain @ p.shift, noise)
-        steps.append(compose(linear(p.identity - fusion), *[local] * s.local_steps))
+        steps.append(Affine(p.identity - fusion - gain @ p.gram, gain @ p.shift, noise))
     return Chosen(inverse[graph.edges].sum(axis=1) / p.agents, steps)
 
 
 def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
     """One update per agent."""
     agents, dim, gamma = problem.agents, problem.dim, s.step_size(k)
-    chances = np.array(s.probabilities or [1 / agents] * agents)
-    gram, shift = problem.gram / chances[:, None, None], problem.shift / chances[:, None]
+    gram, shift = agents * problem.gram, agents * problem.shift
     if s.surrogates == "laplace":  # of quadratic potentials they are exact
         gram = np.repeat(problem.gram.sum(axis=0)[None], agents, axis=0)
         shift = np.repeat(problem.shift.sum(axis=0)[None], agents, axis=0)
@@ -381,7 +369,7 @@ def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
                 np.kron(everybody @ everybody.T, one.noise),
             )
         )
-    return Chosen(chances, steps)
+    return Chosen(np.full(agents, 1 / agents), steps)
 
 
 LAWS: dict[str, Callable[[Any, int, Any, Network], Law | Chosen]] = {

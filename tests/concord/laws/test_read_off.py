@@ -15,8 +15,8 @@ from concord.laws.arrivals import Losses
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.construction import network_under
 from concord.networks.moments import mask_moments
+from concord.networks.network import Network
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
@@ -52,7 +52,6 @@ CASES = [
     ("admm", {"penalty": 0.7}, "star"),
     ("admm", {"penalty": 0.7, "noise": False}, "ring"),
     ("push_sum_sgld", {"step_size": POWER}, "star"),
-    ("push_sum_sgld", {"step_size": 0.02, "read": "averaged"}, "star"),
     ("local_sgld", {"step_size": POWER, "period": 3, "common_noise": 0.4}, "star"),
     ("local_sgld", {"step_size": 0.02, "renewal": 1.0}, "star"),
     ("local_sgld", {"step_size": 0.02, "communication": 0.3}, "star"),
@@ -62,8 +61,8 @@ CASES = [
         "dg_lmc",
         {
             "step_size": 0.02,
-            "tolerance": [0.1, 0.2, 0.3, 0.4, 0.5],
-            "coupling": [[[1.0, 0.5], [0.2, 2.0]]],
+            "tolerance": 0.2,
+            "coupling": [[1.0, 0.5], [0.2, 2.0]],
         },
         "server",
     ),
@@ -75,14 +74,12 @@ CASES = [
         {
             "step_size": 0.02,
             "surrogates": "laplace",
-            "probabilities": [0.1, 0.3, 0.2, 0.2, 0.2],
             "local_steps": 2,
         },
         "server",
     ),
     ("gossip_ula", {"step_size": POWER, "fusion": 0.4}, "star"),
     ("gossip_ula", {"step_size": 0.02, "communication": "never", "drift": "whole"}, "ring"),
-    ("gossip_ula", {"step_size": 0.02, "local_steps": 3}, "star"),
 ]
 
 
@@ -111,7 +108,7 @@ def read(
     if topology == "single":
         topology = "no_edges"
     network = concord.network(topology, agents, **conditions)
-    network = network_under(network.graph, network.conditions, "network", chosen.order)
+    network = Network(network.graph, network.conditions, "network", chosen.order)
     return chosen.params, problem, network, StepReader(chosen.params, problem, network, batches)
 
 
@@ -250,7 +247,7 @@ def test_moments_are_averages_over_all_that_may_get_lost(
 def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.RandomPath:
     drawn, graph = mask_moments(network), network.graph
     assert drawn is not None
-    losses = Losses(drawn, (graph.receivers, graph.senders), network.on_loss, 0.0)
+    losses = Losses(drawn, (graph.receivers, graph.senders), network.conditions.on_loss, 0.0)
     update = reader.update()
     start = exact.initial_moments(3, 1, (mean, sd), update.start)
     return paths.build_lossy_path([update], losses, [start], 3, 1)
@@ -264,7 +261,6 @@ def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths
         ("d_ula", {"step_size": 0.02, "fusion": 0.1, "update_order": "in_place"}),
         ("extra_sgld", {"step_size": 0.02}),
         ("diging_sgld", {"step_size": 0.02}),
-        ("push_sum_sgld", {"step_size": 0.02, "read": "averaged"}),
         ("local_sgld", {"step_size": 0.02}),
     ],
 )

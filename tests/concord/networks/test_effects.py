@@ -5,25 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from concord.errors import ConcordError
-from concord.networks.compressions import Compression
 from concord.networks.construction import network
-from concord.networks.effects import (
-    BurstLoss,
-    Compress,
-    Delay,
-    GraphsInTurn,
-    Loss,
-    Matchings,
-    Noise,
-    OnePeer,
-    RandomLinks,
-    RandomPair,
-    Sleep,
-)
+from concord.networks.effects import BurstLoss
 from concord.networks.moments import mask_moments
-from concord.networks.network import Network
-from concord.networks.privacy import Privacy
 from concord.networks.topology import build_graph
 from steps import EXACT
 
@@ -34,10 +18,16 @@ POLICIES = ("keep_own_weight", "reuse_last", "skip", "sender_keeps")
 LIMIT = 5.0  # standard errors
 
 
-def traffic(net, iterations=1, chains=2000, seed=1):
-    """Return what is up, arrives and is awake in each iteration, of a network or of effects."""
-    if not isinstance(net, Network):
-        net = Network(WHEEL, net)
+KEPT = {"kind": "kept", "probability": 0.8}
+
+
+def loss(rate, direction="one_way"):
+    return {"kind": "bernoulli", "rate": rate, "direction": direction}
+
+
+def traffic(iterations=1, chains=2000, seed=1, graph=WHEEL, **happens):
+    """Return what is up, arrives and is awake in each iteration of a network."""
+    net = network(graph, **happens)
     running = net.start(np.zeros((chains, net.agents, 1)), np.random.default_rng(seed))
     found = []
     for k in range(iterations):
@@ -58,17 +48,17 @@ def back(mask, graph=WHEEL):
 
 
 def test_links_are_up_with_their_probability_both_ways_anew_each_time():
-    first, second = traffic([RandomLinks(0.7)], 2)
-    assert_share(first.up, 0.7)
-    assert_share(first.up & second.up, 0.49)
+    first, second = traffic(2, schedule=KEPT)
+    assert_share(first.up, 0.8)
+    assert_share(first.up & second.up, 0.64)
     assert (first.up == back(first.up)).all() and (first.arrived == first.up).all()
     links = first.up[WHEEL.receivers < WHEEL.senders]
     for one, other in itertools.combinations(links, 2):
-        assert_share((one & other)[None], 0.49)
+        assert_share((one & other)[None], 0.64)
 
 
 def test_matchings_have_no_agent_in_two_pairs_and_their_chances():
-    (found,) = traffic([Matchings()], chains=20_000)
+    (found,) = traffic(chains=20_000, schedule={"kind": "matchings"})
     received = np.array([found.up[WHEEL.receivers == i].sum(axis=0) for i in range(5)])
     assert received.max() == 1 and (found.up == back(found.up)).all()
     for way, (i, j) in enumerate(zip(WHEEL.receivers, WHEEL.senders, strict=True)):
@@ -77,7 +67,7 @@ def test_matchings_have_no_agent_in_two_pairs_and_their_chances():
 
 
 def test_a_pair_is_an_agent_and_a_neighbor_of_it():
-    (found,) = traffic([RandomPair()], chains=20_000)
+    (found,) = traffic(chains=20_000, schedule={"kind": "pair"})
     assert (found.up.sum(axis=0) == 2).all() and (found.awake.sum(axis=0) == 2).all()
     assert (found.up == back(found.up)).all()
     shares = (1 / WHEEL.degrees[WHEEL.senders] + 1 / WHEEL.degrees[WHEEL.receivers]) / 5
@@ -91,23 +81,24 @@ def test_a_pair_is_an_agent_and_a_neighbor_of_it():
 def test_one_peer_at_a_time_in_turn():
     """On directed_exponential of 8 over distances 1, 2, 4; on a ring of four ahead, and behind."""
     graph = build_graph("directed_exponential", 8)
-    for k, found in enumerate(traffic(Network(graph, [OnePeer()]), 6)):
+    one_peer = {"kind": "one_peer"}
+    for k, found in enumerate(traffic(6, graph=graph, schedule=one_peer)):
         ahead = (graph.receivers - graph.senders) % 8
         assert (found.up == (ahead == 2 ** (k % 3))[:, None]).all()
-    for k, found in enumerate(traffic(Network(RING, [OnePeer()]), 4)):
+    for k, found in enumerate(traffic(4, graph=RING, schedule=one_peer)):
         ahead = (RING.receivers - RING.senders) % 4
         assert (found.up == (ahead == (1, 3)[k % 2])[:, None]).all()
 
 
 def test_graphs_take_turns():
-    turns = GraphsInTurn((((0, 1), (2, 3)), ((2, 1),)))
+    turns = {"kind": "in_turn", "graphs": [[[0, 1], [2, 3]], [[2, 1]]]}
     expected = [{(0, 1), (1, 0), (2, 3), (3, 2)}, {(1, 2), (2, 1)}]
-    for k, found in enumerate(traffic(Network(RING, [turns]), 4)):
+    for k, found in enumerate(traffic(4, graph=RING, schedule=turns)):
         ways = zip(RING.receivers.tolist(), RING.senders.tolist(), strict=True)
         up = {way for way, there in zip(ways, found.up[:, 0], strict=True) if there}
         assert up == expected[k % 2] and (found.up == found.up[:, :1]).all()
-    along = GraphsInTurn((((0, 1),),))
-    (found,) = traffic(Network(DIRECTED, [along]))
+    along = {"kind": "in_turn", "graphs": [[[0, 1]]]}
+    (found,) = traffic(graph=DIRECTED, schedule=along)
     assert found.up[:, 0].nonzero()[0].tolist() == [
         way for way in range(len(DIRECTED.senders))
         if (DIRECTED.senders[way], DIRECTED.receivers[way]) == (0, 1)
@@ -116,7 +107,7 @@ def test_graphs_take_turns():
 
 @pytest.mark.parametrize("direction", ["one_way", "link"])
 def test_vectors_are_lost_with_their_rate(direction):
-    first, second = traffic([Loss(0.4, direction)], 2)
+    first, second = traffic(2, loss=loss(0.4, direction))
     assert_share(first.arrived, 0.6)
     assert_share(first.arrived & second.arrived, 0.36)
     assert_share(first.arrived & back(first.arrived), 0.36 if direction == "one_way" else 0.6)
@@ -126,9 +117,10 @@ def test_vectors_are_lost_with_their_rate(direction):
 @pytest.mark.parametrize("direction", ["one_way", "link"])
 def test_bursts_have_their_rate_and_length(direction):
     """Lost with 0.9 / 4, as a quarter is bad; and again in the next with 0.9 times 0.7."""
-    loss = BurstLoss(0.9, 0.1, 0.3, direction)
-    assert (loss.bad_probability, loss.share) == (pytest.approx(0.25), pytest.approx(0.225))
-    found = traffic([loss], 12, chains=4000)
+    burst = {"kind": "gilbert_elliott", "rate": 0.9, "to_good": 0.3, "direction": direction}
+    stated = BurstLoss(0.9, 0.1, 0.3, direction)
+    assert (stated.bad_probability, stated.share) == (pytest.approx(0.25), pytest.approx(0.225))
+    found = traffic(12, chains=4000, loss={**burst, "to_bad": 0.1})
     lost = [~each.arrived for each in found]
     for each in lost:
         assert_share(each, 0.225)
@@ -137,11 +129,11 @@ def test_bursts_have_their_rate_and_length(direction):
     both = lost[0] & back(lost[0])
     assert_share(both, 0.225 if direction == "link" else 0.225**2)
     assert BurstLoss(0.9, 0.0, 0.0, direction).share == 0
-    assert traffic([BurstLoss(0.9, 0.0, 0.0, direction)])[0].arrived.all()
+    assert traffic(loss={**burst, "to_bad": 0.0, "to_good": 0.0})[0].arrived.all()
 
 
 def test_who_sleeps_neither_sends_nor_hears():
-    first, second = traffic([Sleep(0.6)], 2)
+    first, second = traffic(2, awake=0.6)
     assert_share(first.awake, 0.6)
     assert_share(first.awake & second.awake, 0.36)
     both = first.awake[WHEEL.senders] & first.awake[WHEEL.receivers]
@@ -150,8 +142,9 @@ def test_who_sleeps_neither_sends_nor_hears():
 
 def test_what_is_late_was_sent_by_who_was_awake_and_reaches_who_is():
     """After three iterations; links and losses are those of the sending, sleep that of both."""
-    effects = [Delay(3), Sleep(0.7), RandomLinks(0.8), Loss(0.2, "one_way")]
-    at_once, late = (traffic(part, 7, 300) for part in (effects[1:], effects))
+    happens = {"awake": 0.7, "schedule": KEPT, "loss": loss(0.2)}
+    at_once = traffic(7, 300, **happens)
+    late = traffic(7, 300, **happens, delay={"kind": "fixed", "iterations": 3})
     for k in range(7):
         assert late[k].age == 3
         sent = at_once[k - 3] if k >= 3 else None
@@ -166,22 +159,24 @@ def test_what_is_late_was_sent_by_who_was_awake_and_reaches_who_is():
 
 
 def test_what_happens_together_is_independent():
-    effects = [RandomLinks(0.8), Loss(0.3, "one_way"), Sleep(0.9)]
-    (found,) = traffic(effects, chains=40_000)
+    (found,) = traffic(chains=40_000, schedule=KEPT, loss=loss(0.3), awake=0.9)
     assert_share(found.arrived, 0.8 * 0.7 * 0.81)
     assert_share(found.up, 0.8)
-    (again,) = traffic(effects[::-1], chains=40_000)  # in whatever order they are given
-    assert (found.arrived == again.arrived).all()
 
 
 @pytest.mark.parametrize(
-    "besides", [Noise(1.0), Privacy(1.0, 1.0), Compress(Compression("qsgd", bits=4))]
+    "besides",
+    [
+        {"noise": 1.0},
+        {"privacy": {"clip": 1.0, "sigma": 1.0}},
+        {"compression": {"kind": "qsgd", "bits": 4}},
+    ],
 )
 def test_masks_do_not_depend_on_what_is_sent(besides):
     """So that what compression costs is not what other losses cost."""
     x, arrived = np.ones((50, 5, 3)), []
-    for more in ([], [besides]):
-        net = Network(WHEEL, [Loss(0.3, "one_way"), Sleep(0.8), *more])
+    for more in ({}, besides):
+        net = network(WHEEL, loss=loss(0.3), awake=0.8, **more)
         net = net.start(x, np.random.default_rng(1))
         arrived.append([])
         for k in range(5):
@@ -194,8 +189,9 @@ def test_masks_do_not_depend_on_what_is_sent(besides):
 def test_neighbors_hear_the_same_hidden_vector_and_noise_of_their_own():
     """On a star, what the leaves hear of the center differs by the channel's noise alone."""
     x = np.ones((3, 4, 2))
-    for effect, alike in ((Privacy(clip=9.0, sigma=1.0), True), (Noise(1.0), False)):
-        net = Network(build_graph("star", 4), [effect]).start(x, np.random.default_rng(1))
+    privacy = {"privacy": {"clip": 9.0, "sigma": 1.0}}
+    for happens, alike in ((privacy, True), ({"noise": 1.0}, False)):
+        net = network("star", 4, **happens).start(x, np.random.default_rng(1))
         net.begin(0)
         heard = net.mix("metropolis", x)
         assert (abs(heard[:, 1] - heard[:, 2]).max() < EXACT) == alike
@@ -205,8 +201,8 @@ def test_neighbors_hear_the_same_hidden_vector_and_noise_of_their_own():
 @pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "sender_keeps"])
 def test_noise_and_losses_have_the_variance_of_their_equation(policy):
     r"""From 0, of which a share p is lost: (1 - p) s^2 sum_j W_ij^2 over neighbors j."""
-    chains, graph = 40_000, build_graph("star", 4)
-    net = Network(graph, [Noise(0.7), Loss(0.25, "one_way")], on_loss=policy)
+    chains = 40_000
+    net = network("star", 4, noise=0.7, loss=loss(0.25), on_loss=policy)
     x = np.zeros((chains, 4, 1))
     net = net.start(x, np.random.default_rng(2))
     net.begin(0)
@@ -219,13 +215,11 @@ def test_noise_and_losses_have_the_variance_of_their_equation(policy):
 
 def test_feedback_sends_in_time_what_compression_leaves_out():
     """What was sent adds up to T x less what is still left out, which does not grow with T."""
-    few, x, off = (
-        Compression("top_k", share=0.1),
-        np.random.default_rng(1).normal(size=(2, 4, 10)),
-        {},
-    )
+    few, off = {"kind": "top_k", "share": 0.1}, {}
+    x = np.random.default_rng(1).normal(size=(2, 4, 10))
     for feedback, iterations in ((True, 100), (True, 1000), (False, 100)):
-        net = Network(RING, [Compress(few, feedback)]).start(x, np.random.default_rng(1))
+        net = network(RING, compression=few, error_feedback=feedback)
+        net = net.start(x, np.random.default_rng(1))
         total = 0
         for k in range(iterations):
             net.begin(k)
@@ -237,8 +231,9 @@ def test_feedback_sends_in_time_what_compression_leaves_out():
 
 def test_who_sleeps_sends_nothing_and_leaves_nothing_out():
     """By a loop: what an agent has left out grows only when it sends."""
-    few, x = Compression("top_k", share=0.5), np.random.default_rng(1).normal(size=(6, 5, 2))
-    net = Network(WHEEL, [Compress(few, True), Sleep(0.5)], on_loss="sender_keeps")
+    few, x = {"kind": "top_k", "share": 0.5}, np.random.default_rng(1).normal(size=(6, 5, 2))
+    half = {"awake": 0.5, "on_loss": "sender_keeps"}
+    net = network(WHEEL, compression=few, error_feedback=True, **half)
     net, left = net.start(x, np.random.default_rng(1)), np.zeros_like(x)
     weights = WHEEL.metropolis()
     for k in range(8):
@@ -258,20 +253,6 @@ def test_who_sleeps_sends_nothing_and_leaves_nothing_out():
             np.testing.assert_allclose(found[c, i], expected, rtol=0, atol=EXACT)
 
 
-@pytest.mark.parametrize(
-    ("graph", "effect", "message"),
-    [
-        (DIRECTED, Matchings(), "in pairs agents hear each other, and the edges of directed_ring"),
-        (DIRECTED, RandomPair(), "in pairs agents hear each other, and the edges of directed_ring"),
-        (WHEEL, OnePeer(), "one_peer needs agents that have equally many neighbors .* have 1 to 3"),
-        (build_graph("star", 4), OnePeer(), "those of star have 1 to 3; use another schedule"),
-    ],
-)
-def test_effects_that_do_not_suit_the_graph_are_refused(graph, effect, message):
-    with pytest.raises(ConcordError, match=message):
-        traffic(Network(graph, [effect]))
-
-
 # Moments of what arrives, without a draw.
 
 SCHEDULES = [
@@ -287,13 +268,14 @@ SCHEDULES = [
 @pytest.mark.parametrize("direction", ["one_way", "link"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule["kind"])
 def test_chances_are_those_of_the_masks(schedule, direction, policy):
-    loss = {"kind": "bernoulli", "rate": 0.2, "direction": direction}
-    net = network(WHEEL, schedule=schedule, loss=loss, awake=0.9, on_loss=policy)
+    lost = loss(0.2, direction)
+    net = network(WHEEL, schedule=schedule, loss=lost, awake=0.9, on_loss=policy)
     if schedule["kind"] == "matchings" and policy == "skip":
         assert mask_moments(net) is None
         return
     moments = mask_moments(net)
-    for k, drawn in enumerate(traffic(net, 2, chains=20_000)):
+    happens = {"schedule": schedule, "loss": lost, "awake": 0.9, "on_loss": policy}
+    for k, drawn in enumerate(traffic(2, chains=20_000, **happens)):
         first, second = moments(k)
         both = np.concatenate([drawn.awake, drawn.arrived]).astype(float)
         error = np.sqrt(np.maximum(second * (1 - second), 0) / both.shape[1])

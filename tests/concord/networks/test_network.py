@@ -5,9 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from concord.networks.compressions import Compression
 from concord.networks.construction import network
-from concord.networks.effects import Compress, Delay, Loss, RandomLinks, Sleep
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -25,6 +23,16 @@ RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
 DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
 GRAPHS = [RING, WHEEL, DIRECTED, build_graph("no_edges", 3), build_graph("ring", 90)]
+
+
+def loss(rate, direction="one_way"):
+    return {"kind": "bernoulli", "rate": rate, "direction": direction}
+
+
+def fixed(iterations):
+    return {"kind": "fixed", "iterations": iterations}
+
+
 LOST = ("keep_own_weight", "reuse_last", "skip")  # what a receiver does by itself
 POLICIES = (*LOST, "sender_keeps")
 
@@ -76,9 +84,8 @@ def test_who_is_apart_does_not_hear_of_a_diverged_agent():
 @pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
 def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
-    effects = [Sleep(awake)] * (awake < 1) + [Loss(rate, "one_way")] * (rate > 0)
     x, ways = normal(7, graph.agents, 2), ways_of(graph)
-    net = started(Network(graph, effects, on_loss=policy), x)
+    net = started(network(graph, loss=loss(rate), awake=awake, on_loss=policy), x)
     dense, last = graph.metropolis(), {way: x[:, way[1]].copy() for way in ways}
     seen = []
     for k in range(6):
@@ -106,10 +113,10 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, po
 
 
 @pytest.mark.parametrize("policy", LOST)
-@pytest.mark.parametrize("besides", [[Loss(0.3, "one_way"), Sleep(0.8)], []], ids=["lost", "late"])
+@pytest.mark.parametrize("besides", [{"loss": loss(0.3), "awake": 0.8}, {}], ids=["lost", "late"])
 def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
     x, ways, late = normal(7, 5, 2), ways_of(WHEEL), 2
-    net = started(Network(WHEEL, [Delay(late), *besides], on_loss=policy), x)
+    net = started(network(WHEEL, delay=fixed(late), **besides, on_loss=policy), x)
     dense, past, last = WHEEL.metropolis(), [], x[:, WHEEL.senders].copy()
     for k in range(9):
         net.begin(k)
@@ -131,9 +138,9 @@ def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
     """Two lanes, one of which holds twice what the other does, whatever happens."""
-    late = [] if policy == "sender_keeps" else [Delay(1)]
+    late = {} if policy == "sender_keeps" else {"delay": fixed(1)}
     x = normal(9, 5, 2)
-    net = started(Network(WHEEL, [Loss(0.5, "one_way"), Sleep(0.8), *late], on_loss=policy), x)
+    net = started(network(WHEEL, loss=loss(0.5), awake=0.8, **late, on_loss=policy), x)
     assert net.open_lane(2 * x) == 1
     for k in range(8):
         net.begin(k)
@@ -150,7 +157,7 @@ def test_what_was_said_last_is_known_and_not_sent_again():
     net = started(Network(WHEEL), x)
     np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
     assert not net.unicasts.any()
-    net = started(Network(WHEEL, [Loss(0.5, "one_way")], on_loss="reuse_last"), x)
+    net = started(network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), x)
     known, ways = x[:, WHEEL.senders].copy(), ways_of(WHEEL)
     for k in range(4):
         expected = weights.diagonal()[:, None] * x
@@ -173,7 +180,7 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
     counted[np.arange(200)[:, None], pairs] = 1
     assert (lossless.unicasts == counted).all() and (lossless.broadcasts == counted).all()
     np.testing.assert_array_equal(lossless.copied_bytes, 24 * counted)
-    net = started(Network(WHEEL, [Loss(0.5, "one_way")]), normal(200, 5, 3))
+    net = started(network(WHEEL, loss=loss(0.5)), normal(200, 5, 3))
     net.begin(0)
     found, ways = net.difference(pairs, x), ways_of(WHEEL)
     for c, (place, (i, j)) in itertools.product(range(200), enumerate([(0, 1), (1, 0)])):
@@ -248,16 +255,16 @@ def test_all_that_is_said_is_counted():
     said = np.array([[1, 0, 0, 0, 1], [0, 1, 1, 0, 0]])
     assert counts(lambda n: n.count_sent(few)) == each(said, said, 24)
     assert counts(lambda n: n.count_sent(few, 1, degrees[few])) == each(said * degrees, said, 24)
-    nobody = Network(WHEEL, [Sleep(1e-300)])
+    nobody = network(WHEEL, awake=1e-90)
     assert counts(lambda n: n.mix("metropolis", x), nobody) == each(0, 0, 24)
-    half = Network(WHEEL, [Compress(Compression("top_k", share=0.1))])
+    half = network(WHEEL, compression={"kind": "top_k", "share": 0.1})
     assert counts(lambda n: n.mix("metropolis", x), half) == each(degrees, 1, 9)
-    down = Network(WHEEL, [RandomLinks(0.0)])
+    down = network(WHEEL, schedule={"kind": "kept", "probability": 0.0})
     assert counts(lambda n: n.mix("metropolis", x), down) == each(0, 0, 24)
 
 
 def test_a_network_is_left_as_it_is_and_starts_again():
-    stated, x = Network(WHEEL, [Loss(0.5, "one_way")], on_loss="reuse_last"), normal(3, 5, 2)
+    stated, x = network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), normal(3, 5, 2)
 
     def go():
         net, y = started(stated, x), x
@@ -278,7 +285,7 @@ def test_the_average_is_kept_where_links_lose_both_and_by_senders_that_keep():
         ("one_way", "sender_keeps", True),
         ("one_way", "keep_own_weight", False),
     ]:
-        net = started(Network(WHEEL, [Loss(0.4, direction)], on_loss=policy), x)
+        net = started(network(WHEEL, loss=loss(0.4, direction), on_loss=policy), x)
         net.begin(0)
         off = net.mix("metropolis", x).mean(axis=1) - x.mean(axis=1)
         assert (abs(off).max() < EXACT) == kept
@@ -302,9 +309,9 @@ SAMPLERS = [
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.name)
 def test_where_all_arrives_it_is_the_faultless_sampler(sampler):
-    problem, up = Regression(5, 2), [RandomLinks(1.0)]
+    problem, up = Regression(5, 2), {"kind": "kept", "probability": 1.0}
     one = steps_of(sampler, problem, Network(WHEEL))
-    other = steps_of(sampler, problem, Network(WHEEL, up, on_loss="reuse_last"))
+    other = steps_of(sampler, problem, network(WHEEL, schedule=up, on_loss="reuse_last"))
     for faultless, faulty in zip(one.states, other.states, strict=True):
         for part, same in zip(faultless, faulty, strict=True):
             np.testing.assert_allclose(part, same, rtol=0, atol=EXACT)
@@ -315,7 +322,7 @@ def test_where_all_arrives_it_is_the_faultless_sampler(sampler):
 @pytest.mark.parametrize("sampler", [*SAMPLERS, PushSumSGLD(0.01)], ids=lambda s: s.name)
 def test_who_sleeps_neither_moves_nor_sends_nor_pays(sampler):
     policy = "reuse_last" if isinstance(sampler, ADMM) else "sender_keeps"
-    problem, net = Regression(5, 2), Network(WHEEL, [Sleep(0.5)], on_loss=policy)
+    problem, net = Regression(5, 2), network(WHEEL, awake=0.5, on_loss=policy)
     found = steps_of(sampler, problem, net, 1, x0=start(problem, 50))
     before, after = found.states
     active = found.network.activations == 1
@@ -331,8 +338,8 @@ def test_who_sleeps_neither_moves_nor_sends_nor_pays(sampler):
 
 
 def test_the_sums_of_push_sum_are_conserved_whatever_gets_lost():
-    effects = [Loss(0.4, "one_way"), Sleep(0.7)]
-    net, problem = Network(DIRECTED, effects, on_loss="sender_keeps"), Regression(6, 2)
+    net = network(DIRECTED, loss=loss(0.4), awake=0.7, on_loss="sender_keeps")
+    problem = Regression(6, 2)
     x0 = start(problem, 50)
     state = steps_of(PushSumSGLD(1e-30), problem, net, 60, x0=x0).states[-1]
     assert abs(state.y.sum(axis=1) - 6).max() < EXACT

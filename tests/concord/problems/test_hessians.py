@@ -5,27 +5,10 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problem import WithHessians
 
 X = np.random.default_rng(2).standard_normal((23, 3))
 LABELS = X[:, 0] + 0.3 > 0
 LINEAR = concord.problems.linear_regression(X, X @ [1, -2, 0.5], agents=4)
-
-
-@pytest.mark.parametrize(
-    "prob",
-    [LINEAR, concord.problems.logistic_regression(X, LABELS, agents=4)],
-    ids=["linear", "logistic"],
-)
-def test_products_are_derivatives_of_gradients(prob):
-    assert isinstance(prob, WithHessians)
-    rng = np.random.default_rng(1)
-    x, v = (rng.standard_normal((5, 4, 3)) for _ in range(2))
-    ends = prob.gradient(x + 1e-5 * v), prob.gradient(x - 1e-5 * v)
-    kept = x.copy(), v.copy()
-    found = prob.hessian_product(x, v)
-    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-5, rtol=1e-6, atol=1e-8)
-    assert np.array_equal(x, kept[0]) and np.array_equal(v, kept[1])
 
 
 def test_a_prior_without_a_hessian_is_refused():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from concord import streams
-from concord.errors import ConcordError
 from concord.hints import choices
 from concord.options import build as parse
 from concord.problems._regression import PriorShare
@@ -40,19 +39,6 @@ def test_posterior_is_a_least_squares_fit_of_data_and_prior(share):
     np.testing.assert_allclose(problem.posterior.cov, inverse @ inverse.T, rtol=1e-10)
 
 
-def test_posterior_has_the_density_that_the_potentials_sum_to():
-    """In one dimension, by quadrature of exp(-sum f_i)."""
-    problem = build(dim=1, noise_sd=1.3, prior_variance=0.5)
-    center, width = problem.posterior.mean[0], 10 * np.sqrt(problem.posterior.cov[0, 0])
-    grid = center + np.linspace(-width, width, 4001)
-    total = problem.potential(np.repeat(grid[:, None, None], AGENTS, axis=1)).sum(axis=1)
-    density = np.exp(total.min() - total)
-    density /= density.sum()
-    mean = density @ grid
-    np.testing.assert_allclose(mean, center, rtol=1e-10)
-    np.testing.assert_allclose(density @ (grid - mean) ** 2, problem.posterior.cov[0, 0], rtol=1e-9)
-
-
 def test_shares_of_the_prior_add_up():
     x = np.random.default_rng(0).standard_normal((5, AGENTS, 3))
     split, omitted, whole, twice = (build(prior_share=share) for share in SHARES)
@@ -70,14 +56,6 @@ def test_the_pool_of_points_does_not_depend_on_the_number_of_agents():
     np.testing.assert_array_equal(np.sort(one, axis=0), np.sort(other, axis=0))
     np.testing.assert_allclose(few.posterior.mean, many.posterior.mean, rtol=1e-12)
     assert few.counts.sum() == many.counts.sum() == 30
-
-
-@pytest.mark.parametrize("dim", [1, 3, 8, 9])
-def test_both_ways_to_multiply_by_gram_matrices_agree(dim):
-    problem = build(dim=dim, points=50)
-    x = np.random.default_rng(0).standard_normal((6, AGENTS, dim))
-    expected = np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
-    np.testing.assert_allclose(problem.gradient(x), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -110,10 +88,3 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
     if (scale, pool) == ("data", "all"):
         np.testing.assert_allclose(gram, problem.gram, rtol=1e-12)
         np.testing.assert_allclose(shift, problem.shift, rtol=1e-12)
-
-
-def test_more_agents_than_points_are_refused():
-    params = parse(Params, {"points": 3}, "tests")
-    linear_regression.check(params, 3)
-    with pytest.raises(ConcordError, match=r"3 rows cannot give each of 4 agents"):
-        linear_regression.check(params, 4)

@@ -53,21 +53,6 @@ def test_printed_prior_is_the_square_over_lambda_for_every_agent():
     np.testing.assert_allclose(with_prior - without, (x**2).sum(axis=-1) / 1000, atol=1e-12)
 
 
-def test_labels_are_drawn_with_the_stated_probabilities():
-    """The sum of residuals and the score have mean zero at the weights that drew the labels."""
-    problem = build(points=4000)
-    features, labels = problem.data.all_rows()
-    truth = streams.generator(1, "data").standard_normal(2)
-    z = features @ truth
-    error = labels - sigmoid(z)
-    spread = np.sqrt((sigmoid(z) * (1 - sigmoid(z))).sum())
-    assert abs(error.sum()) < 5 * spread
-    scores = features.T @ error  # mean zero, covariance the Fisher information
-    fisher = (features.T * sigmoid(z) * sigmoid(-z)) @ features
-    assert scores @ np.linalg.solve(fisher, scores) < 2 * 5**2
-    np.testing.assert_allclose(features.var(), 20.0, rtol=5 * np.sqrt(2 / features.size))
-
-
 def test_misclassified_counts_points_of_all_agents():
     problem = build(points=11)
     features, labels = problem.data.all_rows()
@@ -97,15 +82,3 @@ def test_weights_that_are_no_numbers_classify_nothing_right():
 def test_options_of_data_sets_are_not_for_synthetic_points(key, value):
     with pytest.raises(ConcordError, match=f"^{key}: {value} is for data sets.*name a dataset"):
         build(6, **{key: value})
-
-
-def test_without_test_rows_accuracy_counts_all_points() -> None:
-    problem = build(4, points=100, dim=3)
-    x = np.random.default_rng(4).standard_normal((2, 4, 3))
-    expected = 1 - problem.misclassified(x) / 100
-    assert np.allclose(problem.accuracy(x), expected, rtol=0, atol=1e-12)
-
-
-def test_data_files_needed() -> None:
-    for name, needed in (("magic", ("magic",)), ("breast_cancer", ()), ("synthetic", ())):
-        assert logistic_regression.needs(Params(dataset=name)) == needed

@@ -198,8 +198,8 @@ def test_products_batches_and_minimizers(library, name) -> None:
     found, cost = problem.minimize(b, curvature, x)
     assert np.abs(problem.gradient(found) + 2 * found - b).max() < 1e-7
     assert cost.shape == (2, 4) and (cost > 0).all()
-    one, alone = problem.minimize_one(2, b[:, 2], curvature, x[:, 2])
-    assert np.allclose(one, found[:, 2], rtol=1e-9) and (alone == cost[:, 2]).all()
+    one, alone = problem.minimize(b[:, [2]], curvature, x[:, [2]], [2])
+    assert np.allclose(one, found[:, [2]], rtol=1e-9) and (alone == cost[:, [2]]).all()
     b[0, 1] = np.nan
     found, _ = problem.minimize(b, curvature, x)
     assert np.isnan(found[0, 1]).all() and np.isfinite(found[1]).all()

@@ -5,7 +5,6 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.models import jax as _jax
 
 RNG = np.random.default_rng(3)
 X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
@@ -42,11 +41,6 @@ def test_shards_make_the_problem_that_is_built_in() -> None:
     assert np.allclose(more, more[0], atol=1e-10)  # up to a constant of each agent
     prior = problem.prior_gradient(x)
     assert np.allclose(prior, x / 16, rtol=1e-12, atol=1e-12)
-
-
-def test_a_shard_may_be_empty() -> None:
-    problem = concord.from_shards(regression, [range(12), []], dim=2)
-    assert np.allclose(problem.gradient(np.ones((1, 2, 2)))[0, 1], 1 / 8)
 
 
 def test_affine_coordinates_move_and_scale_everything() -> None:
@@ -130,9 +124,3 @@ def test_a_problem_takes_draws_as_its_reference() -> None:
     assert np.allclose(problem.reference.moments()[0], MEAN, atol=0.1)
     with pytest.raises(ConcordError, match=r"give draws of shape \(draws, 3\)"):
         concord.Problem(lambda x: x, agents=4, dim=3, reference=exact(500))
-
-
-def test_padding_repeats_rows_of_the_agent() -> None:
-    rows, own = _jax.pad_rows([np.array(shard) for shard in SHARDS])
-    assert rows.shape == own.shape == (4, 5)
-    assert set(rows[0]) == {0, 5, 7} and own.sum(axis=1).tolist() == [3, 5, 1, 3]

@@ -97,18 +97,6 @@ def test_distances_take_a_problem_its_posterior_or_draws():
     assert concord.w2(law, gaussian).identical(concord.w2(law, gaussian.posterior))
 
 
-def test_draws_of_a_run_stand_for_the_law():
-    values = np.random.default_rng(6).gamma(3.0, size=(1000, 2))
-    known = Draws(values)
-    assert known.draws == 1000
-    means, variances = known.monomials()
-    np.testing.assert_allclose(means[2:], (values**2).mean(axis=0))
-    np.testing.assert_allclose(variances[:2], np.diag(known.moments()[1]))
-    some = known.sample(2500, np.random.default_rng(0))
-    times = (some[:, None, 0] == values[None, :, 0]).sum(axis=0)
-    assert times.sum() == 2500 and set(times) == {2, 3}
-
-
 def test_what_is_not_known_is_refused():
     assert isinstance(reference_of(concord.problems.gaussian(agents=3)), Gaussian)
     assert isinstance(reference_of(concord.problems.gaussian(agents=3)), Reference)

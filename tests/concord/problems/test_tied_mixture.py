@@ -40,17 +40,6 @@ def test_potentials_add_up_to_the_posterior(problem) -> None:
     assert np.allclose(total + log, (total + log)[0], rtol=0, atol=1e-10)
 
 
-def test_data_depend_on_neither_agents_nor_reading() -> None:
-    pools = [
-        np.sort(p.points[p._mask.astype(bool)])
-        for p in (made(), made(agents=10), made(agents=1), made(MEANS[1]))
-    ]
-    for pool in pools[1:]:
-        assert np.array_equal(pool, pools[0])
-    # 100 points of mean 1/2 and variance 2 + 1/4: within four standard errors.
-    assert abs(pools[0].mean() - 0.5) < 4 * np.sqrt(2.25 / 100)
-
-
 def test_grid_is_normalized_to_a_millionth(problem) -> None:
     grid = problem.reference
     # Gauss-Legendre quadrature on the prior's own box, whose nodes the grid knows nothing of.
@@ -79,31 +68,6 @@ def test_draws_follow_the_grid(problem) -> None:
         below = (draws[:, axis] < 0.5).mean()
         exact = np.interp(0.5, grid.edges[axis], grid.cdf(axis))
         assert abs(below - exact) < 4 * np.sqrt(0.25 / len(draws))
-
-
-def test_rebinning_keeps_aligned_cells(problem) -> None:
-    grid = problem.reference
-    edges = tuple(edge[::64] for edge in grid.edges)
-    blocks = grid.mass.reshape(10, 64, 10, 64).sum(axis=(1, 3))
-    assert np.allclose(grid.rebin(edges), blocks, rtol=0, atol=1e-12)
-
-
-def test_wrong_options_are_refused() -> None:
-    with pytest.raises(ConcordError, match=r"truth: \[0\.0\] has 1 entries; give 2"):
-        build(tied_mixture.Params, {"truth": [0.0]}, "problem")
-    with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):
-        build(tied_mixture.Params, {"second_mean": "theta"}, "problem")
-
-
-@pytest.mark.parametrize("agents", [1, 5])
-def test_a_chains_gradient_is_the_same_whatever_chains_stand_beside_it(agents) -> None:
-    """To rounding: blocks of chains may be divided over jobs."""
-    problem = made(agents=agents)
-    x = np.random.default_rng(4).standard_normal((30, agents, 2))
-    together = problem.gradient(x)
-    for chains in range(1, 30):
-        some = x[:chains].copy()
-        np.testing.assert_allclose(problem.gradient(some), together[:chains], rtol=1e-12)
 
 
 @pytest.mark.parametrize("agents", [1, 5])

@@ -5,7 +5,7 @@ import pytest
 
 from concord.networks.construction import network
 from concord.samplers.d_mala import DMALA
-from steps import EXACT, Quadratic, Regression, chain, logistic, start, steps_of
+from steps import EXACT, Quadratic, Regression, chain, start, steps_of
 
 ALONE, RING = network("no_edges", 1), network("ring", 5)
 NORMAL = Quadratic([[[1.0]]], [[0.0]])
@@ -48,67 +48,6 @@ def test_one_agent_has_the_law_of_the_equations(drift, correction):
     assert abs(x.var() / expected - 1) < 4 * np.sqrt(2 / chains)
     assert abs(x.mean()) < 4 * np.sqrt(expected / chains)
     assert (abs(expected - 1) < 1e-6) == (correction == "mala")
-
-
-class Levels:
-    """Chosen normal numbers, and chains whose uniform ones are evenly spread."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, size, dtype=float):
-        return np.broadcast_to(self.z, size).copy()
-
-    def random(self, size):
-        return ((np.arange(size[0]) + 0.5) / size[0])[:, None]
-
-
-def chances(problem, epsilon, drift, correction):
-    """Return the share of moves that is accepted, and the probability that potentials give."""
-    levels, theta, z = 4001, np.zeros((1, 1, 2)), np.array([1.2, 0.8])
-    for _ in range(400):
-        theta = theta - 0.05 * problem.gradient(theta)
-    theta = theta[0, 0] + 0.1  # near the mode, and from there mostly away from it
-    x0, sampler = np.tile(theta, (levels, 1, 1)), DMALA(epsilon, drift, correction)
-    moved = (chain(sampler, problem, ALONE, 1, x0=x0, rng=Levels(z))[1] != x0).all(axis=2).mean()
-
-    def at(x):
-        return problem.potential(x[None, None])[0, 0], -problem.gradient(x[None, None])[0, 0]
-
-    old, ahead = at(theta)
-    to = theta + epsilon * z + SHARE[drift] * epsilon**2 * ahead
-    new, back = at(to)
-    if correction == "mala":
-        way = np.sum((theta - to - epsilon**2 / 2 * back) ** 2) / (2 * epsilon**2)
-        log = old - new - way + z @ z / 2
-    else:
-        momentum = z + epsilon * ahead
-        log = old + z @ z / 2 - new - momentum @ momentum / 2
-        if correction == "released":
-            log = log - epsilon**2 * ahead @ ahead  # the sign of the gradient's square
-    return moved, min(1.0, np.exp(log))
-
-
-@pytest.mark.parametrize(("drift", "correction"), CORRECTED)
-def test_moves_are_accepted_as_their_potentials_say(drift, correction):
-    """MALA on quadratic potentials exactly, the others to the third order of the step."""
-    steps = (0.6, 0.3) if correction == "mala" else (0.24, 0.12)
-    for problem in (Regression(1, 2), logistic(1)):
-        off = [np.subtract(*chances(problem, epsilon, drift, correction)) for epsilon in steps]
-        if isinstance(problem, Regression) and correction == "mala":
-            assert np.abs(off).max() < 1e-3
-        else:
-            assert abs(off[1]) < abs(off[0]) / 4 + 1e-3
-
-
-def test_a_correction_helps_where_agents_agree_at_once():
-    """On the complete graph, at a large step; no theorem, but what it is for."""
-    problem, off = Quadratic(np.full((4, 1, 1), 0.25), np.zeros((4, 1))), {}
-    for correction in ("none", "mala"):
-        x0, net = start(problem, 4000), network("complete", 4)
-        x = chain(DMALA(2.0, "half", correction), problem, net, 60, x0=x0)[40::10]
-        off[correction] = abs(x.mean(axis=2).var() - 1)
-    assert off["mala"] < off["none"]
 
 
 @pytest.mark.parametrize(("drift", "correction"), [*CORRECTED, ("whole", "none")])

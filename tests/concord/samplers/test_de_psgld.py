@@ -5,7 +5,7 @@ import pytest
 
 from concord.networks.construction import network
 from concord.samplers.de_psgld import DEPSGLD, Ball, Box
-from steps import Quadratic, Still, chain, start
+from steps import Quadratic, Still, chain
 
 ALONE = network("no_edges", 1)
 GRID = np.linspace(-2.2, 3.2, 701)
@@ -52,21 +52,3 @@ def test_small_steps_and_smoothing_have_the_posterior_on_the_interval():
         off.append(np.abs(stationary(INTERVALS[0], gamma / 20, gamma) / wanted - 1).max())
     assert off[0] > 1.5 * off[1] > 1.5**2 * off[2]
     assert off[2] < 0.25
-
-
-def test_the_average_of_agents_has_their_pulls_together():
-    """Three agents that average with all: their law is that of the sum with one pull, not three."""
-    problem, net = Quadratic(np.full((3, 1, 1), 4 / 3), np.full((3, 1), 2.0)), network("server", 3)
-    sampler, x0 = DEPSGLD(0.01, INTERVALS[0], 0.5), start(problem, 3000)
-    x = chain(sampler, problem, net, 400, x0=x0)[300::50].mean(axis=2)
-    wanted, other = smoothed(0.5), smoothed(0.5, 3)
-    assert abs(x.mean() - wanted[0]) < 0.2 * abs(other[0] - wanted[0])
-    assert abs(x.var() / wanted[1] - 1) < 0.1
-
-
-def test_projections_are_the_nearest_points():
-    x = np.array([[[3.0, 4.0], [0.1, 0.2]]])
-    np.testing.assert_allclose(Ball(2.0).project(x), [[[1.2, 1.6], [0.1, 0.2]]], atol=1e-15)
-    off = Ball(1.0, center=3.0).project(x) - 3
-    np.testing.assert_allclose(np.linalg.norm(off, axis=2), [[1, 1]])
-    np.testing.assert_allclose(Box(-1.0, 2.0).project(x), [[[2.0, 2.0], [0.1, 0.2]]])

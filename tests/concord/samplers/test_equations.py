@@ -1,4 +1,7 @@
-"""Steps of samplers on networks against their equations, worked by plain loops; what they count."""
+"""Steps that are not affine against their equations, by plain loops; and what all steps count.
+
+Affine steps are held against the papers' matrices (tests/concord/laws/matrices.py).
+"""
 
 import itertools
 import tracemalloc
@@ -9,10 +12,8 @@ import pytest
 
 from concord.networks.compressions import Compression
 from concord.networks.construction import network
-from concord.networks.network import Network
 from concord.options import build
 from concord.samplers.admm import ADMM
-from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD
@@ -20,12 +21,10 @@ from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.diging_sgld import DIGingSGLD
 from concord.samplers.extra_sgld import EXTRASGLD
-from concord.samplers.graph_gibbs import GraphGibbs, color_agents
+from concord.samplers.graph_gibbs import GraphGibbs
 from concord.samplers.push_sum_sgld import PushSumSGLD
-from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
 from steps import (
-    CONSTANT,
     DECAYING,
     EXACT,
     NAMES,
@@ -38,7 +37,6 @@ from steps import (
 )
 
 every_network = pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
-every_order = pytest.mark.parametrize("order", ["simultaneous", "in_place"])
 ALONE, STAR = network("no_edges", 1), network("star", 4)
 
 
@@ -78,143 +76,26 @@ def follow(found, move, drawn=0):
         np.testing.assert_allclose(after, expected, rtol=0, atol=EXACT)
 
 
-@every_order
-@every_network
-def test_de_sgld(net, order):
-    problem, weights = Regression(net.agents, 2), metropolis(net)
-    ordered = Network(net.graph, order=order)
-
-    def move(k, c, x, noise):
-        new = x.copy()
-        for i in range(net.agents):
-            seen = new if order == "in_place" else x
-            total = sum(weights[i, j] * seen[j] for j in range(net.agents))
-            eta = 0.02 / (2 + k) ** 0.7
-            new[i] = total - eta * slope(problem, i, x[i]) + sqrt(2 * eta) * noise[i]
-        return new
-
-    follow(chain(DESGLD(DECAYING), problem, ordered), move)
-
-
-@every_network
-def test_de_sghmc(net):
-    problem, weights, gamma = Regression(net.agents, 2), metropolis(net), 1.7
-    v = np.zeros((3, net.agents, 2))
-
-    def move(k, c, x, noise):
-        eta, new = 0.02 / (2 + k) ** 0.7, np.empty_like(x)
-        for i in range(net.agents):
-            force = gamma * v[c, i] + slope(problem, i, x[i])
-            v[c, i] = v[c, i] - eta * force + sqrt(2 * gamma * eta) * noise[i]
-            new[i] = sum(weights[i, j] * x[j] for j in range(net.agents)) + eta * v[c, i]
-        return new
-
-    found = chain(DESGHMC(DECAYING, gamma), problem, net)
-    follow(found, move, drawn=1)  # at the start, velocities of standard deviation 0
-
-
 def test_de_sghmc_starts_with_normal_velocities():
     problem = Regression(4, 2)
     state = steps_of(DESGHMC(0.1, 1.0, initial_velocity_sd=2.0), problem, STAR, 0).states[0]
     np.testing.assert_array_equal(state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2)))
 
 
-@pytest.mark.parametrize("taken", ["with_likelihood", "after_mixing"])
-@pytest.mark.parametrize("scale", ["agents", "one"])
-@pytest.mark.parametrize("variance", ["agents", "one"])
 @every_network
-def test_d_ula(net, taken, scale, variance):
+def test_d_ula_with_a_late_prior(net):
     n, problem, around = net.agents, Regression(net.agents, 2), neighbors(net)
-    s, spread = ({"agents": n, "one": 1}[each] for each in (scale, variance))
 
     def move(k, c, x, noise):
         alpha, beta, new = 0.02 / (2 + k) ** 0.7, 0.3 / (1 + 0.5 * k), np.empty_like(x)
         for i in range(n):
             w = x[i] - beta * sum((x[i] - x[j] for j in around[i]), np.zeros(2))
             likelihood = slope(problem, i, x[i]) - x[i] / n
-            prior = (w if taken == "after_mixing" else x[i]) / n
-            new[i] = w - alpha * s * (likelihood + prior) + sqrt(2 * alpha * spread) * noise[i]
+            new[i] = w - alpha * n * (likelihood + w / n) + sqrt(2 * alpha * n) * noise[i]
         return new
 
-    sampler = DULA(
-        DECAYING, Schedule(0.3, c=0.5), gradient_scale=scale, noise_variance=variance,
-        prior_gradient=taken,
-    )  # fmt: skip
+    sampler = DULA(DECAYING, Schedule(0.3, c=0.5), prior_gradient="after_mixing")
     follow(chain(sampler, problem, net), move)
-
-
-def test_c_ula_and_sgd():
-    problem = Regression(1, 3, points=7)
-
-    def move(k, c, x, noise):
-        alpha = 0.02 / (2 + k) ** 0.7
-        return x - alpha * slope(problem, 0, x[0]) + sqrt(2 * alpha) * noise
-
-    follow(chain(CULA(DECAYING), problem, ALONE), move)
-    follow(chain(SGD(DECAYING), problem, ALONE), lambda k, c, x, w: move(k, c, x, 0 * w))
-
-
-@every_network
-def test_extra_in_its_form_of_two_terms(net):
-    """Without u: x'' = (I + W) x' - W~ x - eta (g' - g) + sqrt(2 eta) (w' - w)."""
-    problem, n, eta, h = Regression(net.agents, 2), net.agents, 0.013, 0.3
-    x = chain(EXTRASGLD(CONSTANT, h=h), problem, net, x0=start(problem, 1))[:, 0]
-    rng, weights = np.random.default_rng(1), metropolis(net)
-    noise = [rng.standard_normal((1, n, 2))[0] for _ in range(5)]
-    for i in range(n):
-        first = sum(weights[i, j] * x[0, j] for j in range(n))
-        first = first - eta * slope(problem, i, x[0, i]) + sqrt(2 * eta) * noise[0][i]
-        np.testing.assert_allclose(x[1, i], first, rtol=0, atol=EXACT)
-    for k, i in itertools.product(range(4), range(n)):
-        tilde = [h * (i == j) + (1 - h) * weights[i, j] for j in range(n)]
-        expected = x[k + 1, i] + sum(weights[i, j] * x[k + 1, j] for j in range(n))
-        expected = expected - sum(tilde[j] * x[k, j] for j in range(n))
-        expected -= eta * (slope(problem, i, x[k + 1, i]) - slope(problem, i, x[k, i]))
-        expected += sqrt(2 * eta) * (noise[k + 1][i] - noise[k][i])
-        np.testing.assert_allclose(x[k + 2, i], expected, rtol=0, atol=EXACT)
-
-
-@every_network
-def test_diging_with_what_it_tracks(net):
-    """The y of the equations, which the state does not have, is begun and carried on here."""
-    problem, n, weights = Regression(net.agents, 2), net.agents, metropolis(net)
-    y = np.array([[slope(problem, i, x) for i, x in enumerate(each)] for each in start(problem)])
-
-    def move(k, c, x, noise):
-        eta = DECAYING(k)
-        total = np.array([sum(weights[i, j] * x[j] for j in range(n)) for i in range(n)])
-        new = total - eta * y[c] + sqrt(2 * eta) * noise
-        tracked = [sum(weights[i, j] * y[c, j] for j in range(n)) for i in range(n)]
-        for i in range(n):
-            change = slope(problem, i, new[i]) - slope(problem, i, x[i])
-            y[c, i] = tracked[i] + change
-        return new
-
-    follow(chain(DIGingSGLD(DECAYING), problem, net), move)
-
-
-@pytest.mark.parametrize("read", ["moved", "averaged"])
-def test_push_sum(read):
-    net = network("directed_ring", 6, every=2, reach=3)
-    problem, n, eta = Regression(6, 2), 6, 0.02
-    heard = [[i] + [a for a, b in net.edges if b == i] for i in range(n)]
-    share = [1 / (1 + sum(a == j for a, _ in net.edges)) for j in range(n)]
-    y = np.ones((3, n))
-
-    def move(k, c, z, noise):
-        kicks = np.array([-eta * slope(problem, i, z[i]) for i in range(n)])
-        kicks, x, new = kicks + sqrt(2 * eta) * noise, y[c][:, None] * z, np.empty_like(z)
-        before = y[c].copy()
-        for i in range(n):
-            y[c, i] = sum(share[j] * before[j] for j in heard[i])
-            if read == "averaged":
-                new[i] = sum(share[j] * (x[j] + kicks[j]) for j in heard[i]) / y[c, i]
-            else:
-                new[i] = (sum(share[j] * x[j] for j in heard[i]) + kicks[i]) / y[c, i]
-        return new
-
-    follow(chain(PushSumSGLD(eta, read=read), problem, net), move)
-    assert np.ptp(y) > 0.1  # agents have unequal influence
 
 
 @pytest.mark.parametrize("kind", [{"kind": "top_k", "share": 0.5}, {"kind": "top_k", "share": 1.0}])
@@ -296,33 +177,6 @@ def test_c_admm_finds_the_minimizer_and_alone_at_once():
     for noise in (False, True):
         path = chain(ADMM(penalty=0.7, noise=noise), problem, network("no_edges", 6))
         np.testing.assert_allclose(path[1:], np.broadcast_to(local, path[1:].shape), atol=EXACT)
-
-
-@every_network
-@pytest.mark.parametrize("gamma", [None, 0.02])
-def test_graph_gibbs(net, gamma):
-    """Agents in the order of their colors, one by one, given what all others have by then."""
-    problem, rho, around = Regression(net.agents, 2), 0.1, neighbors(net)
-    colors = color_agents(net.graph)
-    assert (colors.sum(axis=0) == 1).all() and len(colors) <= net.degrees.max() + 1
-    assert not any(own[i] and own[j] for own in colors for i, j in net.edges)
-
-    def move(k, c, x, noise):
-        new = x.copy()
-        for color in colors:
-            for i in np.flatnonzero(color):
-                if gamma is None:
-                    cov = np.linalg.inv(problem.gram[i] + len(around[i]) / rho * np.eye(2))
-                    pull = problem.shift[i] + sum((new[j] for j in around[i]), np.zeros(2)) / rho
-                    new[i] = cov @ pull + np.linalg.cholesky(cov) @ noise[i]
-                else:
-                    apart = sum((x[i] - new[j] for j in around[i]), np.zeros(2)) / rho
-                    drift = slope(problem, i, x[i]) + apart
-                    new[i] = x[i] - gamma * drift + sqrt(2 * gamma) * noise[i]
-        return new
-
-    sampler = GraphGibbs(tolerance=rho, step_size=gamma)
-    follow(chain(sampler, problem, net), move)
 
 
 # What steps take.

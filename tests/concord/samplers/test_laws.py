@@ -102,21 +102,6 @@ def test_ten_local_steps_bias_the_mean_and_variance_reduction_does_not():
     assert ring == pytest.approx([0.069000, 0.007077], abs=1e-6)
 
 
-def test_chains_have_the_law_that_is_read_off():
-    """So that read_off and chains agree: DIGing after five steps, in standard errors."""
-    problem, net, chains = Regression(4, 2), network("star", 4), 20_000
-    update = read_off(DIGingSGLD(0.05), problem, net)
-    mean, cov = np.zeros(16), np.diag([1.0] * 8 + [0.0] * 8)
-    for _ in range(5):
-        mean = update.matrix @ mean + update.offset
-        cov = update.matrix @ cov @ update.matrix.T + update.noise
-    x0 = np.random.default_rng(7).standard_normal((chains, 4, 2))
-    x = steps_of(DIGingSGLD(0.05), problem, net, 5, x0=x0).x[-1].reshape(chains, 8)
-    error = np.sqrt(cov.diagonal()[:8] / chains)
-    assert np.abs((x.mean(axis=0) - mean[:8]) / error).max() < 5
-    assert np.abs(x.var(axis=0) / cov.diagonal()[:8] - 1).max() < 5 * np.sqrt(2 / chains)
-
-
 @pytest.mark.parametrize("direction", ["link", "one_way"])
 @pytest.mark.parametrize("sampler", [DIGingSGLD(0.03), EXTRASGLD(0.03)], ids=["diging", "extra"])
 def test_what_a_step_conserves_is_lost_with_one_direction_alone(sampler, direction):
@@ -203,24 +188,15 @@ def test_d_mala_with_the_whole_drift_samples_the_square_of_the_posterior():
         assert found[1] == pytest.approx(float(1 / (2 - Fraction(epsilon) ** 2)), rel=1e-12)
 
 
-SKEW = (((1.0, 0.5), (-0.3, 2.0)),)
-SKEWS = (*SKEW, ((0.7, 0.0), (1.0, 1.0)), ((3.0, 1.0), (1.0, 1.0)))
-
-
 @pytest.mark.parametrize(
     ("agents", "rho", "steps", "coupling"),
-    [
-        *((4, 0.05, 1, None), (3, (0.02, 0.1, 0.3), 3, None), (1, 0.2, 2, None)),
-        *((4, 0.05, 1, SKEW), (3, (0.02, 0.1, 0.3), 3, SKEWS)),
-    ],
+    [(4, 0.05, 1, None), (1, 0.2, 2, None), (3, 0.05, 3, ((1.0, 0.5), (-0.3, 2.0)))],
 )
 def test_small_steps_of_dg_lmc_leave_the_bias_of_its_tolerance(agents, rho, steps, coupling):
-    """Each P_i becomes (P_i^-1 + rho_i (A_i^T A_i)^-1)^-1; the rest goes with the step."""
+    """Each P_i becomes (P_i^-1 + rho (A^T A)^-1)^-1; the rest goes with the step."""
     problem, net = Regression(agents, 2), network("server", agents)
     root = np.eye(2) if coupling is None else np.array(coupling)
-    widths = np.broadcast_to(np.asarray(rho), agents)[:, None, None]
-    widths = widths * np.linalg.inv(root.swapaxes(-1, -2) @ root)
-    own = np.linalg.inv(np.linalg.inv(problem.gram) + widths)
+    own = np.linalg.inv(np.linalg.inv(problem.gram) + rho * np.linalg.inv(root.T @ root))
     cov = np.linalg.inv(own.sum(axis=0))
     centers = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
     mean = cov @ np.einsum("aij,aj->i", own, centers)

@@ -7,30 +7,9 @@ import pytest
 
 from concord.networks.construction import network
 from concord.samplers.local_sgld import LocalSGLD
-from steps import CONSTANT, DECAYING, EXACT, NAMES, NETWORKS, Regression, Still, start, steps_of
+from steps import CONSTANT, EXACT, Regression, Still, start, steps_of
 
 STAR, LIMIT = network("star", 4), 5.0  # standard errors
-
-
-@pytest.mark.parametrize("communication", [1.0, 0.4])
-@pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
-def test_an_iteration_is_local_steps_and_an_average(net, communication):
-    """Chain by chain, and agent by agent; those that do not communicate stay where they are."""
-    problem, n = Regression(net.agents, 2), net.agents
-    sampler = LocalSGLD(DECAYING, period=3, common_noise=0.4, communication=communication)
-    found = steps_of(sampler, problem, net)
-    rng, weights = np.random.default_rng(1), net.matrix("metropolis")
-    for k, (x, after) in enumerate(itertools.pairwise(found.x)):
-        gamma, x = DECAYING(k), x.copy()
-        for _ in range(3):
-            own, common = rng.standard_normal(x.shape), rng.standard_normal((len(x), 1, 2))
-            for c, i in np.ndindex(len(x), n):
-                gradient = problem.gram[i] @ x[c, i] - problem.shift[i]
-                noise = np.sqrt(0.4 / n) * common[c, 0] + np.sqrt(0.6) * own[c, i]
-                x[c, i] += -gamma * gradient + np.sqrt(2 * gamma) * noise
-        averaging = np.ones(len(x)) if communication == 1 else rng.random(len(x)) < communication
-        x = np.where(averaging[:, None, None] > 0, weights @ x, x)
-        np.testing.assert_allclose(after, x, rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])

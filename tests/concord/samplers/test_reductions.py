@@ -16,7 +16,6 @@ from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Box
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
-from concord.samplers.dg_lmc import DGLMC
 from concord.samplers.diging_sgld import DIGingSGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.fsgld import FSGLD
@@ -29,13 +28,10 @@ from concord.sampling.schedules import Schedule
 from steps import (
     CONSTANT,
     DECAYING,
-    NAMES,
-    NETWORKS,
     Quadratic,
     Regression,
     Still,
     chain,
-    start,
     steps_of,
 )
 
@@ -88,30 +84,19 @@ def test_one_agent_is_c_ula_draw_for_draw(sampler, batches):
 
 
 REDUCTIONS = {
+    "CHOCO without compression": (RING, CHOCOSGLD(CONSTANT, WHOLE), DESGLD(CONSTANT)),
+    "D-MALA with half the drift, alone": (
+        ALONE, DMALA(Schedule(0.2), "half", "none"), CULA(Schedule(0.02))
+    ),
     "push-sum where all hear as many as they send to": (
         ROUND, PushSumSGLD(CONSTANT), DESGLD(CONSTANT, weights="row_stochastic")
-    ),
-    "push-sum that averages after it has moved": (
-        ROUND, PushSumSGLD(CONSTANT, read="averaged"),
-        LocalSGLD(CONSTANT, weights="row_stochastic"),
     ),
     "D-ULA with the weights of its graph": (
         RING, DULA(CONSTANT, 0.2, gradient_scale="one", noise_variance="one"),
         DESGLD(CONSTANT, weights=0.2),
     ),
-    "local steps without common noise": (
-        RING, LocalSGLD(CONSTANT, common_noise=0.0, communication=1.0), LocalSGLD(CONSTANT)
-    ),
     "a server and the complete graph": (
         SERVER, LocalSGLD(CONSTANT, period=3), network("complete", 4), LocalSGLD(CONSTANT, period=3)
-    ),
-    "DG-LMC with one tolerance, and ties of the identity": (
-        SERVER, DGLMC(0.01, 0.1), SERVER,
-        DGLMC(0.01, (0.1,) * 4, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
-    ),
-    "DG-LMC with particles and ties of the identity": (
-        SERVER, DGLMC(0.01, 0.1, particles=2), SERVER,
-        DGLMC(0.01, 0.1, particles=2, coupling=(((1.0, 0.0), (0.0, 1.0)),)),
     ),
     "a whole box": (
         RING, DEPSGLD(CONSTANT, Box(-1e9, 1e9), 0.01), DESGLD(CONSTANT)
@@ -132,12 +117,6 @@ def test_one_sampler_is_another(name):
     other_net, other = rest if len(rest) == 2 else (net, rest[0])
     problem = Regression(net.agents, 2)
     close(chain(one, problem, net, 12), chain(other, problem, other_net, 12))
-
-
-@pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
-def test_choco_without_compression_is_de_sgld(net):
-    problem = Regression(net.agents, 2)
-    close(chain(CHOCOSGLD(0.02, WHOLE), problem, net), chain(DESGLD(0.02), problem, net))
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "in_place"])
@@ -172,51 +151,8 @@ def test_without_noise_de_sgld_on_the_complete_graph_descends_the_average():
     )
 
 
-@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
-@pytest.mark.parametrize("batch_size", [None, 2])
-def test_without_edges_de_sgld_is_langevin_chains_apart(order, batch_size):
-    """Each agent alone, with its own data and the same numbers, makes the same chain."""
-    problem, net = Regression(4, 3), Network(network("no_edges", 4).graph, order=order)
-    found = chain(DESGLD(CONSTANT), problem, net, **({"batch_size": 2} if batch_size else {}))
-    rng, agent = np.random.default_rng(1), np.arange(4)[:, None]
-    for x, after in itertools.pairwise(found):
-        gradient = np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
-        if batch_size:
-            rows = (rng.random((3, 4, 2)) * problem.counts[:, None]).astype(int)
-            features, targets = problem.features[agent, rows], problem.targets[agent, rows]
-            off = np.einsum("cabd,cad->cab", features, x) - targets
-            gradient = np.einsum("cab,cabd->cad", off, features) * problem.counts[:, None] / 2
-            gradient += x / 4
-        close(after, x - 0.013 * gradient + np.sqrt(0.026) * rng.standard_normal(x.shape))
-
-
-def test_a_drift_of_half_the_gradients_is_a_langevin_step_of_its_square():
-    """D-MALA without a correction, alone: epsilon^2 = 2 eta."""
-    problem = Regression(1, 2)
-    one = chain(DMALA(Schedule(0.2), "half", "none"), problem, ALONE)
-    close(one, chain(CULA(Schedule(0.02)), problem, ALONE))
-
-
 def test_mini_batches_are_tracked_as_they_were_drawn():
     """DIGing's sum of v stays zero: each batch that enters y leaves it again, and no other does."""
     found = steps_of(DIGingSGLD(CONSTANT), Regression(4, 2), network("star", 4), 30, batch_size=1)
     for state in found.states[1:]:
         assert abs(state.v.sum(axis=1)).max() < 1e-10 * abs(state.v).max()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        {"kind": "qsgd", "bits": 3},
-        {"kind": "top_k", "share": 0.5},
-        {"kind": "rand_k", "share": 0.5},
-    ],
-    ids=lambda each: each["kind"],
-)
-def test_the_average_of_choco_does_not_depend_on_its_compression(kind):
-    """In a step from the same positions; later ones have other gradients."""
-    problem = Regression(5, 2)
-    found = chain(CHOCOSGLD(0.02, Compression(**kind), 0.4), problem, RING, rng=Still())
-    assert abs(found[1] - start(problem)).max() > 0.01
-    for x, after in itertools.pairwise(found):
-        close(after.mean(axis=1), (x - 0.02 * problem.gradient(x)).mean(axis=1))

@@ -12,7 +12,7 @@ from concord.samplers.consensus_mc import ConsensusMC, State
 from concord.samplers.dg_lmc import DGLMC
 from concord.samplers.fsgld import FSGLD
 from concord.samplers.qlsd import QLSD
-from steps import EXACT, Quadratic, Regression, Still, chain, errors, logistic, start, steps_of
+from steps import EXACT, Quadratic, Regression, Still, chain, logistic, start, steps_of
 
 SERVER, LIMIT, CHAINS = network("server", 4), 5.0, 4000  # standard errors
 WHOLE, QSGD = Compression("top_k", share=1.0), Compression("qsgd", bits=3)
@@ -76,26 +76,6 @@ def test_exact_draws_make_the_posterior(combine):
     assert (found.network.unicasts == 200).all() and (found.network.broadcasts == 200).all()
 
 
-def test_langevin_steps_leave_their_own_bias():
-    """Each agent's variance is that of ULA: H^-1 (1 - eta H / 2)^-1 in one dimension."""
-    eta, H = 0.2, np.array([1.0, 3.0])
-    theta, _ = exact(Quadratic(H[:, None, None], [[0.0], [3.0]]), 700, step_size=eta)
-    weights = H * (1 - eta * H / 2)
-    variance, mean = 1 / weights.sum(), weights[1] / weights.sum()
-    assert abs(theta.mean() - mean) < LIMIT * np.sqrt(variance / CHAINS)
-    assert abs(theta.var() / variance - 1) < LIMIT * np.sqrt(2 / CHAINS) + 0.02
-
-
-def test_one_agent_draws_exactly_and_anew():
-    problem = Regression(1, 2)
-    _, found = exact(problem, 6)
-    x, target = found.x[1:, :, 0] - problem.posterior.mean, problem.posterior
-    assert errors(x[-1], np.zeros(2), target.cov) < LIMIT
-    between = (x[4] * x[5]).mean(axis=0)  # of one draw and the next
-    assert np.abs(between).max() < LIMIT * target.cov.max() / np.sqrt(CHAINS)
-    assert not found.network.unicasts.any()
-
-
 def test_moments_are_those_of_the_draws_after_burn_in():
     _, found = exact(Regression(3, 2), 9, 4, step_size=0.05, burn_in=2)
     state, seen = found.states[-1], found.x[3:]
@@ -105,15 +85,6 @@ def test_moments_are_those_of_the_draws_after_burn_in():
         close(state.squares[c, i] / 6, np.cov(seen[:, c, i].T), rtol=1e-10)
 
 
-def test_before_there_are_more_draws_than_dimensions_theta_is_the_plain_average():
-    x, nothing = start(Regression(3, 2), 5), np.empty(0)
-    squares = np.broadcast_to(np.diag([1.0, 100.0]) * np.arange(1, 4)[:, None, None], (5, 3, 2, 2))
-    for count, plain in ((0, True), (2, True), (3, False)):
-        state = State(x, x, squares, np.array([count]), nothing, nothing, nothing)
-        found = ConsensusMC().read_out(state)
-        assert np.allclose(found, x.mean(axis=1, keepdims=True)) == plain
-
-
 def test_a_diverged_chain_answers_nothing():
     theta, _ = exact(Regression(3, 2), 700, 3, step_size=5.0)
     assert np.isnan(theta).all()
@@ -121,60 +92,27 @@ def test_a_diverged_chain_answers_nothing():
 
 # FSGLD
 
-UNEQUAL = (0.1, 0.2, 0.3, 0.4)
-
 
 def one_of_each(problem, sampler, theta):
-    """Return what one step without noise makes of theta, for each agent drawn, and the chances."""
-    chances = np.array(sampler.probabilities or [0.25] * 4)
+    """Return what one step without noise makes of theta, for each agent drawn."""
     rng = Still()
-    rng.random = lambda size: np.cumsum(chances) - chances / 2  # in every chain the next agent
+    rng.random = lambda size: np.arange(4) / 4 + 1 / 8  # in every chain the next agent
     found = steps_of(sampler, problem, SERVER, 1, x0=at(theta, 4), rng=rng)
     assert np.ptp(found.x[1], axis=1).max() == 0
     assert np.array_equal(found.network.unicasts, 2 * np.eye(4)), "only who is drawn is sent to"
     assert np.array_equal(found.gradients, sampler.local_steps * np.eye(4))
-    return found.x[1][:, 0], chances
+    return found.x[1][:, 0]
 
 
 @pytest.mark.parametrize("surrogates", ["none", "laplace"])
-@pytest.mark.parametrize("chances", [None, UNEQUAL])
 @pytest.mark.parametrize("make", [lambda: Regression(4, 2), logistic])
-def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates, chances):
+def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates):
     problem, eta, theta = make(), 0.03, np.array([0.7, -1.3])
-    sampler = FSGLD(eta, surrogates=surrogates, probabilities=chances)
-    moved, chance = one_of_each(problem, sampler, theta)
+    moved = one_of_each(problem, FSGLD(eta, surrogates=surrogates), theta)
     full = problem.gradient(at(theta, 1))[0].sum(axis=0)
-    close(chance @ moved, theta - eta * full, rtol=1e-10)
+    close(moved.mean(axis=0), theta - eta * full, rtol=1e-10)
     quadratic = isinstance(problem, Regression)
     assert (np.ptp(moved, axis=0).max() > 1e-6) == (not quadratic or surrogates == "none")
-
-
-def test_local_steps_are_by_loops_from_where_each_has_led():
-    problem, eta, theta = Regression(4, 2), 0.03, np.array([0.7, -1.3])
-    moved, _ = one_of_each(problem, FSGLD(eta, probabilities=UNEQUAL, local_steps=3), theta)
-    for i in range(4):
-        x = theta
-        for _ in range(3):
-            x = x - eta / UNEQUAL[i] * (problem.gram[i] @ x - problem.shift[i])
-        close(moved[i], x)
-
-
-def test_simulated_moments_are_those_over_who_is_drawn():
-    problem, chains, chances, eta = Regression(4, 2), 20_000, UNEQUAL, 0.01
-    mean, second = np.zeros(2), np.eye(2)
-    for _ in range(6):
-        parts = []
-        for i, p in enumerate(chances):
-            m, c = np.eye(2) - eta / p * problem.gram[i], eta / p * problem.shift[i]
-            cross = np.outer(m @ mean, c)
-            parts.append(
-                (p * (m @ mean + c), p * (m @ second @ m.T + cross + cross.T + np.outer(c, c)))
-            )
-        mean, second = (sum(part) for part in zip(*parts, strict=True))
-        second = second + 2 * eta * np.eye(2)
-    x0 = np.random.default_rng(6).standard_normal((chains, 4, 2))
-    x = chain(FSGLD(eta, probabilities=chances), problem, SERVER, 6, x0=x0)[-1][:, 0]
-    assert errors(x, mean, second - np.outer(mean, mean)) < LIMIT
 
 
 def test_surrogates_of_quadratic_potentials_leave_langevin_alone():
@@ -283,21 +221,16 @@ def test_who_takes_part_pays():
 
 # DG-LMC
 
-SKEW = (((1.0, 0.5), (-0.3, 2.0)),)
-SKEWS = (*SKEW, ((0.7, 0.0), (1.0, 1.0)), ((3.0, 1.0), (1.0, 1.0)), ((1.0, 0.0), (0.5, 1.0)))
+SKEW = ((1.0, 0.5), (-0.3, 2.0))
 
 
 @pytest.mark.parametrize("particles", [None, 2])
-@pytest.mark.parametrize(
-    ("rho", "coupling"), [(0.1, None), ((0.1, 0.2, 0.3, 0.4), SKEW), (0.3, SKEWS)]
-)
+@pytest.mark.parametrize(("rho", "coupling"), [(0.1, None), (0.2, SKEW)])
 def test_dg_lmc_is_its_equations(rho, coupling, particles):
-    """By loops over chains and agents; theta has its own mean and any root of its covariance."""
+    """By loops over chains and agents."""
     problem, gamma, agents = Regression(4, 2), 0.02, range(4)
-    rhos = np.broadcast_to(rho, 4)
-    A = [np.eye(2)] * 4 if coupling is None else [np.array(c) for c in coupling] * 4
-    ties = [A[i].T @ A[i] / rhos[i] for i in agents]
-    Q = sum(ties)
+    A = np.eye(2) if coupling is None else np.array(coupling)
+    tie = A.T @ A / rho
     sampler = DGLMC(gamma, rho, local_steps=3, coupling=coupling, particles=particles)
     found, rng = (
         steps_of(sampler, problem, SERVER, 4, x0=start(problem, 20)),
@@ -308,8 +241,8 @@ def test_dg_lmc_is_its_equations(rho, coupling, particles):
         w, new = rng.standard_normal(z.shape), np.empty_like(z)
         for c, i in np.ndindex(len(z), 4):
             gradient = problem.gram[i] @ z[c, i] - problem.shift[i]
-            pull = np.linalg.inv(A[i].T @ A[i]) @ gradient + (z[c, i] - theta[c, i]) / rhos[i]
-            kick = np.sqrt(2 * gamma) * np.linalg.inv(A[i]) @ w[c, i]
+            pull = np.linalg.inv(A.T @ A) @ gradient + (z[c, i] - theta[c, i]) / rho
+            kick = np.sqrt(2 * gamma) * np.linalg.inv(A) @ w[c, i]
             new[c, i] = z[c, i] - gamma * pull + kick
         return new
 
@@ -319,11 +252,10 @@ def test_dg_lmc_is_its_equations(rho, coupling, particles):
             near = move(z, s)
             for c in range(len(z)):
                 apart = t[c] - near[c]
-                total[c] += np.exp(-sum(apart[i] @ ties[i] @ apart[i] for i in agents) / 2)
+                total[c] += np.exp(-sum(apart[i] @ tie @ apart[i] for i in agents) / 2)
         return np.log(total)
 
-    root = np.linalg.inv(Q) @ np.linalg.cholesky(Q)
-    close(root @ root.T, np.linalg.inv(Q))
+    root = np.sqrt(rho / 4) * np.linalg.inv(A)
     x = found.states[0].x
     assert (np.ptp(x, axis=1).max() == 0) == bool(particles)
     z, accepted = x, []
@@ -331,10 +263,7 @@ def test_dg_lmc_is_its_equations(rho, coupling, particles):
         for _ in range(3):
             z = move(z, x)
         w = rng.standard_normal((20, 1, 2))[:, 0]
-        theta = np.array(
-            [np.linalg.solve(Q, sum(ties[i] @ z[c, i] for i in agents)) + root @ w[c]
-             for c in range(20)]
-        )  # fmt: skip
+        theta = np.array([sum(z[c]) / 4 + root @ w[c] for c in range(20)])
         theta = np.repeat(theta[:, None], 4, axis=1)
         if particles:
             odds = problem.potential(x).sum(axis=1) - problem.potential(theta).sum(axis=1)
@@ -366,13 +295,3 @@ def test_theta_is_accepted_as_often_as_its_authors_saw(particles, recorded):
     np.testing.assert_array_equal(np.ptp(x, axis=2), 0)  # one theta
     moved = (np.diff(x[:, :, 0, 0], axis=0) != 0).mean(axis=0)  # of each chain
     assert moved.mean() == pytest.approx(recorded, abs=0.006 + 4 * moved.std() / 10)
-
-
-def test_particles_leave_less_bias_than_none():
-    problem, widths = Regression(4, 2), []
-    for particles in (None, 5):
-        sampler = DGLMC(0.005, 0.3, particles=particles)
-        late = chain(sampler, problem, SERVER, 250, x0=start(problem, 150))[100::15, :, 0]
-        covariance = np.cov(late.reshape(-1, 2).T)
-        widths.append(np.trace(covariance) / np.trace(problem.posterior.cov))
-    assert abs(widths[1] - 1) < abs(widths[0] - 1) / 2

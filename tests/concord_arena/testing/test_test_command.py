@@ -63,7 +63,7 @@ STEP = "return lambda k: "
     ("text", "sentence"),
     [
         ("import sys\nsys.exit(0)\n" + COSINE, "mine.py, line 2: SystemExit: 0"),
-        ("raise KeyboardInterrupt\n" + COSINE, "mine.py, line 1: it was interrupted"),
+        ("raise KeyboardInterrupt\n" + COSINE, "mine.py, line 1: interrupted"),
         ("raise MemoryError\n" + COSINE, "mine.py, line 1: MemoryError"),
     ],
 )

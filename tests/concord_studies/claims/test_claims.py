@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from concord.laws.intervals import quantile
 from concord.options import build
@@ -82,7 +82,6 @@ ORDER = ("order", {"lower": A, "higher": B})
 HALF = ("order", {"lower": A, "higher": B, "factor": 0.5})
 RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
 FALLING = ("trend", {"quantity": A, "axis": "eta", "direction": "falling"})
-SLACK = ("trend", {"quantity": A, "axis": "eta", "direction": "rising", "slack": 0.2})
 PAIRED = ("trend", {"quantity": A, "axis": "eta", "direction": "falling", "paired": True})
 PAIRS = ("order", {"lower": A, "higher": B, "paired": True})
 ROOT = ("rate", {"quantity": A, "against": "eta", "at_least": 0.4, "at_most": 0.6})
@@ -145,9 +144,6 @@ CASES = [
     (FALLING, ends((3.0,), (2.0,), (1.0,)), HOLDS),
     (FALLING, ends((3.0,), (2.0,), (2.0,)), FAILS),
     (FALLING, ends((3.0, 1.0, 4.0), (2.0,), (1.0,)), INCONCLUSIVE),
-    (SLACK, ends((1.0,), (1.0,), (0.9,)), HOLDS),
-    (SLACK, ends((1.0,), (1.0,), (0.7,)), FAILS),
-    (SLACK, ends((1.0,), (1.0,), (0.8, 0.6, 1.0)), INCONCLUSIVE),
     (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (7.0, 2.9, -1.0)), HOLDS),
     (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (9.0, 4.9, 1.0)), FAILS),
     (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (1.0, 5.9, 1.0)), INCONCLUSIVE),
@@ -219,12 +215,6 @@ def test_too_few_chains_says_how_many_would_do():
     assert found.ours.endswith("; about 3000 chains instead of 1000 would decide")
 
 
-def test_data_sets_are_counted_where_they_are_paired():
-    sets = by_data_set((7.9, 4.0, 0.1), (5.5, 1.5, -0.5))
-    found = judge(*PAIRED, *sets)
-    assert found.verdict == TOO_FEW and "data sets instead of 3 would decide" in found.ours
-
-
 def test_pairs_of_data_sets_are_compared_by_their_mean_ratio():
     found = judge(*PAIRS, *by_data_set((2.0, 8.0), (4.0, 12.0), experiments="ab"))
     assert found.verdict == TOO_FEW and "data sets instead of 2 would decide" in found.ours
@@ -288,25 +278,6 @@ def test_pairs_hold_together_and_say_their_differences():
     assert ours == f"exact W2: {one}; {two}"
 
 
-def test_pairs_out_of_order_within_the_slack_are_in_order():
-    runs = by_data_set((9.0, 5.0, 1.0), (9.1, 5.1, 1.1))
-    check = ("trend", {**PAIRED[1], "slack": 0.2})
-    assert judge(*PAIRED, *runs).verdict == FAILS
-    assert judge(*check, *runs).verdict == HOLDS
-    rising = ("trend", {**PAIRED[1], "direction": "rising", "slack": 0.2})
-    assert judge(*rising, *runs[::-1]).verdict == HOLDS
-
-
-def test_every_kind_is_made_to_say_everything():
-    said: dict[str, set[str]] = {}
-    for (kind, _), _, verdict in CASES:
-        said.setdefault(kind, set()).add(verdict)
-    assert set(said) == {*checks.KINDS} - {"measurement"}
-    assert said.pop("condition") == {INSIDE, OUTSIDE}
-    for kind, found in said.items():
-        assert found >= {HOLDS, FAILS, INCONCLUSIVE}, kind
-
-
 # Intervals that hold together
 
 
@@ -323,14 +294,6 @@ def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
     ours = judge(*ORDER, at_end("a", 1.0, 0.0, 3.0), few).ours
     assert f"5.0 [{5 - t.ppf(1 - 0.025 / 2, 3) / t.ppf(0.975, 3):.1f}, " in ours
     assert f"1.0 [{1 - t.ppf(1 - 0.025 / 2, 999) / t.ppf(0.975, 999):.1f}, " in ours
-
-
-def test_intervals_of_a_single_chain_may_be_over_something_else():
-    """Over test images, of which there are many."""
-    rows = [(10, 0, "w2_exact", value, value - 1, value + 1, 10_000) for value in (1.0, 5.0)]
-    ours = judge(*ORDER, run("a", rows[0], chains=1), run("b", rows[1], chains=1)).ours
-    wide = norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)
-    assert f"5.0 [{5 - wide:.1f}, {5 + wide:.1f}]" in ours
 
 
 def test_only_numbers_with_chance_count():
@@ -364,25 +327,13 @@ def test_a_mean_over_iterations_counts_as_one_number():
     assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 1), against 0 ± 9"
 
 
-def test_a_mean_over_agents_says_so():
-    rows = [(10, agent, "w2_exact", 1.0 + agent) for agent in range(3)]
-    check = (
-        "measurement",
-        {"quantity": {"experiment": "a", "metric": "w2_exact", "reduce": "mean"}},
-    )
-    assert judge(*check, run("a", *rows)).ours == "exact W2: 2 (mean of 3 agents)"
-
-
-@pytest.mark.parametrize(("how", "text"), [("max", "3.00 [2.50, 4.00]"), ("min", "1.0 [0.5, 3.9]")])
-def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
+def test_an_extreme_lies_between_the_extremes_of_both_ends():
     """Not in the interval of the number that happens to be largest."""
-    table = curve(
-        "a", (1.0, 0.5, 3.9), (3.0, 2.5, 4.0), (2.0, 2.0, 9.0) if how == "min" else (1.0,)
-    )
-    quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
-    rows = quantities._table(quantity, [table])
-    numbers = quantities._numbers(quantity, [table], rows, 1, quantities.Source(lambda _: []), ())
-    assert numbers.pick(0) == text
+    table = curve("a", (1.0, 0.5, 3.9), (3.0, 2.5, 4.0), (1.0,))
+    largest = {"quantity": {**A_ALL, "reduce": "max"}, "printed": 3.0, "tolerance": 2.0}
+    wide = quantities.widening(2, 1000)  # of two random numbers
+    text = f"3.00 [{3 - wide / 2:.2f}, {1 + 2.9 * wide:.2f}]"
+    assert text in judge("value", largest, table).ours
 
 
 # What cannot be judged
@@ -405,10 +356,6 @@ def test_not_run_says_why(options, rows, why):
     check = {"quantity": {**A, **options}, "printed": 1.0, "tolerance": 10.0}
     found = judge("value", check, run("a", *rows))
     assert found.verdict == NOT_RUN and why in found.ours
-
-
-def test_without_runs():
-    assert judge(*VALUE) == verdicts.Judgement(NOT_RUN, "no run of a in this reading")
 
 
 def test_one_chain_says_nothing_of_the_spread_over_chains():
@@ -541,22 +488,11 @@ def test_nothing_holds_because_a_run_diverged(check, runs, verdict):
     assert found.verdict == verdict and "diverged" in found.ours
 
 
-def test_every_kind_meets_a_run_that_diverged():
-    assert {kind for (kind, _), _, _ in DIVERGED} == set(checks.KINDS)
-
-
 def test_what_is_infinite_needs_no_interval():
     """A distance of one chain, which has no interval, is infinite for sure once it diverged."""
     far = lost("b", INF, NAN, NAN, 1)
     assert judge(*ORDER, at_end("a", 1.0), far).verdict == HOLDS
     assert judge("order", {"lower": B, "higher": A}, at_end("a", 1.0), far).verdict == FAILS
-
-
-def test_pairs_of_infinite_distances_are_out_of_order():
-    runs = by_data_set((9.0, 5.0, 1.0), (INF, 4.0, 0.1), (INF, 2.9, -1.0))
-    found = judge(*PAIRED, *runs)
-    assert found.verdict == FAILS and "diverged" in found.ours
-    assert judge(*PAIRED, *by_data_set((9.0, 5.0), (INF, 4.0))).verdict == FAILS
 
 
 def test_scale():
@@ -607,19 +543,6 @@ def test_samplers_and_agents_are_compared_one_by_one():
     assert found.verdict == FAILS and "4 (a, DE-SGLD, complete, agent 2) is not below" in found.ours
 
 
-def test_curves_are_compared_sampler_by_sampler():
-    def curves(experiment, **at):
-        return [
-            run(experiment, *((k, 0, "w2_exact", k < end) for k in range(9)), sampler=sampler)
-            for sampler, end in at.items()
-        ]
-
-    early, late = curves("a", one=1, two=5), curves("b", one=2, two=6)
-    check = ("sooner", {**SOONER[1], "threshold": 0.5})
-    assert judge(*check, *early, *late).verdict == HOLDS
-    assert judge(*check, *early, *curves("b", one=2, two=5)).verdict == FAILS
-
-
 def test_what_only_one_side_varies_is_compared_with_all_of_it():
     others = grid("b", "ring", de_sgld=(3.0,), extra=(0.3,))
     assert (
@@ -638,17 +561,6 @@ def test_sides_that_are_only_partly_alike_are_not_pooled():
         "numbers cannot be paired: the first quantity has none of agent 2; choose the same "
         "agent on both sides, or a single one on one of them"
     )
-
-
-@pytest.mark.parametrize("check", [ROOT, RISING])
-def test_an_exponent_and_a_trend_do_not_pool_curves(check):
-    runs = [
-        run("a", (10, 0, "w2_exact", value), (10, 1, "w2_exact", value), eta=eta)
-        for eta, value in ((1, 1.0), (4, 2.0))
-    ]
-    found = judge(*check, *runs)
-    assert found.verdict == NOT_RUN
-    assert found.ours.endswith("values of eta; choose one agent, or a case for each")
 
 
 # Runs whose chains are others on another machine

@@ -53,8 +53,7 @@ def truths(check: Any, where: str) -> dict[int, Any]:
         }
     if isinstance(check, checks.Trend):
         sign = (1 if check.direction == "rising" else -1) * {"wrong": -1, "edge": 0}.get(where, 1)
-        rise = 1 + 10 * check.slack
-        return {id(check.quantity): lambda run, _: 99 + sign * rise * rank(run, check.axis)}
+        return {id(check.quantity): lambda run, _: 99 + sign * rank(run, check.axis)}
     if isinstance(check, checks.Rate):
         low, high = check.at_least, check.at_most
         low = high - 1 if low is None else low

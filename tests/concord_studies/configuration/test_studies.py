@@ -60,44 +60,6 @@ def names(paper):
     return [run.name for run in paper.runs.values()]
 
 
-def test_a_run_states_every_parameter(tmp_path):
-    (run,) = load(tmp_path).runs.values()
-    assert run.folder == "x/one/run"
-    assert run.document == {
-        "paper": "x",
-        "experiment": "one",
-        "run": "run",
-        "labels": {},
-        "reading": "published",
-        "scale": "paper",
-        "seed": 3,
-        "agents": 6,
-        "topology": {"kind": "ring"},
-        "problem": {
-            **{"name": "linear", "kind": "linear_regression", "points": 30, "dim": 2},
-            **{"points_per_agent": None, "noise_sd": 1.0, "feature_variance": 1.0},
-            **{"prior_variance": 1.0, "prior_share": "split", "legacy_seed": None},
-            **{"table": None, "posterior_of": "all"},
-        },
-        "partition": {"kind": "equal"},
-        "sampler": {
-            **{"kind": "de_sgld", "step_size": 0.005},
-            **{"batch_size": None, "batch_order": "with_replacement"},
-            **{"batch_scale": "data", "batch_pool": "all"},
-            **{"weights": "metropolis", "update_order": "simultaneous"},
-        },
-        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
-        "chains": 100,
-        "iterations": 50,
-        "record": {
-            **{"every": 1, "at": None, "agents": None, "draws": True, "average": True},
-            **{"probes": [], "averages": [], "burn_in": -1},
-        },
-        "metrics": [],
-        "assumptions": [],
-    }
-
-
 def test_the_three_kinds_of_axes_multiply(tmp_path):
     sweep = {
         "topology": ["ring", "complete"],
@@ -150,17 +112,6 @@ def test_an_override_leaves_out_cells_which_are_no_runs(tmp_path):
     assert names == {f"topology={cell}" for cell in cells}
 
 
-def test_runs_do_not_share_their_mappings(tmp_path):
-    """Changing one resolved run must not change another, or the file's contents."""
-    paper = load(tmp_path, one={"sweep": {"topology": ["ring", "star"]}})
-    one, other = paper.runs.values()
-    one.document["sampler"]["step_size"] = 9
-    one.document["problem"]["points"] = 1
-    assert other.document["sampler"]["step_size"] == 0.005
-    assert other.document["problem"]["points"] == 30
-    assert paper.problems["linear"]["points"] == 30
-
-
 def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
     (run,) = load(tmp_path, "smoke", one={"smoke": {"agents": 3}}).runs.values()
     assert (run.chains, run.iterations, run.agents) == (
@@ -190,39 +141,10 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("selection", "message"),
-    [
-        ("two", "there is no experiment 'two'; choose one of one"),
-        (
-            {"experiment": "one", "topolgy": "ring"},
-            "one has no such axis; did you mean 'topology'?",
-        ),
-        (
-            {"experiment": "one", "topology": "star"},
-            "topology: no run of one has topology 'star'; choose",
-        ),
-        (
-            {"experiment": "one", "topology": ["ring", "cmplete"]},
-            "'cmplete'; did you mean 'complete'",
-        ),
-        ({"experiment": ["one"]}, "there is no experiment ['one']; did you mean"),
-    ],
-)
-def test_selections_of_nothing_are_refused(selection, message, tmp_path):
-    paper = load(tmp_path, one={"sweep": {"topology": ["ring", "complete"]}})
-    with pytest.raises(ConcordError) as caught:
-        paper.select(selection, "figures.f.runs[0]")
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[1, 2]", "it is not a mapping"),
-        ("", "it is not a mapping"),
         ("a: 1\nb: c: d", "line 2 column 5: mapping values are not allowed"),
-        ("1: 2", "line 1 column 1: the key 1 is not text on one line; put it in quotes"),
-        ('"a\\nb": 2', "the key 'a\\nb' is not text on one line"),
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
         ("papr: 1", "papr"),
@@ -237,11 +159,6 @@ def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
     with pytest.raises(ConcordError) as caught:
         Study(folder, CONFIG)
     assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
-
-
-def test_a_missing_folder_is_told(tmp_path):
-    with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
-        Study(tmp_path / "none", CONFIG)
 
 
 def test_a_file_is_no_folder(tmp_path):
@@ -269,12 +186,8 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
         ({"scale": "larger"}, r"scale: 'larger' is not allowed; choose one of full, paper, smoke"),
         ({"sead": 1}, r"sead: unknown key; did you mean 'seed'\?"),
         ({"seed": -1}, r"seed: -1 is below 0; give 0 or more"),
-        ({"seed": "one"}, r"seed: 'one' is not an integer"),
-        ({"seed": 1.0}, r"seed: 1\.0 is not an integer"),
         ({"seed": 2**63}, r"seed: 9223372036854775808 is too large"),
         ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not match"),
-        ({"results": "a\n"}, r"results: 'a\\n' does not match"),
-        ({"results": "/elsewhere"}, r"results: '/elsewhere' does not match"),
     ],
 )
 def test_wrong_settings_are_refused(changes, message):
@@ -368,12 +281,6 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
 
 
 # Readings ----------------------------------------------------------------------------------------
-
-
-def test_readings_are_declared_with_their_meaning(tmp_path):
-    paper = load(tmp_path, readings={"draft": "as of 2019"}, one={"reading": "draft"})
-    assert [run.document["reading"] for run in paper.runs.values()] == ["draft"]
-    assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
 
 
 def test_a_reading_may_have_a_meaning_for_each_problem(tmp_path):

@@ -67,13 +67,6 @@ def test_rates_per_agent() -> None:
     assert found[20, "1", "triggers"][0] == 2.5
 
 
-def test_samplers_that_move_everyone_are_active_at_every_step() -> None:
-    sent = np.array([[0, 0], [20, 20]])
-    found = table(activity.rows(measurement({"broadcasts": (COUNTS[1:], sent)}, [0, 20], 2)))
-    assert found[20, "0", "activation_rate"] == (1.0, None, None)
-    assert found[20, "0", "trigger_rate"] == (1.0, None, None)
-
-
 @pytest.fixture(scope="module")
 def posterior() -> quadrature.Grid:
     return quadrature.from_log_density(
@@ -179,11 +172,3 @@ def test_accuracy_by_updates_takes_the_tick_of_that_update() -> None:
     value, lo, hi = found[1, "0", "accuracy_after_sd"]
     assert value == pytest.approx(np.std([0.1, 0.5], ddof=1))
     assert lo < value < hi
-
-
-def test_without_activations_updates_are_iterations() -> None:
-    accuracy = np.linspace(0, 1, 11)[None, :, None]
-    found = table(
-        accuracy_by_updates.rows(measurement({"accuracy": (COUNTS, accuracy)}, np.arange(11), 1))
-    )
-    assert [found[u, "0", "accuracy_after_mean"][0] for u in (0, 5, 10)] == [0.0, 0.5, 1.0]

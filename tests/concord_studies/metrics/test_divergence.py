@@ -101,11 +101,6 @@ def test_a_family_names_all_that_it_yields_and_no_more(family):
         assert any(fnmatchcase(metric, name) for metric in yielded), name
 
 
-def test_a_sound_trace_is_left_as_it_is():
-    trace = sound(2, 0)
-    assert trace.mask_diverged() is trace
-
-
 def test_a_chain_is_lost_from_the_iteration_at_which_it_diverged():
     marked = diverged(sound(2, 0), 2).mask_diverged()
     for name, lost in (("x", np.isnan), ("x_average", np.isnan), ("accuracy", np.isnan),
@@ -151,19 +146,3 @@ def test_a_step_that_is_too_large_leaves_no_distance(step, far):
         if row.metric == "modes_share":
             assert np.isnan(row.value) == far
     assert ({row.value for row in rows if row.metric == "diverged"} == {1.0}) == far
-
-
-def test_distances_in_three_dimensions():
-    """Any dimension that the reference has: of 25 exact draws each, near the floor's."""
-    rng = np.random.default_rng(0)
-    normal = SimpleNamespace(sample=lambda count, rng: rng.standard_normal((count, 3)))
-    trace = sound(3, 0)
-    trace["x"][:] = rng.standard_normal(trace["x"].shape)
-    problem = SimpleNamespace(reference=normal)
-    m = measurement(trace, problem=problem, iterations=0, stream=lambda label: rng)
-    for family, name in (("posterior_distance", "posterior_w1"), ("sinkhorn", "w1_pooled")):
-        rows = list(kinds.find("metrics", family, "").rows(m))
-        (floor,) = (row for row in rows if row.metric == f"{name}_floor")
-        for row in rows:
-            if row.metric == name:
-                assert row.value == pytest.approx(floor.value, rel=0.3)

@@ -13,7 +13,6 @@ import measurements
 from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import quantile
 from concord.laws.wasserstein import fit, w2
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
@@ -21,7 +20,6 @@ from concord.sampling import initial
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies import metrics
-from concord_studies.metrics import consensus_error
 from concord_studies.metrics import w2 as w2_metric
 from steps import Quadratic
 
@@ -70,6 +68,9 @@ def test_w2_is_that_of_the_fitted_gaussian_with_an_interval_around_it():
     (floor,) = only(found, metric="w2_floor").itertuples()
     assert floor.agent == "network" and 0 < floor.lo <= floor.value <= floor.hi
     assert "w2_exact" not in set(found["metric"])
+    (point,) = only(found, metric="w2_point").itertuples()
+    assert point.value == pytest.approx(float(w2(target.mean, np.zeros((2, 2)), target)))
+    assert not point.chance
 
 
 def test_w2_exact_is_the_law_of_the_sampler():
@@ -103,18 +104,6 @@ def test_w2_without_an_exact_posterior_is_refused():
         list(w2_metric.rows(m))
 
 
-def test_consensus_error_is_the_mean_over_chains_with_an_interval():
-    values = RNG.uniform(1, 2, (40, 2))
-    found = table(
-        consensus_error.rows(measurement({"consensus_error": (("chain", "draw"), values)}))
-    )
-    np.testing.assert_allclose(found["value"], values.mean(axis=0))
-    half = quantile(40) * values.std(axis=0, ddof=1) / np.sqrt(40)
-    np.testing.assert_allclose(found["hi"] - found["value"], half, rtol=1e-6)
-    np.testing.assert_allclose(found["value"] - found["lo"], half, rtol=1e-6)
-    assert found["iteration"].tolist() == [0, 5] and set(found["agent"]) == {"network"}
-
-
 def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():
     at = np.array([-1, 7, 3, -1])
     m = measurement({"diverged_at": (("chain",), at)})
@@ -140,7 +129,7 @@ def test_the_table_says_what_trials_are_behind_a_number():
     m = measurement({"x": (("chain", "draw", "agent", "dim"), x)})
     rows = [*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)]
     trials = {cells[2]: cells[-1] for cells in map(metrics.cells, rows)}
-    assert trials == {"w2": 40, "w2_floor": 1000, "law": 0, "diverged": None}
+    assert trials == {"w2": 40, "w2_floor": 1000, "w2_point": 0, "law": 0, "diverged": None}
 
 
 READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}

@@ -9,13 +9,11 @@ import measurements
 from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.samplers.admm import ADMM
-from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.gossip_ula import GossipULA
-from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies.metrics import Measurement, activity, messages
@@ -69,25 +67,6 @@ def test_an_agent_sends_one_vector_per_step_to_all_its_neighbors(sampler, order)
     assert found["unicasts", 9, "network"].value == 54
     assert found["broadcast_bytes", 9, "network"].value == 36 * 2 * 8
     assert not any(row.chance for row in found.values())
-
-
-@pytest.mark.parametrize(
-    ("sampler", "net"),
-    [
-        (CULA(STEP), network("no_edges", 1)),
-        (SGD(STEP), network("no_edges", 1)),
-        (DESGLD(STEP), network("no_edges", 3)),
-    ],
-)
-def test_who_has_no_neighbors_sends_nothing(sampler, net):
-    trace = sampled(sampler, net)
-    assert not trace["unicasts"].any() and not trace["broadcasts"].any()
-
-
-def test_gossip_sends_to_the_partner_alone():
-    trace = sampled(GossipULA(STEP, fusion=Schedule(0.5)), network("star", 4))
-    for name in NAMES:
-        np.testing.assert_array_equal(trace[name], trace["activations"])
 
 
 def test_a_trigger_is_heard_by_all_neighbors():

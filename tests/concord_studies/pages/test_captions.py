@@ -6,7 +6,6 @@ import jinja2
 import pytest
 from docutils.core import publish_doctree
 
-from concord_studies import words
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
@@ -93,12 +92,6 @@ def test_a_sampler_has_its_own_name_whatever_else_is_named():
     assert [name for name, _ in part["samplers"]] == ["DE-SGLD, adapt first"]
 
 
-def test_a_label_of_something_else_is_no_name_of_a_sampler():
-    names = {"names": {"same": r"the same $\alpha$"}}
-    (part,) = described([run(labels={"steps": "same"})], options=names)["experiments"]
-    assert [name for name, _ in part["samplers"]] == ["DE-SGLD"]
-
-
 @pytest.mark.parametrize(
     ("name", "samplers"),
     [
@@ -111,19 +104,6 @@ def test_a_label_of_something_else_is_no_name_of_a_sampler():
 def test_a_sampler_has_the_papers_name_where_no_label_tells_it(name, samplers):
     (part,) = of("tzikas2024", "figures", name)["experiments"]
     assert [sampler for sampler, _ in part["samplers"]] == samplers
-
-
-def test_a_start_that_varies_is_told_whole():
-    (part,) = of("tzikas2024", "figures", "fig4")["experiments"]
-    assert dict(part["setting"])["start"] == "normal or random normal (mean -1, 2; seed 1 to 9)"
-
-
-def test_an_option_that_varies_is_told_with_its_default():
-    problem = {"kind": "linear_regression", "name": "linear", "points": 300}
-    runs = [run(problem=problem), run(problem={**problem, "prior_share": "omitted"})]
-    (part,) = described(runs)["experiments"]
-    text = "linear regression (points 300; prior share split or omitted)"
-    assert dict(part["setting"])["problem"] == text
 
 
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
@@ -183,30 +163,6 @@ def test_words_are_explained_where_their_metrics_are_shown():
     assert terms("parayil2020", "tables", "gmm_modes") == []  # its probability is a quadrature
 
 
-def test_the_plateau_of_the_consensus_error_is_no_floor():
-    assert terms("bhar2023", "figures", "consensus") == ["consensus error"]
-    assert terms("bhar2023", "tables", "theorem1") == ["consensus error", "plateau"]
-    assert "floor" not in terms("bhar2023", "tables", "widths")
-    for metric in ("consensus_floor", "gossip_floor"):
-        assert words.metric(metric) == "plateau of the consensus error"
-
-
-def test_a_title_that_asks_has_no_full_stop():
-    title = "Does averaging help?"
-    assert captions.markdown(described([run()], title)).startswith(f"**{title}**\n")
-    assert r"\?\." not in captions.rst(described([run()], title))
-
-
-def test_a_title_is_written_in_markdown_as_it_is():
-    text = captions.markdown(described([run()], titles={"linear": "the theorems' conditions"}))
-    assert "How it was run (the theorems' conditions): " in text
-
-
-def test_what_print_shows_stands_beside_what_we_show():
-    text = captions.markdown(described([run()], printed="One run.", ours="A thousand."))
-    assert "*In print:* One run.\n\n*Here:* A thousand." in text
-
-
 def test_what_is_beyond_five_sentences_is_folded():
     texts = {
         "caption": "One. Two.",
@@ -229,11 +185,6 @@ def test_no_caption_of_papers_and_arena_is_longer_than_five_sentences(path):
             text = "\n".join(captions.above(captions.of(paper, section, name), lambda text: text))
             texts = [part.partition(":* ")[2] or part for part in text.split("\n\n")]
             assert sum(len(sentences(part)) for part in texts if part.strip()) <= 5, name
-
-
-def test_long_lists_are_counted():
-    parts = described([run(partition={"kind": "sizes", "sizes": list(range(40))})])
-    assert dict(parts["experiments"][0]["setting"])["data split"] == "sizes (sizes [40 entries])"
 
 
 def shown(parts):

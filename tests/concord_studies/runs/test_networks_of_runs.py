@@ -52,39 +52,6 @@ def sampled(run, chains=None):
     return sample(run, run.build_problem(Path("unused")), chains=chains)
 
 
-def test_only_runs_with_a_network_state_it(plain):
-    assert "network" not in plain.document
-    run = lossy(plain).document
-    assert run["network"] == {
-        "schedule": {"kind": "static"},
-        **LOSS,
-        "on_loss": "keep_own_weight",
-        "delay": None,
-        "compression": None,
-        "error_feedback": False,
-        "awake": 1.0,
-        "noise": 0.0,
-        "privacy": None,
-        "byzantine": None,
-        "robust": None,
-        "compute": None,
-        "link": None,
-        "barrier": True,
-    }
-    again = Run.from_document(run, "run")
-    assert again.document == run and not again.network_of_agents.is_lossless
-
-
-def test_a_mistake_names_its_key(plain):
-    bad = {"loss": {"kind": "bernoulli", "rate": 1.5, "direction": "link"}}
-    with pytest.raises(ConcordError, match=r"^tests.network.loss.rate: 1.5 is above 1; give 1 or"):
-        lossy(plain, bad)
-    with pytest.raises(ConcordError, match=r"^tests.network.los: unknown key; did you mean 'loss'"):
-        lossy(plain, {"los": None})
-    with pytest.raises(ConcordError, match=r"^tests.network: no_edges of \d+ has no edges"):
-        lossy(plain, topology={"kind": "no_edges"}).check()
-
-
 def test_blocks_of_chains_do_not_depend_on_each_other(plain):
     run = lossy(plain, {**LOSS, "compute": {"seconds": 0.1, "spread": 0.5}})
     whole, part = sampled(run), sampled(run, (50, 100))

@@ -1,7 +1,6 @@
 """The stages as commands: each reads files, writes one result whole, and tells mistakes."""
 
 import csv
-import fcntl
 import json
 import os
 import shutil
@@ -19,7 +18,7 @@ from concord import streams
 from concord.errors import FINITE_RANGE, ConcordError
 from concord.sampling.trace_files import load
 from concord_cli.__main__ import main
-from concord_studies import io, provenance
+from concord_studies import io
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.io import load_yaml
@@ -218,12 +217,6 @@ def test_a_run_by_itself_gives_the_same_bytes_in_another_process(project, tmp_pa
     assert whole.startswith(alone) and len(alone) > 1000
 
 
-def test_another_seed_gives_another_result(project, tmp_path):
-    command("sample", edited(project, tmp_path, seed=2), "-o", tmp_path / "draws.nc")
-    one, other = trace_of(project, CALM), load(tmp_path / "draws.nc")
-    assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
-
-
 def refused(capsys, *arguments):
     """Run a command that must be refused; return its sentence."""
     assert main([str(argument) for argument in arguments]) == 2
@@ -274,20 +267,6 @@ def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, 
     assert message in text and not (tmp_path / "draws.nc").exists()
 
 
-def test_missing_files_are_told(tmp_path, capsys):
-    text = refused(capsys, "sample", tmp_path / "runs.yaml", "-o", tmp_path / "draws.nc")
-    assert "cannot be read (No such file or directory)" in text
-
-
-def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
-    text = refused(
-        capsys,
-        *("run", project / "config/papers/x", "steps", "step=0.03"),
-        *("--config", project / "config/config.yaml", "-o", tmp_path / "alone"),
-    )
-    assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
-
-
 def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
     project, tmp_path, monkeypatch, capsys
 ):
@@ -320,68 +299,25 @@ def test_a_result_appears_whole_or_not_at_all(tmp_path):
     assert path.stat().st_mode & 0o777 == (tmp_path / "plain").stat().st_mode & 0o777
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
-    """And nothing else of that folder: no other file's, none of a process that is at work."""
-    gone = ".trace.0123456789abcdef.concord-part.nc"
-    others = {gone.replace("trace", "trace2"), gone.replace(".nc", ".csv"), gone[1:], f"{gone}~"}
-    for name in (gone, *others):
+def test_what_a_killed_process_left_is_removed_by_a_later_attempt(tmp_path):
+    """And nothing else of that folder: no other file, and nothing that may be written right now."""
+    left, young = (f".a.{c * 16}.concord-part.csv" for c in "01")
+    names = {young, ".a.csv", "a.csv~", left.replace(".csv", ".nc")}
+    for name in (left, *names):
         (tmp_path / name).write_text("half of more than will be written")
-    with io.whole(tmp_path / "trace.nc") as first, io.whole(tmp_path / "trace.nc") as second:
-        assert {p.name for p in tmp_path.iterdir()} == {first.name, second.name, *others}
-        first.write_text("first")
-        second.write_text("second")
-    assert (tmp_path / "trace.nc").read_text() == "first"  # who comes last has the file
-    assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
+    for name in {left, *names} - {young}:
+        os.utime(tmp_path / name, (0, 0))
+    io.write_whole(tmp_path / "a.csv", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", *names}
 
 
-def test_a_file_that_was_taken_for_left_behind_is_made_again(tmp_path, monkeypatch):
-    """Another process comes between making and locking it."""
-    lock, names = fcntl.flock, []
-
-    def removed_first(file, operation):
-        if not names:
-            names.extend(path.name for path in tmp_path.iterdir())
-            (tmp_path / names[0]).unlink()
-        lock(file, operation)
-
-    monkeypatch.setattr(fcntl, "flock", removed_first)
-    with io.whole(tmp_path / "a.csv") as temporary:
-        assert names != [temporary.name] == [path.name for path in tmp_path.iterdir()]
-        temporary.write_text("whole")
-    assert (tmp_path / "a.csv").read_text() == "whole"
-
-
-SPECIAL = {
-    "link": lambda path: path.symlink_to("mine"),
-    "dangling": lambda path: path.symlink_to("nowhere"),
-    "loop": lambda path: path.symlink_to(path.name),
-    "pipe": os.mkfifo,
-    "folder": Path.mkdir,
-}
-
-
-@pytest.mark.parametrize("make", SPECIAL.values(), ids=SPECIAL)
-def test_what_is_no_regular_file_is_not_written_to(make, tmp_path, monkeypatch):
-    """An output, or a temporary name that somebody knew."""
-    (tmp_path / "mine").write_text("mine")
-    monkeypatch.setattr(os, "urandom", bytes)
-    make(tmp_path / f".b.{'00' * 8}.concord-part.csv")
-    with pytest.raises(OSError, match="exists"), io.whole(tmp_path / "b.csv"):
-        raise AssertionError
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_regular_file_is_not_replaced(make, tmp_path):
+    """Or, for root, a result written to /dev/null would take its place."""
     make(tmp_path / "a.csv")
-    with pytest.raises(ConcordError, match=r"/a.csv: it is (a link|no regular file)"):
-        io.whole(tmp_path / "a.csv").__enter__()
-    assert (tmp_path / "mine").read_text() == "mine"
-
-
-@pytest.mark.parametrize("make", [SPECIAL[kind] for kind in ("dangling", "loop", "pipe", "folder")])
-def test_what_is_no_regular_file_is_not_read(make, tmp_path):
-    """Reading a pipe would wait for ever; a link to a file is as good as that."""
-    make(tmp_path / "a.csv")
-    with pytest.raises(ConcordError, match=r"/a.csv: cannot be read \("):
-        io.read_text(tmp_path / "a.csv")
-    with pytest.raises(OSError, match=r"a\.csv"):
-        provenance.sha256(tmp_path / "a.csv")
+    with pytest.raises(ConcordError, match=r"/a.csv: it is no regular file"):
+        io.write_whole(tmp_path / "a.csv", "text")
+    assert not (tmp_path / "a.csv").is_file()
 
 
 STARTED = """

@@ -222,7 +222,7 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
 
 
 def rows(paper: Study, tables: list[Path]) -> dict[tuple[str, str], robustness.Row]:
-    found = stage.judged(Multiverse(paper), tables)
+    found = stage.judge_universes(Multiverse(paper), tables)
     return {(row["claim"], row["universe"]): row for row in found}
 
 
@@ -245,14 +245,6 @@ def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
     assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
 
 
-def test_what_was_not_run_is_told(made):
-    paper, tables = made
-    found = rows(paper, [path for path in tables if path.parent.name != "weights.lazy"])
-    assert found["nearer", "weights.lazy"]["verdict"] == judgements.NOT_RUN
-    assert found["nearer", "weights.lazy"]["ours"].endswith("was not run")
-    assert found["nearer", "seed_3"]["verdict"] != judgements.NOT_RUN
-
-
 def test_claims_read_another_agent_where_an_alternative_says_so(made):
     (path,) = (path for path in made[1] if path.parent.name == "data.third")
     table = pandas.read_csv(path)
@@ -264,7 +256,7 @@ def test_claims_read_another_agent_where_an_alternative_says_so(made):
 def test_another_metric_is_read_for_what_is_named():
     table = pandas.DataFrame({"metric": ["a", "a_set_0", "b", "b_set_0", "bb"], "agent": "0",
                               "value": range(5)})  # fmt: skip
-    found = stage.renamed(Measured({}, table), {"a": "b"}, None).metrics
+    found = stage.rename_metrics(Measured({}, table), {"a": "b"}, None).metrics
     assert dict(zip(found["metric"], found["value"], strict=True)) == {
         "a": 2,
         "a_set_0": 3,
@@ -420,16 +412,6 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
     assert names == sorted([*claims, *(f"overview.{s}" for s in ("pdf", "png", "svg"))])
     page = (tmp_path / "m.md").read_text()
     assert "depends on" in page and "| weights.lossy | another | also used | 2 <details>" in page
-
-
-def test_a_rule_at_zero_is_in_the_legend():
-    from concord_studies.figures import _specifications as figures
-
-    margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
-    table = [robustness.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
-             for name in (BASE, "seed_2")]  # fmt: skip
-    (legend,) = figures.curve("it rises", table, {"seed_2": "master seed 2"}).legends
-    assert "the rule" in [text.get_text() for text in legend.get_texts()]
 
 
 def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):

@@ -227,10 +227,9 @@ def test_the_mixture_and_others_have_conditions_only() -> None:
     [
         DULA(Schedule(1e-3), fusion=Schedule(0.1)),
         GossipULA(Schedule(1e-3), communication="never"),
-        GossipULA(Schedule(1e-3), local_steps=2),
         GossipULA(Schedule(1e-3, c=1.0)),
     ],
-    ids=["d_ula", "never", "local", "decaying"],
+    ids=["d_ula", "never", "decaying"],
 )
 def test_other_runs_are_refused(sampler) -> None:
     m = replace(sampled(ticks=2, chains=2), sampler=sampler)

@@ -12,7 +12,8 @@ from concord.arguments import ChosenSampler
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.loop import run
-from concord.networks.construction import network, network_under
+from concord.networks.construction import network
+from concord.networks.network import Network
 from concord.options import build
 from concord.problem import CountedProblem
 from concord.record import Record, Recorder
@@ -23,7 +24,7 @@ from concord_studies.datasets.folder import DataFolder
 from processes import python
 
 lenet = everything.kind("problems", "lenet")
-VERIFY = lenet.registry.verify
+VERIFY = lenet.readers.verify
 LENET5 = lenet.lenet5()
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -52,7 +53,7 @@ def simulate(sampler, classifier, x0, steps, rng, record=None):
     """Return the last state of a sampler's mini-batch chains, and what is recorded of them."""
     chosen = ChosenSampler.parse(sampler, "sampler")
     graph = network("ring", classifier.agents).graph
-    running = network_under(graph, None, "network", chosen.order).start(x0)
+    running = Network(graph, None, "network", chosen.order).start(x0)
     batches = MiniBatches(classifier, chosen.batches, len(x0), rng)
     counted = CountedProblem(batches, len(x0))
     recorder = Recorder(record or Record(), chosen.params, counted, running, x0.shape, steps)
@@ -374,6 +375,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 def test_importing_the_problem_does_not_import_torch():
     code = "import sys; from pathlib import Path; from concord import kinds; "
+    code += "import concord_studies; "
     code += "kinds.use(Path(sys.argv[1])); kinds.find('problems', 'lenet').Params(); "
     code += "assert 'torch' not in sys.modules"
     python(code, everything.ROOT / "config" / "papers" / "parayil2020")
@@ -424,9 +426,7 @@ def resources(tmp_path, monkeypatch):
     classes = np.array([[1], [8], [10], [8]], dtype=np.uint8)
     savemat(tmp_path / lenet.SVHN, {"X": colors, "y": classes})
     monkeypatch.setattr(lenet, "TRAIN", 12)
-    monkeypatch.setattr(lenet, "TEST", 5)
-    monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
-    monkeypatch.setattr(lenet.registry, "verify", lambda name, path: path)
+    monkeypatch.setattr(lenet.readers, "verify", lambda name, path: path)
     return tmp_path
 
 
@@ -458,9 +458,11 @@ def test_options_of_the_network_reach_it(torch, resources):
     np.testing.assert_array_equal(wide, 2 * x)
 
 
-def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
-    monkeypatch.setattr(lenet.registry, "verify", VERIFY)
-    with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
+def test_files_are_used_only_as_they_are_registered(resources, monkeypatch):
+    monkeypatch.setattr(lenet.readers, "verify", VERIFY)
+    with pytest.raises(
+        ConcordError, match=r"ubyte\.gz: has \d+ bytes .*; make it with `concord fetch"
+    ):
         built(resources)
 
 

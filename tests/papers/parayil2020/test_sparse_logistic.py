@@ -159,8 +159,3 @@ def test_refusals():
         check(Params(train_rows=40000), 5)
     with pytest.raises(ConcordError, match="fixed numbers of rows"):
         problem(kind={"kind": "dirichlet", "concentration": 0.5}).splits(3)
-    dense, labels = table()
-    partition = Partition.parse({"kind": "equal"}, "partition")
-    params = Params(train_rows=44)
-    with pytest.raises(ConcordError, match="features that are 0 or 1"):
-        SparseLogistic(csr_array(2 * dense), labels, params, 1, partition, streams.generator)

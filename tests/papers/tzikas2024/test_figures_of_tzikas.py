@@ -29,7 +29,7 @@ def scatter(reading: str) -> Measured:
 
 
 def test_draws_stand_on_one_line_per_agent():
-    params = density_scatter.Params(rows="reading", agents=(0, 1))
+    params = density_scatter.Params(rows="reading")
     figure = density_scatter.draw(params, [scatter("published"), scatter("released")])
     assert len(figure.axes) == 4
     ticks = [line for line in figure.axes[1].lines if line.get_marker() == "|"]

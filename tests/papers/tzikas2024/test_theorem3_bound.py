@@ -123,9 +123,10 @@ def test_the_largest_entry_of_the_posterior_covariance():
         {"sampler": ADMM(penalty=5.0, noise=False)},
         {"network": Network(RING.graph, order="in_place")},
         {"sampler": DESGLD(Schedule(0.002))},
+        {"sampler": everything.kind("samplers", "admm_in_place")(penalty=5.0)},
         {"network": network("no_edges", 5)},
     ],
-    ids=["no noise", "in place", "no D-ADMMS", "no edges"],
+    ids=["no noise", "in place", "no D-ADMMS", "in turn", "no edges"],
 )
 def test_the_theorem_is_refused_for_all_it_says_nothing_of(changes):
     with pytest.raises(ConcordError, match="metric theorem3_bound needs D-ADMMS"):

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from concord.laws import exact
 from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.problem import Quadratic
@@ -15,62 +14,39 @@ from concord_studies.metrics import Measurement, Row, known, lacking, series
 
 from .theory import Bound, Setting
 
-
-def told(theorem: str, *names: str) -> tuple[str, ...]:
-    """Return the names of the metrics that ``tell`` yields for a theorem."""
-    whole = f"{theorem}_bound", f"{theorem}_rederived", "w2_exact_mean"
-    return (*whole, *(f"{theorem}.{name}" for name in names))
+EXACT_MEAN = {"w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2")}
 
 
-def labels(theorem: str) -> dict[str, Label]:
-    """Return the labels of the metrics that ``tell`` yields for a theorem."""
-    return {
-        "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
-        f"{theorem}_bound": Label(f"bound of {theorem.replace('theorem', 'Theorem ')}", "bound"),
-        f"{theorem}_rederived": Label(head="bound, rederived"),
-    }
-
-
-def law_of(m: Measurement, theorem: str, sampler: type[Any], name: str) -> exact.Law:
-    """Return the exact law of a run, or refuse one to which a theorem does not apply."""
-    own: Any = m.sampler
+def build_setting(m: Measurement, theorem: str, sampler: type[Any], name: str) -> Setting:
+    """Return what a theorem speaks of in a run, or refuse a run to which it does not apply."""
     start, problem = m.initial.params, m.problem
     if (
-        not isinstance(own, sampler)
-        or not own.step_size.constant
+        not isinstance(m.sampler, sampler)
+        or not m.sampler.step_size.constant
         or m.batches.batch_size is not None
         or m.network.order != "simultaneous"
-        or weights_spectrum(m) is None
+        or (spectrum := weights_spectrum(m)) is None
         or not isinstance(start, normal.Params)
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
-        or (law := m.law) is None
+        or m.law is None
     ):
         raise lacking(
             theorem,
             f"{name} with a constant step, full gradients, simultaneous updates and a symmetric W "
             "on linear regression, starting from N(mean, sd^2 I)",
         )
-    return law
-
-
-def setting(m: Measurement) -> Setting:
-    """Return curvature, shift, spectrum of W and start of a run, as the theorems take them."""
-    problem: Any = m.problem
-    start: Any = m.initial.params
-    spectrum: Any = weights_spectrum(m)
     return Setting(problem.gram, problem.shift, spectrum, start.mean, start.sd)
 
 
 def weights_spectrum(m: Measurement) -> np.ndarray | None:
     """Return the eigenvalues of the weights W; None where W is not symmetric."""
-    sampler: Any = m.sampler
-    weights = as_dense(m.network.matrix(sampler.weights))
+    weights = as_dense(m.network.matrix(m.sampler.weights))  # type: ignore[attr-defined]
     return np.linalg.eigvalsh(weights) if (weights == weights.T).all() else None
 
 
-def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator[Row]:
+def bound_rows(m: Measurement, theorem: str, found: Bound) -> Iterator[Row]:
     """Yield a theorem's bound and the exact mean W2 over iterations, constants and conditions.
 
     <theorem>_bound is the printed bound on (1/N) sum_i W2(law of x_i, exp(-sum_i f_i)), infinite
@@ -79,14 +55,14 @@ def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator
     posterior if they have the prior once. <theorem>.<name> are the constants, and
     <theorem>.<condition> is 1 where a condition holds, 0 where it does not.
     """
-    problem: Any = m.problem
-    mean = w2(law.mean, law.cov, problem.sampled).mean(axis=1)
+    law, problem = m.law, m.problem
+    assert law is not None and isinstance(problem, SampledLaw)
     curves = {
-        "w2_exact_mean": mean,
-        f"{theorem}_bound": found.bound,
+        "w2_exact_mean": w2(law.mean, law.cov, problem.sampled).mean(axis=1),
+        f"{theorem}_bound": found.printed,
         f"{theorem}_rederived": found.rederived,
     }
     yield from series(m.trace.draw, "network", curves, chance=False)
-    held = {condition.name: float(condition.holds) for condition in found.conditions}
-    constants = (found.constants | held).items()
-    yield from known(m, {f"{theorem}.{name}": value for name, value in constants})
+    holds = {condition.name: float(condition.holds) for condition in found.conditions}
+    numbers = (found.constants | holds).items()
+    yield from known(m, {f"{theorem}.{name}": value for name, value in numbers})

@@ -1,15 +1,13 @@
 """Theorem 3 of tzikas2024, conditions and bound, every constant computed from the problem."""
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.laws.gaussian import Gaussian
 from concord.laws.wasserstein import w2
 
 
-@dataclass(frozen=True)
-class Theorem3:
+class Theorem3(NamedTuple):
     """The sufficient condition of Theorem 3 of tzikas2024.
 
     tau_graph: condition number of the graph, sqrt(largest eigenvalue of the signless Laplacian /
@@ -17,9 +15,8 @@ class Theorem3:
     strong, smooth: m_f and M_f, the least strong convexity and the largest smoothness of the f_i.
     tau_f: M_f / m_f.
     limit: the tau_f below which the condition holds at this m_f and graph; nan if at none.
-    rate: the smallest a over kappa and rho, by (86)-(90): the bound falls by sqrt(a) per iteration;
-    1 or more if the condition fails.
-    holds: whether the condition holds.
+    rate: the smallest a over kappa and rho, by (86)-(90): the bound falls by sqrt(a) per iteration,
+    and the condition is that a < 1.
     penalty: the rho at which a is smallest, (86) at the kappa of (88); nan for a graph in parts.
     """
 
@@ -29,13 +26,10 @@ class Theorem3:
     tau_f: float
     limit: float
     rate: float
-    holds: bool
     penalty: float
 
 
-def theorem3(
-    strong: float, smooth: float, signless_max: float, algebraic_connectivity: float
-) -> Theorem3:
+def theorem3(strong: float, smooth: float, signless: float, connectivity: float) -> Theorem3:
     """Return when Theorem 3 of tzikas2024 lets D-ADMMS converge.
 
     The condition is sqrt(u^2 + 4 u/tau_G^2) - u > 1/m_f with u = 1/tau_f^2; solved for tau_f,
@@ -43,64 +37,52 @@ def theorem3(
     a = (2 m_f + 1)/(2 m_f (1 + delta)), (21).
 
     strong, smooth: m_f and M_f.
-    signless_max: largest eigenvalue of D + A.
-    algebraic_connectivity: smallest nonzero eigenvalue of D - A; 0 for a graph in parts.
+    signless: largest eigenvalue of D + A.
+    connectivity: smallest nonzero eigenvalue of D - A; 0 for a graph in parts.
     """
     tau_f = smooth / strong
     # Rounding leaves 1e-15 or so for a graph in parts.
-    connected = algebraic_connectivity > 1e-10 * max(signless_max, 1.0)
-    tau_graph = float(np.sqrt(signless_max / algebraic_connectivity)) if connected else np.inf
+    connected = connectivity > 1e-10 * max(signless, 1.0)
+    tau_graph = float(np.sqrt(signless / connectivity)) if connected else np.inf
     u, v = 1 / tau_f**2, 4 / tau_graph**2
     delta = (np.sqrt(u**2 + u * v) - u) / 2
     square = strong**2 * v - 2 * strong
     ratio = tau_graph / tau_f
     root = (ratio + np.sqrt(ratio**2 + 4)) / 2  # of kappa
-    penalty = (
-        root * smooth / np.sqrt(signless_max * algebraic_connectivity) if connected else np.nan
-    )
-    return Theorem3(
-        tau_graph,
-        strong,
-        smooth,
-        tau_f,
-        float(np.sqrt(square)) if square >= 1 else float("nan"),
-        float((2 * strong + 1) / (2 * strong * (1 + delta))),
-        bool(2 * strong * delta > 1),
-        float(penalty),
-    )
+    penalty = root * smooth / np.sqrt(signless * connectivity) if connected else np.nan
+    limit = np.sqrt(square) if square >= 1 else np.nan
+    rate = (2 * strong + 1) / (2 * strong * (1 + delta))
+    return Theorem3(tau_graph, strong, smooth, tau_f, float(limit), float(rate), float(penalty))
 
 
 def theorem3_bound(
     theorem: Theorem3,
-    gram: np.ndarray,
-    shift: np.ndarray,
+    problem: Any,
     laplacian: np.ndarray,
     start: tuple[np.ndarray, np.ndarray],
     iterations: np.ndarray,
 ) -> np.ndarray:
     """Return Theorem 3's bound on the distance of all agents' joint law, at its best penalty.
 
-    It is on W(law of X^(k), mu* x ... x mu*) with mu* = exp(-sum_i f_i), for quadratic f_i with
-    gradient gram_i x - shift_i, dual variables that start at zero, Y = C sqrt(E|Dw|^2) for
-    y = C |Dw|, (18), and R = |E r|, (19). The print has 1/sqrt(2 m_f) before D w in (16) and in the
-    theorem; here it is 1/(sqrt(2) m_f), as in (20) and in the proof, after (62).
+    It is on W(law of X^(k), mu* x ... x mu*) with mu* = exp(-sum_i f_i), for quadratic f_i, dual
+    variables that start at zero, Y = C sqrt(E|Dw|^2) for y = C |Dw|, (18), and R = |E r|, (19). The
+    print has 1/sqrt(2 m_f) before D w in (16) and in the theorem; here it is 1/(sqrt(2) m_f), as in
+    (20) and in the proof, after (62).
 
     theorem: the constants of ``theorem3``.
-    gram, shift: shapes (N, dim, dim) and (N, dim).
+    problem: quadratic, with mu* as the law that is ``sampled``.
     laplacian: D - A, shape (N, N).
     start: mean (N dim,) and covariance (N dim, N dim) of X^(0).
     iterations: k, shape (K,).
     Returns shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
     """
-    agents, dim = shift.shape
+    agents, dim, target = problem.agents, problem.dim, problem.sampled
     k = np.asarray(iterations)
     a, m, rho = theorem.rate, theorem.strong, theorem.penalty
     if not a < 1:
         return np.full(k.shape, np.inf)
     degrees = laplacian.diagonal()
     signless = 2 * np.diag(degrees) - laplacian
-    curvature = gram.sum(axis=0)
-    target = Gaussian(np.linalg.solve(curvature, shift.sum(axis=0)), np.linalg.inv(curvature))
     # sigma^2 of the incidence matrices is twice the Laplacians' eigenvalues.
     spectrum = 2 * np.linalg.eigvalsh(laplacian)
     minus, minus_max = spectrum[1], spectrum[-1]
@@ -117,12 +99,14 @@ def theorem3_bound(
     moved = start[0] - np.tile(target.mean, agents)
     extended = np.kron(signless, np.eye(dim))
     primal = (moved @ extended @ moved + np.trace(extended @ start[1])) / 2
-    gradient = gram @ target.mean - shift
+    gradient = problem.gram @ target.mean - problem.shift
     dual = np.trace(gradient.T @ np.linalg.pinv(2 * laplacian, hermitian=True) @ gradient)
     first = np.sqrt(rho * primal + dual / rho)
     # mu* against the law of x* - D_ii w_i / (sqrt(2) m), agent by agent.
     widths = degrees[:, None, None] ** 2 / (2 * m**2) * np.eye(dim)
-    noise = np.sqrt(np.sum(w2(np.broadcast_to(target.mean, shift.shape), widths, target) ** 2))
+    noise = np.sqrt(
+        np.sum(w2(np.broadcast_to(target.mean, problem.shift.shape), widths, target) ** 2)
+    )
     root = np.sqrt(a)
     constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
     constant += np.sqrt(square) / (np.sqrt(2) * m) + noise

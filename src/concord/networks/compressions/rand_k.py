@@ -9,12 +9,7 @@ definition 2.1, there without the factor.
 
 import numpy as np
 
-from concord.networks.compressions import top_k
-from concord.networks.compressions.top_k import keep_coordinates, number
-
-
-class Params(top_k.Params):
-    """How many coordinates are sent."""
+from concord.networks.compressions.top_k import Params, keep_coordinates, number
 
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:

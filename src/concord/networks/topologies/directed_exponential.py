@@ -13,11 +13,7 @@ from typing import Any
 import networkx as nx
 
 from concord.networks.topology import check_edges
-from concord.options import Options
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
+from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> Any:

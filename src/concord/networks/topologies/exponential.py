@@ -7,11 +7,7 @@ decentralized deep training" (2021, arXiv:2110.13363), where edges have a direct
 import numpy as np
 
 from concord.networks.topology import list_edges
-from concord.options import Options
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
+from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

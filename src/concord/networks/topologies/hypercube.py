@@ -4,11 +4,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.topology import list_edges
-from concord.options import Options
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
+from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

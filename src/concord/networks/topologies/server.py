@@ -7,11 +7,7 @@ to each other.
 import numpy as np
 
 from concord.networks.topology import check_pairs
-from concord.options import Options
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
+from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

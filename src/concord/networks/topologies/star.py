@@ -1,10 +1,6 @@
 """Agent 0 is the center, and the neighbor of all others."""
 
-from concord.options import Options
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
+from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:

@@ -3,10 +3,7 @@
 import numpy as np
 
 from concord.networks.topologies import grid
-
-
-class Params(grid.Params):
-    """The shape of the grid."""
+from concord.networks.topologies.grid import Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

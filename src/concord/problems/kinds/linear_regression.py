@@ -24,7 +24,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
-from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arrays import divide_rows
 from concord.problems.data import LegacySeed, Table, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -165,7 +165,7 @@ def from_arrays(
     return LinearRegression(data, params)
 
 
-class LinearRegression(QuadraticProblem):
+class LinearRegression(RowsOfRegression, QuadraticProblem):
     """Linear regression split over agents; a step's cost does not grow with the number of points.
 
     ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``. test: features and
@@ -174,6 +174,7 @@ class LinearRegression(QuadraticProblem):
     """
 
     test: tuple[np.ndarray, np.ndarray] | None = None
+    link = staticmethod(np.asarray)  # the identity
 
     def __init__(
         self,
@@ -184,14 +185,13 @@ class LinearRegression(QuadraticProblem):
         self.data = data
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
-        precision = 1 / params.noise_sd**2
+        precision = self.precision = 1 / params.noise_sd**2
         share = prior_share(params.prior_share, self.agents)
         identity = np.eye(self.dim)
         likelihood = precision * data.features.swapaxes(1, 2) @ data.features
         self.prior_precision = share / params.prior_variance
         self.gram = likelihood + self.prior_precision * identity
         self.shift = precision * (data.features.swapaxes(1, 2) @ data.targets[..., None])[..., 0]
-        self._precision = precision
         # Padded rows of features and targets are zero and add nothing.
         self._half_sum_y2 = 0.5 * precision * (data.targets**2).sum(axis=1)
         self._information = likelihood.sum(axis=0)
@@ -219,26 +219,10 @@ class LinearRegression(QuadraticProblem):
         information, shift = self._information, self.shift.sum(axis=0)
         if beyond is not None:
             features, targets = beyond
-            information = information + self._precision * features.T @ features
-            shift = shift + self._precision * features.T @ targets
+            information = information + self.precision * features.T @ features
+            shift = shift + self.precision * features.T @ targets
         cov = np.linalg.inv(information + prior_precision * np.eye(self.dim))
         return Gaussian(cov @ shift, cov)
-
-    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
-
-        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
-        """
-        return self.batch_gradient_of(slice(None), x, rows)
-
-    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim). rows: points
-        of the mini-batches, (chains, few, batch), numbered within each agent.
-        """
-        slopes = self._precision * batch_slopes(self.data, x, rows, lambda z: z, agents)
-        return slopes + self.prior_gradient(x)
 
     def held_out_log_density(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return log N(y; m^T X, sigma^2 + X^T C X) of each test point (X, y).
@@ -246,7 +230,7 @@ class LinearRegression(QuadraticProblem):
         That is the log density averaged over parameters x ~ N(m, C). mean, cov: m and C.
         """
         features, targets = cast("tuple[np.ndarray, np.ndarray]", self.test)
-        variance = 1 / self._precision + (features @ cov * features).sum(axis=-1)
+        variance = 1 / self.precision + (features @ cov * features).sum(axis=-1)
         square = (mean @ features.T - targets) ** 2 / variance
         return -0.5 * (square + np.log(2 * np.pi * variance))
 
@@ -274,8 +258,8 @@ class LinearRegression(QuadraticProblem):
             counts = counts - 1
             drawn = np.arange(features.shape[1]) < counts[:, None]
             features, targets = features * drawn[..., None], targets * drawn
-            gram = self._precision * features.swapaxes(1, 2) @ features
-            shift = self._precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
+            gram = self.precision * features.swapaxes(1, 2) @ features
+            shift = self.precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
         batches: Any = {"batch_size": batch_size, "batch_scale": scale}
         points = Batches(**batches).points_stood_for
         factor = (self.counts if points is None else points) / counts
@@ -306,7 +290,7 @@ class LinearRegression(QuadraticProblem):
             - 2 * targets * np.einsum("and,ad->an", features, mean)
             + targets**2
         )
-        points = np.einsum("an,and,ane->ade", square, features, features) * self._precision**2
+        points = np.einsum("an,and,ane->ade", square, features, features) * self.precision**2
         centre = np.einsum("ade,ae->ad", likelihood, mean) - shift
         total = centre[:, :, None] * centre[:, None, :] + likelihood @ cov @ likelihood
         weight = (factor**2)[:, None, None]

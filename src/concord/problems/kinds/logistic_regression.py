@@ -26,11 +26,10 @@ from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton, gaussian_fit
-from concord.problems._regression import PriorShare, batch_slopes, prior_share
+from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
 from concord.problems.data import LegacySeed, Table, required_tables
-from concord.problems.one_data_set import OneDataSet
 from concord.problems.points import legacy_data, read_points, split_test_rows
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
@@ -59,9 +58,9 @@ class Params(Options):
         "features leaves, as gurbuzbalaban2021's authors do; none: no column",
     ] = "ones"
     features: Annotated[
-        Literal["standardized", "centered", "unit", "raw"],
-        "a data set's features: of mean 0 and variance 1 over the rows not for testing, of mean 0, "
-        "scaled to [0, 1] there, or as they come",
+        Literal["standardized", "unit", "raw"],
+        "a data set's features: of mean 0 and variance 1 over the rows not for testing, scaled to "
+        "[0, 1] there, or as they come",
     ] = "standardized"
     points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
     points_per_agent: Annotated[
@@ -184,8 +183,6 @@ def _load(
         features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
     elif params.features == "standardized":
         features = (features - seen.mean(axis=0)) / seen.std(axis=0)
-    elif params.features == "centered":
-        features = features - seen.mean(axis=0)
     if params.intercept != "none":
         column = np.full(len(features), float(params.intercept == "ones"))
         features = np.column_stack([features, column])
@@ -266,13 +263,14 @@ def from_arrays(
     return LogisticRegression(data, params)
 
 
-class LogisticRegression(OneDataSet):
+class LogisticRegression(RowsOfRegression):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
     """
 
     posterior = None
+    link = staticmethod(sigmoid)
 
     def __init__(
         self,
@@ -354,26 +352,20 @@ class LogisticRegression(OneDataSet):
         return least, least + features.swapaxes(1, 2) @ features / 4
 
     def minimize(
-        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
+        self,
+        linear: np.ndarray,
+        curvature: np.ndarray,
+        start: np.ndarray,
+        agents: Any = slice(None),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
 
         The gradient there is at most 1e-10.
         """
-        precision = self._precision(curvature)
+        data, precision = self._solver.part(agents), self._precision(curvature)[agents]
         first = linear.swapaxes(0, 1), start.swapaxes(0, 1)
-        x, cost = _newton.minimize(self._solver, precision, *first)
+        x, cost = _newton.minimize(data, precision, *first)
         return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
-
-    def minimize_one(
-        self, agent: int, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the minimizers of one agent, (chains, dim), and their cost, (chains,)."""
-        one, precision = slice(agent, agent + 1), self._precision(curvature)
-        x, cost = _newton.minimize(
-            self._solver.part(one), precision[one], linear[None], start[None]
-        )
-        return x[0], cost[0]
 
     @cached_property
     def _solver(self) -> _newton.Data:
@@ -393,21 +385,6 @@ class LogisticRegression(OneDataSet):
                 "may have no minimizer; give it a share of the prior"
             )
         return total
-
-    def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
-
-        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
-        """
-        return self.batch_gradient_of(slice(None), x, rows)
-
-    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim). rows: points
-        of the mini-batches, (chains, few, batch), numbered within each agent.
-        """
-        return batch_slopes(self.data, x, rows, sigmoid, agents) + self.prior_gradient(x)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at two parameters, up to a constant; arrays broadcast."""

@@ -4,13 +4,9 @@ import numpy as np
 
 from concord.contracts import WithInitial
 from concord.errors import ConcordError
-from concord.options import Options
+from concord.options import Options as Params
 from concord.problem import Problem
 from concord.sampling.initial import Shape
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
 
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:

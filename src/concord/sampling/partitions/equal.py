@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from concord.options import Options
+from concord.options import Options as Params
 from concord.sampling.partition import Parts, check_rows
-
-
-class Params(Options):
-    """The options of the kind, of which there are none."""
 
 
 def split(

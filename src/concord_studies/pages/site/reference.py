@@ -11,7 +11,7 @@ from typing import Any
 import concord
 from concord import kinds
 from concord.rooms import ROOMS
-from concord_studies.catalog import described
+from concord_studies.catalog import describe_kind
 from concord_studies.configuration.editor import study_schema
 from concord_studies.markup import fenced, line, markdown, markdown_table
 
@@ -29,7 +29,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             "",
         ]
         for name in kinds.names(package):
-            kind = described(package, name, execute=False)
+            kind = describe_kind(package, name, execute=False)
             named = f"{kind['name']} ({name})" if kind["name"] else name
             lines += [f"## {markdown(named)}", "", *_text(kind)]
             if package == "figures" and name in pictures:

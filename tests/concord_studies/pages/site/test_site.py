@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +79,6 @@ def sound(browser) -> None:
     assert [name for name in fetched if not name.startswith(("file:", "data:", "blob:"))] == []
 
 
-def until(condition, seconds: float = 60) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert found
-    return found
-
-
 def test_every_link_leads_somewhere_and_every_picture_has_a_text(folder):
     assert len(pages(folder)) > 20
     assert dead(folder) == []
@@ -133,49 +123,6 @@ def test_contrast_names_and_roles(folder, browser, scheme):
         assert told == [], page
 
 
-def test_pages_load_within_two_seconds(folder, browser):
-    """At the best of some tries, since others may be at work on this machine."""
-    script = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
-
-    def quick(page: str) -> bool:
-        opened(browser, folder, page)
-        return until(lambda: browser.execute_script(script)) < 2000
-
-    for page in ("index.html", PAPER):
-        until(partial(quick, page))
-
-
-def test_a_link_leads_to_its_figure(folder, browser):
-    opened(browser, folder, f"{PAPER}#{FIGURE}")
-    script = "return document.querySelector(':target').getBoundingClientRect().top"
-    until(lambda: 0 < browser.execute_script(script) < 300)  # it glides there
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_pictures_fit_their_column(folder, browser, width):
-    opened(browser, folder, PAPER, width)
-    script = """
-      return [...document.querySelectorAll("article img")].map((picture) => [
-        picture.getBoundingClientRect().width,
-        picture.closest("section").getBoundingClientRect().width,
-        picture.closest("a").getAttribute("href") === picture.getAttribute("src"),
-      ]);
-    """
-    found = browser.execute_script(script)
-    assert len(found) == 2
-    for picture, column, whole in found:
-        assert 0 < picture <= column and whole
-
-
-def test_print_has_neither_bars_nor_buttons(folder, browser):
-    opened(browser, folder, PAPER)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    for hidden in (".sidebar-drawer", ".headerlink"):
-        script = f"return getComputedStyle(document.querySelector('{hidden}')).display"
-        assert browser.execute_script(script) == "none", hidden
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
 def test_what_a_paper_says_is_shown_as_typed_and_does_nothing(folder, browser):
     for page in ("index.html", PAPER, "claims.html"):
         opened(browser, folder, page)
@@ -186,24 +133,6 @@ def test_what_a_paper_says_is_shown_as_typed_and_does_nothing(folder, browser):
     for path in folder.rglob("*"):
         if path.suffix in (".html", ".js", ".csv", ".json", ".yaml"):
             assert SECRET not in path.read_text(), path
-
-
-def test_it_is_small(folder):
-    size = sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
-    assert size < 6e6  # with one experiment; most of it are documents and the reference
-
-
-def test_a_wrong_finding_is_told(reported, tmp_path, capsys, monkeypatch):
-    from concord_cli.__main__ import main
-
-    config = reported.folder / "config"
-    other = tmp_path / "config"
-    shutil.copytree(config, other)
-    (other / "config.yaml").write_text("findings: [a/b]\n")
-    command = ["site", "--config", f"{other}/config.yaml", "--scale", "smoke", "-o"]
-    results = ["--results", str(reported.folder / "results/smoke")]
-    assert main([*command, str(tmp_path / "site"), *results]) == 2
-    assert "findings: there is no claim 'a/b'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Parts of the site that need neither Sphinx nor a browser: reference, equations, documents."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.rooms import ROOMS
 from concord_studies import provenance
-from concord_studies.catalog import described
+from concord_studies.catalog import describe_kind
 from concord_studies.io import load_yaml
 from concord_studies.markup import markdown
+from concord_studies.pages import markdown as pages
+from concord_studies.pages.markdown import Section
 from concord_studies.pages.site import extension, papers, reference
 
 ROOT = Path(__file__).parents[4]
@@ -22,7 +25,7 @@ def test_the_reference_has_every_kind_and_option(package):
     text = dict(reference.pages({}))[package]
     for kind in kinds.names(package):
         assert f"({kind})\n" in text or f"## {markdown(kind)}\n" in text
-        for option in described(package, kind, execute=False).get("options", []):
+        for option in describe_kind(package, kind, execute=False).get("options", []):
             assert f"`{option['name']}`" in text
 
 
@@ -43,7 +46,7 @@ def test_equations_are_mathml():
 
 def test_every_equation_of_the_samplers_can_be_written():
     for kind in kinds.names("samplers"):
-        for latex in re.split(r"\n\s*\n", described("samplers", kind)["equation"] or ""):
+        for latex in re.split(r"\n\s*\n", describe_kind("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
             assert not latex or extension._mathml(None, latex, True), (kind, latex)
@@ -76,3 +79,38 @@ def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
     (tmp_path / "cost.csv").write_text("edited")
     with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):
         papers.cards(tmp_path)
+
+
+def test_the_reference_executes_no_plug_in_that_nothing_uses(tmp_path):
+    trap = tmp_path / "mine" / "plugins" / "schedules" / "trap.py"
+    trap.parent.mkdir(parents=True)
+    trap.write_text('"""Mine, `code` and <script>."""\nraise SystemExit("executed")\n')
+    kinds.use(tmp_path / "mine")
+    text = dict(reference.pages({}))["schedules"]
+    assert "~~~text\nMine, `code` and <script>.\n~~~" in text and "No study uses it" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("# heading", "> quoted", "- item", "+ item", "1. item", "2) item", "---", "===", "+++"),
+        *(":::{note}", "% comment", "(target)=", "```{include} secret.txt", "$\\frac{1$", "$$x$$"),
+        *("![x](y)", "<script>", "[a](javascript:b)", "~~~", "* item", "a | b", "-0.5", "1.5 of 2"),
+    ],
+)
+def test_markdown_shows_a_text_as_it_is_typed(text):
+    """As Sphinx's reader of Markdown sees it, at the beginning of a paragraph and in a cell."""
+    parser = pytest.importorskip("myst_parser.parsers.mdit")
+    config = pytest.importorskip("myst_parser.config.main")
+    from markdown_it.renderer import RendererHTML
+
+    settings = config.MdParserConfig(enable_extensions={"dollarmath"})
+    page = pages.page("T", text, [Section("", "", ["c"], [[text]])])
+    tokens = parser.create_md_parser(settings, RendererHTML).parse(page)
+    kinds = [token.type for token in tokens if not token.type.startswith(("th", "tr", "td", "tb"))]
+    assert kinds[:3] == ["heading_open", "inline", "heading_close"], json.dumps(kinds)
+    assert kinds[3:6] == ["paragraph_open", "inline", "paragraph_close"]
+    assert kinds[6:] == ["table_open", "inline", "inline", "table_close"]
+    for token in (tokens[4], [token for token in tokens if token.type == "inline"][-1]):
+        assert {child.type for child in token.children} <= {"text", "text_special"}
+        assert "".join(child.content for child in token.children) == text

@@ -14,7 +14,7 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -23,9 +23,10 @@ from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
 from concord.laws.read_off import StepReader
-from concord.laws.switching import SIZE_LIMIT, Choices
+from concord.laws.switching import SIZE_LIMIT
 from concord.problem import Problem, Quadratic
-from concord.samplers.gossip_ula import GossipULA, activity
+from concord.random import activity
+from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
 from concord_studies.metrics import Measurement, Row, known, lacking, series
@@ -34,16 +35,11 @@ from concord_studies.metrics._theorems import conditions, with_values
 from .. import theory
 from .consensus_floor import windows
 
+LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
 METRICS = (
     *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
     *("gossip.threshold_rederived", *with_values("gossip.condition_[12]")),
-    *(
-        f"gossip_{name}"
-        for name in (
-            *("added", "bias", "bias_bound", "bound", "consensus", "excess", "floor"),
-            *("kl", "kl_bound", "kl_most", "rederived"),
-        )
-    ),
+    *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
 )
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("gossip.condition_[12]",)
@@ -82,12 +78,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     if (
         not isinstance(params, GossipULA)
         or params.communication == "never"
-        or params.local_steps is not None
         or not (params.step_size.constant and params.fusion.constant)
     ):
-        raise lacking(
-            "gossip_theorems", "gossip ULA that communicates, with constant steps, no local_steps"
-        )
+        raise lacking("gossip_theorems", "gossip ULA that communicates, with constant steps")
     gossip = _gossip(m, params)
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
@@ -105,8 +98,7 @@ def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
     """Return the constants of the gossip theorems for a run's network and options."""
     agents, active = m.network.agents, activity(m.network.graph)
     laplacian = np.zeros((agents, agents))
-    for i, j in m.network.edges:
-        share = (1 / m.network.degrees[i] + 1 / m.network.degrees[j]) / agents
+    for (i, j), share in _pairs(m):
         laplacian[[i, j], [i, j]] += share
         laplacian[[i, j], [j, i]] -= share
     return theory.Gossip(
@@ -122,12 +114,27 @@ def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
     )
 
 
-def _curvature(problem: Problem) -> tuple[float, float, float, float]:
-    """Return Lipschitz constants of every grad f_i and of grad f, and bounds of log-Sobolev rho.
+def _pairs(m: Measurement) -> list[tuple[tuple[int, int], float]]:
+    """Return the pairs of agents that may gossip in a tick, each with its probability."""
+    each = 1 / m.network.degrees / m.network.agents
+    return [((i, j), each[i] + each[j]) for i, j in m.network.edges]
+
+
+class Curvature(NamedTuple):
+    """Lipschitz constants of every grad f_i and of grad f, and bounds of the log-Sobolev rho.
 
     A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
     most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
     """
+
+    smoothest: float
+    smooth: float
+    least: float
+    most: float
+
+
+def _curvature(problem: Problem) -> Curvature:
+    """Return the curvature of a problem that bounds it."""
     if isinstance(problem, Quadratic):
         least = most = problem.gram
     elif isinstance(problem, Curved):
@@ -135,10 +142,10 @@ def _curvature(problem: Problem) -> tuple[float, float, float, float]:
     else:
         raise lacking("gossip_theorems", "a problem that bounds its curvature")
     if not np.isfinite(most).all():
-        return np.inf, np.inf, 0.0, np.inf
+        return Curvature(np.inf, np.inf, 0.0, np.inf)
     low, high = (np.linalg.eigvalsh(each.sum(axis=0)) for each in (least, most))
     smoothest = float(np.linalg.eigvalsh(most).max())
-    return smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0])
+    return Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
 
 
 def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
@@ -146,66 +153,64 @@ def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
     seldom = m.trace["activations"][:, -1].min(axis=1)
     own = gossip.threshold / (seldom + 1.0) ** gossip.decay
     yield from series([m.last], "network", {"gossip.threshold": mean_interval(own)})
-    for name, printed in (("bound", True), ("rederived", False)):
-        value = gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
-        yield from series([m.last], "network", {f"gossip.threshold_{name}": value}, chance=False)
+    common = {
+        f"gossip.threshold_{name}": gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
+        for name, printed in (("bound", True), ("rederived", False))
+    }
+    yield from series([m.last], "network", common, chance=False)
 
 
 def _linear(
-    m: Measurement,
-    params: GossipULA,
-    gossip: theory.Gossip,
-    curvature: tuple[float, float, float, float],
+    m: Measurement, params: GossipULA, gossip: theory.Gossip, curvature: Curvature
 ) -> Iterator[Row]:
     """Yield the theorems' quantities on linear regression, from the exact law."""
-    problem = m.problem
+    problem, moments = m.problem, m.initial.moments(m.problem.dim)
     assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
-    moments = m.initial.moments(m.problem.dim)
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = StepReader(plain, problem, m.network).choices()
-    start = exact.initial_moments(agents, dim, moments)
-    ticks = [int(k) for k in m.trace.draw if k > 0]
-    squares = _Squares.compute_terms(problem, m, params)
-    law = _follow(choices(0), start, squares, [0, *ticks], agents, dim)
-    limit = choices(0).stationary()
+    choices = StepReader(plain, problem, m.network).choices()(0)
+    limit = choices.stationary()
     if limit is None:
         raise lacking("gossip_theorems", "steps for which the second moments settle")
-    floor = _Squares.disagreement(agents, dim).at(*limit) / agents
+    squares = _squares(m, params, problem)
+    floor = _expect(squares, *limit)[0] / agents
     yield from known(m, {"gossip_floor": floor})
-    k = np.array(ticks)
+    ticks = np.array([k for k in m.trace.draw if k > 0], dtype=int)
+    mean, cov = exact.initial_moments(agents, dim, moments)
+    errors, averages = [], []
+    for _ in range(ticks[-1] + 1):
+        errors.append(_expect(squares, mean, cov))
+        averages.append(exact.marginals(mean, cov, agents, dim)[2:])
+        mean, cov = choices.step(mean, cov)
+    apart, gradients, gossip_noise, spread = np.array(errors).T
+    given = apart[0], gradients.max() / agents
     for name, printed in (("bound", True), ("rederived", False)):
-        bound = theory.consensus_bound(gossip, k, law.apart[0], law.gradients, printed) / agents
-        infinite = [np.inf] if 0 in m.trace.draw else []
-        told = {f"gossip_{name}": [*infinite, *bound]}
-        yield from series([0] * len(infinite) + ticks, "network", told, chance=False)
+        bound = theory.consensus_bound(gossip, ticks, *given, printed) / agents
+        infinite = [np.inf] * (0 in m.trace.draw)
+        found = {f"gossip_{name}": [*infinite, *bound]}
+        yield from series([0] * len(infinite) + ticks.tolist(), "network", found, chance=False)
     if params.communication == "triggered":
         yield from windows(m, "gossip_added", floor)
         return
-    consensus = {"gossip_consensus": law.apart[1:] / agents}
-    yield from series(ticks, "network", consensus, chance=False)
-    first = _divergence(law.mean[0], law.cov[0], posterior)[0]
-    bias = theory.Bias(curvature[1], curvature[0], curvature[2], law.gossip_noise, law.spread)
-    offset = theory.consensus_bound(
-        gossip, np.array([1e18]), law.apart[0], law.gradients, printed=False
+    offset = theory.consensus_bound(gossip, np.array([1e18]), *given, printed=False)
+    bias = theory.Bias(
+        *(curvature.smooth, curvature.smoothest, curvature.least),
+        *(gossip_noise.max(), spread.max()),
     )
-    bound, bias_bound = theory.divergence_bound(
-        gossip, bias, k, first, law.apart[0], float(offset[0])
-    )
-    _, _, mean, cov = exact.marginals(*limit, agents, dim)
-    settled = _divergence(mean, cov, posterior)[0]
-    averages = zip(law.mean[1:], law.cov[1:], strict=True)
-    ends = np.array([_divergence(*each, posterior, gossip.step) for each in averages])
+    first = _divergence(*averages[0], posterior)[0]
+    of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
+    settled_mean, settled_cov = exact.marginals(*limit, agents, dim)[2:]
+    settled = _divergence(settled_mean, settled_cov, posterior)[0]
+    ends = np.array([_divergence(*averages[k], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
-    divergence = {
-        "gossip_kl": least,
-        "gossip_kl_most": most,
-        "gossip_kl_bound": bound,
+    curves = {
+        "gossip_consensus": apart[ticks] / agents,
+        **{"gossip_kl": least, "gossip_kl_most": most, "gossip_kl_bound": of_bias[0]},
         "gossip_excess": least - settled,
     }
-    yield from series(ticks, "network", divergence, chance=False)
-    yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": bias_bound})
+    yield from series(ticks, "network", curves, chance=False)
+    yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
 
 
 def _divergence(
@@ -219,91 +224,30 @@ def _divergence(
     return float(twice - ends[0]) / 2, float(twice - ends[1]) / 2
 
 
-@dataclass(frozen=True)
-class _Squares:
-    """The expectation E [s^T Q s - 2 q^T s + c] of a state s, as a function of its moments."""
-
-    matrix: np.ndarray
-    vector: np.ndarray
-    constant: float
-
-    def at(self, mean: np.ndarray, cov: np.ndarray) -> float:
-        """Return the expectation for a state of this mean (size,) and covariance (size, size)."""
-        inner = np.vdot(self.matrix, cov) + mean @ (self.matrix @ mean) - 2 * self.vector @ mean
-        return float(inner + self.constant)
-
-    @classmethod
-    def norm(cls, matrix: np.ndarray, offset: np.ndarray) -> _Squares:
-        """Return the function E |matrix s - offset|^2 of the moments of s."""
-        return cls(matrix.T @ matrix, matrix.T @ offset, float(offset @ offset))
-
-    @classmethod
-    def disagreement(cls, agents: int, dim: int) -> _Squares:
-        """Return the function E sum_i |x_i - average|^2 of the moments of the state."""
-        center = np.eye(agents) - 1 / agents
-        return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
-
-    @classmethod
-    def compute_terms(cls, problem: Quadratic, m: Measurement, params: GossipULA) -> list[_Squares]:
-        """Return disagreement, n mu_g, C_xi and C_w as functions of the state's moments."""
-        agents, dim = problem.agents, problem.dim
-        average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
-        gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
-        weight = params.gradient_weights(m.network.graph) / agents
-        xi = cls(np.zeros((agents * dim,) * 2), np.zeros(agents * dim), 0.0)
-        for i, j in m.network.edges:
-            share = (1 / m.network.degrees[i] + 1 / m.network.degrees[j]) / agents
-            seen = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
-            pulled = weight[[i, j]] @ problem.shift[[i, j]]
-            one = cls.norm((gram - seen) @ average, shift - pulled)
-            xi = cls(
-                xi.matrix + share * one.matrix,
-                xi.vector + share * one.vector,
-                xi.constant + share * one.constant,
-            )
-        return [
-            cls.disagreement(agents, dim),
-            cls.norm(exact.block_diagonal(problem.gram), problem.shift.ravel()),
-            xi,
-            cls.norm(average, np.linalg.solve(gram, shift)),
-        ]
+# The square |M s - v|^2 of a state s, as M and v.
+Square = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class _Law:
-    """Disagreement (K,) and the average's moments (K, dim), (K, dim, dim) at recorded ticks.
-
-    gradients, gossip_noise, spread: mu_g, C_xi and C_w, the largest over all ticks.
-    """
-
-    apart: np.ndarray
-    mean: np.ndarray
-    cov: np.ndarray
-    gradients: float
-    gossip_noise: float
-    spread: float
+def _expect(squares: list[Square], mean: np.ndarray, cov: np.ndarray) -> list[float]:
+    """Return the expectations of squares at a state's moments."""
+    return [(M @ cov * M).sum() + ((M @ mean - v) ** 2).sum() for M, v in squares]
 
 
-def _follow(
-    choices: Choices,
-    start: tuple[np.ndarray, np.ndarray],
-    squares: list[_Squares],
-    ticks: list[int],
-    agents: int,
-    dim: int,
-) -> _Law:
-    """Return disagreement and the average's moments at ``ticks``, which increase from 0."""
-    mean, cov = start
-    apart, means, covs, largest = [], [], [], np.zeros(3)
-    wanted = set(ticks)
-    for k in range(ticks[-1] + 1):
-        largest = np.maximum(largest, [each.at(mean, cov) for each in squares[1:]])
-        if k in wanted:
-            _, _, center, spread = exact.marginals(mean, cov, agents, dim)
-            apart.append(squares[0].at(mean, cov))
-            means.append(center)
-            covs.append(spread)
-        mean, cov = choices.step(mean, cov)
-    gradients, gossip_noise, width = map(float, largest)
-    moments = np.array(apart), np.array(means), np.array(covs)
-    return _Law(*moments, gradients / agents, gossip_noise, width)
+def _squares(m: Measurement, params: GossipULA, problem: Quadratic) -> list[Square]:
+    """Return the squares whose expectations are disagreement, n mu_g, C_xi and C_w."""
+    agents, identity = problem.agents, np.eye(problem.dim)
+    average = np.kron(np.full((1, agents), 1 / agents), identity)
+    center = np.kron(np.eye(agents) - 1 / agents, identity)
+    gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
+    weight = params.gradient_weights(m.network.graph) / agents
+    errors, offsets = [], []  # of the gradient that each pair sees, in place of all
+    for (i, j), share in _pairs(m):
+        seen = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
+        errors.append(np.sqrt(share) * (gram - seen) @ average)
+        offsets.append(np.sqrt(share) * (shift - weight[[i, j]] @ problem.shift[[i, j]]))
+    return [
+        (center, np.zeros(len(center))),
+        (exact.block_diagonal(problem.gram), problem.shift.ravel()),
+        (np.concatenate(errors), np.concatenate(offsets)),
+        (average, np.linalg.solve(gram, shift)),
+    ]

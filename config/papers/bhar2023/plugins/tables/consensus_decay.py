@@ -22,19 +22,17 @@ from concord.options import Options
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
-from concord_studies.results import Measured, Series
+from concord_studies.results import Measured
 from concord_studies.tables import Layout, Table, marks_divergence
 
 REPLICATES = 1000
+PLAIN, TRIGGERED = "gossip", "triggered"
 
 
 class Params(Options):
     """Options of the table of consensus decay."""
 
     pair: Annotated[str, NamesLabel("label that tells runs with and without triggering apart")]
-    triggered: Annotated[str, "its value with triggering"] = "triggered"
-    plain: Annotated[str, "its value without"] = "gossip"
-    over: Annotated[str, NamesLabel("label or parameter of the step size")] = "step_size"
 
 
 def reads(params: Params) -> list[Read]:
@@ -50,72 +48,63 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     consensus_floor.
     """
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
-    rows: list[list[object]] = []
-    steps, without = [], []
-    for step in selection.distinct(runs, params.over):
+    rows: list[list[Any]] = []
+    steps, plateaus = [], []
+    for step in selection.distinct(runs, "step_size"):
         plain, triggered = (
             selection.only(selection.select(runs, wanted), f"the run with {wanted}")
-            for value in (params.plain, params.triggered)
-            for wanted in [{params.over: step, params.pair: value}]
+            for value in (PLAIN, TRIGGERED)
+            for wanted in [{"step_size": step, params.pair: value}]
         )
         steps.append(float(step))
-        without.append(plain)
-        rows.append(["plateau without triggering", step, *_ends(_series(plain, "consensus_floor"))])
-        with_trigger = _series(triggered, "consensus_floor")
-        rows.append(["the same with triggering", step, *_ends(with_trigger)])
+        for text, run in (
+            ("plateau without triggering", plain),
+            ("the same with triggering", triggered),
+        ):
+            floor = results.series(run, "consensus_floor", "network")
+            rows.append([text, step, *(float(x[-1]) for x in (floor.value, floor.lo, floor.hi))])
         rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
+        plateaus.append(plain)
     if len(steps) > 1:
-        plateaus = [_redrawn(run, "consensus_floor", rng) for run in without]
-        rate = _slope(np.log(steps), np.concatenate(plateaus, axis=1), 1.0)
+        redrawn = [_redraw(run, "consensus_floor", rng)[1] for run in plateaus]
+        rate = _slope(np.log(steps), np.concatenate(redrawn, axis=1), 1.0)
         rows.append(["rate of the plateau, over alpha", None, *rate])
     columns = ["quantity", "alpha", "value", "lo", "hi"]
-    return Table(columns, rows, laid_out=_laid_out(columns, rows))
+    return Table(columns, rows, laid_out=_lay_out(rows))
 
 
-def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+def _lay_out(rows: Sequence[Sequence[Any]]) -> Layout:
     """Return the layout with a row for each step size, and a last one for what is over them."""
-    cells = [dict(zip(columns, row, strict=True)) for row in rows]
-    quantities = list(dict.fromkeys(cell["quantity"] for cell in cells))
+    quantities = list(dict.fromkeys(row[0] for row in rows))
     texts: dict[str, dict[str, str]] = {}
-    for cell in cells:
-        step = "all" if cell["alpha"] is None else f"{cell['alpha']:g}"
-        number = words.rounded(cell["value"], cell["lo"], cell["hi"])
-        texts.setdefault(step, {})[cell["quantity"]] = number
+    for quantity, alpha, *number in rows:
+        step = "all" if alpha is None else f"{alpha:g}"
+        texts.setdefault(step, {})[quantity] = words.rounded(*number)
     lines = [[step, *(own.get(name, "") for name in quantities)] for step, own in texts.items()]
     return Layout(["alpha", *quantities], lines, 1)
 
 
-def _series(run: Measured, metric: str) -> Series:
-    """Return a metric of the network over iterations."""
-    return results.series(run, metric, "network")
-
-
-def _ends(series: Series) -> list[float]:
-    """Return the last value of a series and the ends of its interval."""
-    return [float(values[-1]) for values in (series.value, series.lo, series.hi)]
-
-
-def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
-    """Return a metric's means, then REPLICATES rows drawn anew within its intervals."""
-    series, chains = _series(run, metric), run.run["chains"]
+def _redraw(run: Measured, metric: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations, and a metric's means with REPLICATES rows drawn within its intervals."""
+    series, chains = results.series(run, metric, "network"), run.run["chains"]
     with np.errstate(invalid="ignore"):  # of a run that diverged
         error = (series.hi - series.lo) / (2 * quantile(chains))
     noise = rng.standard_t(max(chains - 1, 1), (REPLICATES, len(error))) * error
-    return np.concatenate([series.value[None], series.value + noise])
+    return series.iteration, np.concatenate([series.value[None], series.value + noise])
 
 
 def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
     """Return the decay exponent of the consensus error that triggering adds, with interval."""
-    with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
-    if not np.array_equal(with_.iteration, without.iteration):
+    (k, added), (other, without) = (
+        _redraw(run, "consensus_window", rng) for run in (triggered, plain)
+    )
+    if not np.array_equal(k, other):
         raise ConcordError(
             f"{triggered.name} and {plain.name} were recorded at other iterations; "
             "give them the same record"
         )
-    added = _redrawn(triggered, "consensus_window", rng)
     with np.errstate(invalid="ignore"):
-        added -= _redrawn(plain, "consensus_window", rng)
-    return _slope(np.log(with_.iteration + 1), added, -1.0)
+        return _slope(np.log(k + 1), added - without, -1.0)
 
 
 def _slope(x: np.ndarray, values: np.ndarray, sign: float) -> list[float]:

@@ -38,7 +38,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     params = m.sampler
     if isinstance(m.problem, polynomial.Polynomial):
         levels = (np.arange(LEVELS) + 0.5) / LEVELS
-        laws = m.problem.reference, m.problem.softened(params.smoothing)
+        laws = m.problem.reference, polynomial.soften(polynomial.POTENTIAL, params.smoothing)
         first, second = (law.quantiles(levels) for law in laws)
         yield from known(m, {"envelope_w2": float(np.sqrt(((first - second) ** 2).mean()))})
     names, draws = positions(m.trace)

@@ -1,15 +1,15 @@
 r"""A density on an interval by its polynomial potential; agents hold shares of it, or all of it.
 
-.. math::
-    f(x) = c_1 x + c_2 x^2 + \dots, \qquad \pi(x) \propto e^{-f(x)} \text{ on } [a, b]
+.. math:: f(x) = \tfrac12 x^2 + \tfrac18 x^4 - x, \qquad
+    \pi(x) \propto e^{-f(x)} \text{ on } [-1, 1]
 
 with f_i = f/N (``share: split``) or f_i = f (``share: whole``, by which agents together sample the
 N-th power of the density, as in depsgld2026's released code). The interval is the posterior's
 alone: gradients do not see it, and a sampler needs a constraint of its own. A mini-batch's gradient
 is exact but for an error, whose standard deviation is ``error_sd`` over the root of its size.
 
-Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code, where f is
-x^2/2 + x^4/8 - x on [-1, 1]. ``reference`` is the posterior by quadrature.
+Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code. ``reference`` is the
+posterior by quadrature.
 """
 
 from __future__ import annotations
@@ -22,24 +22,22 @@ from typing import Annotated, Literal
 import numpy as np
 
 from concord.contracts import DataSets, Stream
-from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import NonNegative, Options
 from concord.sampling.partition import Partition
 from concord_studies.problems._tabled import TableProblem
 
-SOURCE = (-1.0, 0.5, 0.0, 0.125)
+POTENTIAL = np.array([0.125, 0.0, 0.5, -1.0, 0.0])  # coefficients, the highest power first
+ENDS = (-1.0, 1.0)
 CELLS = 20_000
 REACH = 12.0  # standard deviations of the part off the interval
 ERRORS = 1000  # values of an error, which are as likely: the normal law's quantiles
 
 
 class Params(Options):
-    """Options of the potential, the interval, and the agents' shares of the potential."""
+    """Options of the agents' shares of the potential, and of the errors of its gradient."""
 
-    coefficients: Annotated[tuple[float, ...], "c_1, c_2, ... of the potential"] = SOURCE
-    interval: Annotated[tuple[float, float], "[a, b]"] = (-1.0, 1.0)
     share: Annotated[Literal["split", "whole"], "agents hold f/N, or f"] = "split"
     error_sd: Annotated[NonNegative, "standard deviation of the error of one point's gradient"] = (
         0.0
@@ -47,10 +45,7 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Raise a ConcordError for an empty interval."""
-    a, b = params.interval
-    if not a < b:
-        raise ConcordError(f"interval: nothing lies between {a:g} and {b:g}; swap them")
+    """Refuse nothing: any number of agents can share the potential."""
 
 
 def build(
@@ -60,12 +55,15 @@ def build(
     return Polynomial(params, agents)
 
 
-def _inverse(below: np.ndarray, edges: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the quantiles of a law at given levels, by interpolation.
+@dataclass(frozen=True, repr=False)
+class OnLine(AnalyticLaw):
+    """A law of one parameter with a quantile function of levels in [0, 1]."""
 
-    below: the probability below each edge of its cells, (edges,). levels: any shape in [0, 1].
-    """
-    return np.interp(levels, below, edges)
+    inverse: Callable[[np.ndarray], np.ndarray]
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Return the quantiles at given levels in [0, 1], (levels, 1)."""
+        return self.inverse(levels)[:, None]
 
 
 def _draw(
@@ -75,15 +73,26 @@ def _draw(
     return inverse(rng.random(count))[:, None]
 
 
-@dataclass(frozen=True, repr=False)
-class OnLine(AnalyticLaw):
-    """A law of one parameter with a quantile function."""
+def soften(potential: np.ndarray, smoothing: float) -> OnLine:
+    """Return the law with density exp(-f(x) - d(x)^2 / (2 smoothing)).
 
-    inverse: Callable[[np.ndarray], np.ndarray]
-
-    def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Return the quantiles at given levels in [0, 1], (levels, 1)."""
-        return self.inverse(levels)[:, None]
+    d(x) is the distance of x from the interval. With smoothing 0 the law is on the interval alone.
+    ``potential`` has the coefficients of f.
+    """
+    a, b = ENDS
+    beyond = REACH * np.sqrt(smoothing)
+    edges = np.linspace(a - beyond, b + beyond, CELLS + 1)
+    x = (edges[1:] + edges[:-1]) / 2
+    log = -np.polyval(potential, x)
+    if smoothing:
+        log -= (x - x.clip(a, b)) ** 2 / (2 * smoothing)
+    mass = np.exp(log - log.max())
+    mass /= mass.sum()
+    mean = mass @ x
+    second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
+    inverse = partial(np.interp, xp=np.concatenate([[0.0], mass.cumsum()]), fp=edges)
+    moments = np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])
+    return OnLine(*moments, partial(_draw, inverse), inverse)
 
 
 class Polynomial(TableProblem):
@@ -92,49 +101,20 @@ class Polynomial(TableProblem):
     dim = 1
 
     def __init__(self, params: Params, agents: int) -> None:
-        self.agents, self._powers = agents, np.array([*params.coefficients[::-1], 0.0])
-        self._slopes = np.polyder(self._powers)
-        share = 1 / agents if params.share == "split" else 1.0
-        self.tables = (np.full(agents, share),)
+        self.agents = agents
+        self.tables = (np.full(agents, 1 / agents if params.share == "split" else 1.0),)
         self.counts = np.full(agents, ERRORS)
         scores = special().ndtri((np.arange(ERRORS) + 0.5) / ERRORS)
         self._errors = params.error_sd * scores / scores.std()
-        self._ends = params.interval
-        self.reference = self.softened(0.0)
+        self.reference = soften(POTENTIAL, 0.0)
 
     def values(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
-        return share * np.polyval(self._powers, x[..., 0])
+        return share * np.polyval(POTENTIAL, x[..., 0])
 
     def slopes(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
-        return share[..., None] * np.polyval(self._slopes, x)
-
-    def softened(self, smoothing: float) -> OnLine:
-        """Return the law with density exp(-f(x) - d(x)^2 / (2 smoothing)).
-
-        d(x) is the distance of x from the interval. With smoothing 0 the law is on the interval
-        alone.
-        """
-        a, b = self._ends
-        beyond = REACH * np.sqrt(smoothing)
-        edges = np.linspace(a - beyond, b + beyond, CELLS + 1)
-        x = (edges[1:] + edges[:-1]) / 2
-        log = -np.polyval(self._powers, x)
-        if smoothing:
-            log -= (x - x.clip(a, b)) ** 2 / (2 * smoothing)
-        mass = np.exp(log - log.max())
-        mass /= mass.sum()
-        mean = mass @ x
-        second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
-        below = np.concatenate([[0.0], mass.cumsum()])
-
-        inverse = partial(_inverse, below, edges)
-        return OnLine(
-            *(np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])),
-            partial(_draw, inverse),
-            inverse,
-        )
+        return share[..., None] * np.polyval(np.polyder(POTENTIAL), x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the gradients plus the mean of the errors of a mini-batch, (chains, agents, 1).

@@ -14,25 +14,23 @@ Price: a vector to every neighbor, and two gradients (or mini-batches) of every 
 Needs: a connected network on which everything arrives.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.sampler import Positions, langevin_noise
-from concord.samplers.checks import check_lossless, check_neighbors
 from concord.samplers.extra_sgld import EXTRASGLD
 
 
 class TwoSteps(EXTRASGLD):
     """A sampler that takes two steps of DE-SGLD, by W~ and by W, for one agent after another."""
 
-    def check(self, problem: Any, network: Network) -> None:
-        """Raise a ConcordError where EXTRA-SGLD does, and where vectors may not arrive."""
-        super().check(problem, network)
-        check_neighbors(network, "two_steps")
-        check_lossless(network, "two_steps moves one agent after another, and all must be heard")
+    needs: ClassVar[Needs] = Needs(
+        "mixing", peers=True, arrival="moves one agent after another, and all must be heard"
+    )
 
     # The state of this reading has no memory.
     def init(  # type: ignore[override]

@@ -30,11 +30,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Index, Some
 from concord.sampler import Sampler
-from concord.samplers.checks import check_lossless, check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -55,6 +55,7 @@ class DMALAReleased(Sampler):
     """D-MALA with standard deviation epsilon of a step's noise, and R rounds of averaging."""
 
     name: ClassVar[str] = "D-MALA as released"
+    needs: ClassVar[Needs] = Needs("mixing", arrival="does not say what arrives")
     takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = "the square of the posterior, since a move takes the whole gradient"
 
@@ -68,16 +69,12 @@ class DMALAReleased(Sampler):
     weights: Weights = "metropolis"
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse networks that are lossy, disconnected or have a clock, and missing Hessians."""
-        check_mixing(network, self.weights)
-        check_lossless(network, "d_mala_released does not say what arrives")
+        """Refuse networks with a clock, and problems without Hessians, too."""
+        super().check(problem, network)
         if network.keeps_time:
             raise ConcordError("network: refused moves would take no time; remove compute and link")
-        if self.correct and problem is not None and not hasattr(problem, "hessian_product"):
-            raise ConcordError(
-                f"sampler d_mala_released corrects by Hessians, which {type(problem).__name__} "
-                "has not; use correct: false"
-            )
+        if self.correct:
+            require(problem, "hessian_product", "use correct: false")
 
     def init(
         self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator

@@ -35,11 +35,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Count, Positive, Share
 from concord.problem import Quadratic
 from concord.sampler import Sampler
-from concord.samplers.checks import check_lossless, check_server
 
 
 class State(NamedTuple):
@@ -62,6 +62,7 @@ class BayesADMM(Sampler):
     """Federated ADMM over a family of normal laws, with penalty rho and damping gamma."""
 
     name: ClassVar[str] = "BayesADMM"
+    needs: ClassVar[Needs] = Needs("server", arrival="needs every agent's law")
     takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "the nearest law of a smaller family, and other laws in the first rounds"
@@ -84,9 +85,8 @@ class BayesADMM(Sampler):
     ] = None
 
     def check(self, problem: Any, network: Network) -> None:
-        """Refuse networks without a server, other problems, and mixtures of variants."""
-        check_server(network, "bayes_admm")
-        check_lossless(network, "bayes_admm needs every agent's law")
+        """Refuse problems that are no regressions with a prior, and mixtures of variants, too."""
+        super().check(problem, network)
         if problem is not None and not (
             isinstance(problem, Quadratic) and hasattr(problem, "prior_precision")
         ):

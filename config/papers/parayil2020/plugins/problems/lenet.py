@@ -31,7 +31,6 @@ from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition, check_rows
-from concord_studies.datasets import registry
 from concord_studies.datasets.readers import digits as sklearn_digits
 
 from .. import readers
@@ -46,7 +45,7 @@ AMPLIFIES = "training: the last digit of a sum over a batch moves every later st
 
 SIDE = 32  # LeNet-5's input is 32 x 32
 SVHN = Path("svhn", "test_32x32.mat")
-TRAIN, TEST = 60000, 10000
+TRAIN = 60000
 CHUNK = 1000  # images per forward pass where all images are needed
 
 Activation = Annotated[Literal["tanh", "relu"], "what follows all layers but the last"]
@@ -271,22 +270,21 @@ def build(
     """Load MNIST and the other test sets, and split the training images over the agents."""
     mnist = data_sets.folder / "mnist"
 
-    def digits(part: str, count: int, used: int | None = None) -> Images:
+    def digits(part: str, used: int | None = None) -> Images:
         """Return the images and labels of one part of MNIST."""
-        labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
+        labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz")
         images = mnist / f"{part}-images-idx3-ubyte.gz"
         padded = params.images == "padded"
-        return Images(labels[:used], lambda: readers.mnist_images(images, count), padded)
+        return Images(labels[:used], lambda: readers.mnist_images(images), padded)
 
-    train = digits("train", TRAIN, params.training_images)
-    tests = {"mnist": digits("t10k", TEST)}
+    train = digits("train", params.training_images)
+    tests = {"mnist": digits("t10k")}
     for name in map(str, params.out_of_distribution):
         if name == "digits":
             flat, labels = sklearn_digits()
             images = flat.reshape(-1, 8, 8).astype(np.float32)
         elif (data_sets.folder / SVHN).is_file():
-            # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(registry.verify(SVHN.as_posix(), data_sets.folder / SVHN))
+            images, labels = readers.svhn(data_sets.folder / SVHN)
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))

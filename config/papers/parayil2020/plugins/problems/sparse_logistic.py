@@ -31,14 +31,13 @@ from concord.sampling.partition import Partition
 
 from .. import readers
 
-ROWS = {"a9a": 32561}
+ROWS = 32561  # of a9a
 
 
 class Params(Options):
-    """Options of the data set, its split into training and test rows, and the prior."""
+    """Options of a9a's split into training and test rows, and of the prior."""
 
     train_rows: Annotated[int, "rows of each chain's training part; the rest is its test part"]
-    dataset: Annotated[Literal["a9a"], "name of the data set"] = "a9a"
     prior_scale: Annotated[Positive, "scale b of the Laplace prior"] = 1.0
     prior_sign: Annotated[
         Literal["right", "opposite"],
@@ -52,24 +51,23 @@ class Params(Options):
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the name of the data set that the problem reads, as a tuple."""
-    return (params.dataset,)
+    return ("a9a",)
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than training rows, or if no row is left to test."""
-    rows = ROWS[params.dataset]
-    if not agents <= params.train_rows < rows:
+    if not agents <= params.train_rows < ROWS:
         raise ConcordError(
             f"train_rows {params.train_rows} is not between {agents} (a row for each agent) and "
-            f"{rows - 1} (one row of {params.dataset} left to test); choose it in between"
+            f"{ROWS - 1} (one row left to test); choose it in between"
         )
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> SparseLogistic:
-    """Load the data set, and append an intercept column of ones unless the options leave it out."""
-    features, labels = readers.a9a(data_sets.folder / params.dataset / params.dataset)
+    """Load a9a, and append an intercept column of ones unless the options leave it out."""
+    features, labels = readers.a9a(data_sets.folder / "a9a" / "a9a")
     if params.intercept == "ones":
         features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
@@ -211,8 +209,6 @@ class SparseLogistic:
 
 def _columns(features: Any) -> np.ndarray:
     """Return the non-zero columns of each row, (rows, most), padded with the number of columns."""
-    if not np.all(features.data == 1):
-        raise ConcordError("sparse_logistic takes features that are 0 or 1; recode the others")
     counts = np.diff(features.indptr)
     rows = np.repeat(np.arange(len(counts)), counts)
     places = np.arange(len(rows)) - np.repeat(features.indptr[:-1], counts)

@@ -18,24 +18,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.graph import Graph, as_dense
 from concord.networks.network import Network
-from concord.samplers.checks import check_lossless, check_neighbors
 from concord.samplers.d_ula import DULA
 
 
 class DULAInTurn(DULA):
     """D-ULA in which an agent moves towards its neighbors one after another."""
 
+    needs: ClassVar[Needs] = Needs(
+        "connected", peers=True, arrival="in turn needs one neighbor after another, and all of them"
+    )
     takes_order: ClassVar[bool] = False
-
-    def check(self, problem: Any, network: Network) -> None:
-        """Raise a ConcordError where D-ULA does, and where vectors may not arrive."""
-        super().check(problem, network)
-        check_neighbors(network, "d_ula_in_turn")
-        check_lossless(
-            network, "d_ula_in_turn takes one neighbor after another, and needs them all"
-        )
 
     def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
         """Return the matrix by which moves towards all neighbors act, (agents, agents).

@@ -55,19 +55,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     update = update_of(chosen, problem, m.network)
     start = start_of(m, update)
     law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
-    one = problem.sampled
-    all_agents = Gaussian(
-        np.tile(one.mean, problem.agents), np.kron(np.eye(problem.agents), one.cov)
-    )
-    distance = w2(law.mean[:, 0], law.cov[:, 0], all_agents)
-    bound = theory.theorem3_bound(
-        theorem,
-        problem.gram,
-        problem.shift,
-        as_dense(m.network.laplacian()),
-        (start[0][:size], start[1][:size, :size]),
-        m.trace.draw,
-    )
-    found = {"theorem3_distance": distance, "theorem3_bound": bound}
+    one, every = problem.sampled, np.eye(problem.agents)
+    all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
+    laplacian, begin = as_dense(m.network.laplacian()), (start[0][:size], start[1][:size, :size])
+    found = {
+        "theorem3_distance": w2(law.mean[:, 0], law.cov[:, 0], all_agents),
+        "theorem3_bound": theory.theorem3_bound(theorem, problem, laplacian, begin, m.trace.draw),
+    }
     yield from series(m.trace.draw, "network", found, chance=False)
     yield from known(m, {"theorem3_penalty": theorem.penalty})

@@ -13,28 +13,27 @@ have moved, and has the neighbors.
 Source: the released code of tzikas2024.
 Price: as ADMM's; what it would take to learn of the first agents is not counted.
 Needs: a connected network on which everything arrives, or no edges; a problem with
-``minimize_one``.
+``minimize``.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from concord.needs import Needs
 from concord.networks.network import Network
 from concord.samplers.admm import ADMM, State
-from concord.samplers.checks import check_lossless, check_neighbors
 
 
 class ADMMInPlace(ADMM):
     """ADMM samplers (D-ADMMS, and C-ADMM without noise) whose agents move one after another."""
 
-    def check(self, problem: Any, network: Network) -> None:
-        """Raise a ConcordError where ADMM does, and where vectors may not arrive."""
-        super().check(problem, network)
-        check_neighbors(network, "admm_in_place")
-        check_lossless(
-            network, "admm_in_place moves one agent after another, and all must be heard"
-        )
+    needs: ClassVar[Needs] = Needs(
+        "connected",
+        peers=True,
+        arrival="moves one agent after another, and all must be heard",
+        problem=("minimize",),
+    )
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
@@ -47,7 +46,8 @@ class ADMMInPlace(ADMM):
             push = push - np.sqrt(2) * degrees[:, None] * w
         moved, curvature = x.swapaxes(0, 1).copy(), 2 * rho * degrees  # agents first: fast sums
         for agent, degree in enumerate(degrees):
-            linear = rho * moved[:degree].sum(axis=0) + push[:, agent]
-            moved[agent] = problem.minimize_one(agent, linear, curvature, x[:, agent])[0]
+            own, linear = [agent], rho * moved[:degree].sum(axis=0) + push[:, agent]
+            found, _ = problem.minimize(linear[:, None], curvature, x[:, own], own)
+            moved[agent] = found[:, 0]
         new = np.ascontiguousarray(moved.swapaxes(0, 1))
         return State(new, u + network.mix(network.laplacian(), new))

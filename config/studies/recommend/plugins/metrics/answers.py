@@ -32,11 +32,11 @@ from concord.problem import Problem, Quadratic
 from concord.problems.from_options import NoDataSets
 from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, PartitionChoice
-from concord_arena import prices, scores
-from concord_arena import recommendation as recommend
+from concord_arena import prices, recommend, scores
 from concord_arena.answer import READS, Search, Wish
 from concord_arena.entries import scale_entries
 from concord_arena.read_outs import bytes_of, read_out
+from concord_arena.trials import Trials
 from concord_studies.metrics import Measurement, Row
 
 BUDGETS = ({"gradients": 100}, {"bytes": 6400}, {"gradients": 1000}, {"bytes": 64000})
@@ -100,7 +100,7 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
     for budget, best in zip(budgets, least, strict=True):
         ((price, amount),) = budget.items()
         given = {"budget": budget, "initial": _start(m), "samplers": names, "by": "b2"}
-        score = float(recommend.recommend(problem, m.network, **given).table["b2"][0])
+        score = float(recommend(problem, m.network, **given).table["b2"][0])
         name = f"{price}_{amount:g}"
         holds = {"near": score <= NEARLY * best} if best > TOLD else {}
         yield f"least.{name}", "worst", best, holds
@@ -226,7 +226,7 @@ def _sampled(m: Measurement, case: int) -> Iterator[Told]:
     for vectors in VECTORS[:1] if single else VECTORS:
         name, budget = f"{title}_{vectors}", {"bytes": vectors * 8 * problem.dim}
         given = {"budget": budget, "initial": _start(m), "samplers": FEW if single else None}
-        answer = recommend.recommend(problem, m.network, **given, by="b2", verify=True)
+        answer = recommend(problem, m.network, **given, by="b2", verify=True)
         doubted = bool(answer.trust)
         group = "doubted" if doubted else "trusted"
         yield f"doubted.{name}", "network", doubted, {}
@@ -245,12 +245,11 @@ def _sampled(m: Measurement, case: int) -> Iterator[Told]:
 def _by_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> float:
     """Return the least score of chains along entries' steps, of agents and of their average."""
     found = fit(problem)
-    how = {"chains": CHAINS, "seed": 1, "initial": _start(m)}
-    search = _search(m, problem, found, budget)
+    trials = Trials(_search(m, problem, found, budget), CHAINS, seed=1, initial=_start(m))
     least = np.inf
     for entry in scale_entries(found, names)[0]:
         with suppress(ConcordError):  # refused
-            least = min([least, *(row.score for row in recommend.by_chains(search, entry, how))])
+            least = min([least, *(row.score for row in trials.best_of(entry))])
     return least
 
 

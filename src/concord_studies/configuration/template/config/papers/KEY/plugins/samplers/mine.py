@@ -13,8 +13,8 @@ Needs: gradients, and a connected network.
 
 from typing import Annotated
 
+from concord.needs import Needs
 from concord.sampler import Sampler, langevin_noise
-from concord.samplers.checks import check_mixing
 from concord.sampling.schedules import Schedule
 
 
@@ -22,12 +22,9 @@ class AverageLast(Sampler):
     """DE-SGLD that averages last, with a step size eta."""
 
     name = "DE-SGLD, average last"
+    needs = Needs("mixing")
 
     step_size: Annotated[Schedule, "step size eta_k"]
-
-    def check(self, problem, network):
-        """Refuse a network in parts."""
-        check_mixing(network, "metropolis")
 
     def step(self, state, k, problem, network, rng):
         """Return W (x - eta grad f(x) + sqrt(2 eta) w)."""

@@ -1,0 +1,114 @@
+"""Scores of what has an exact law: nothing is drawn but the data sets."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from concord.laws.exact import Marginals, Moments
+from concord.laws.gaussian import Gaussian
+from concord.laws.law import laws_of_versions
+from concord.networks.network import Network
+from concord.problem import Problem
+from concord.sampler import Sampler
+from concord_arena import scores
+from concord_arena.scores import Levels
+from concord_studies.contracts import HeldOut
+
+
+class Laws:
+    """Versions, each a sampler on a problem whose posterior is Gaussian, scored by their laws.
+
+    positions: the moments of an agent's start; None: unknown. mix: what makes the answers of the
+    positions, (agents, agents); none: they are the positions. ``NoLaw`` where no law is known.
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        samplers: Sequence[Sampler],
+        problems: Sequence[Problem],
+        network: Network,
+        positions: Moments | None,
+        mix: np.ndarray | None,
+    ) -> None:
+        """Read the laws off the samplers' steps."""
+        self._path = laws_of_versions(samplers, problems, network, positions, mix)
+        self._problems = problems
+
+    def bias(self, iterations: Sequence[int]) -> Levels:
+        """Return b² by level at increasing iterations, each (iterations, versions)."""
+        return self._bias(self._path.marginals_at(iterations))
+
+    def measure(
+        self, iterations: Sequence[int], families: Sequence[str]
+    ) -> tuple[Levels, Iterator[tuple[str, Levels]]]:
+        """Return the score by level, as ``bias`` does, and further metrics by level at the end.
+
+        They are infinite where the score is. ``log_predictive`` has a level ``exact``, the
+        posterior's. No families of metrics are measured without chains.
+        """
+        seen = self._path.marginals_at(iterations)
+        b2 = self._bias(seen)
+        return b2, self._further(seen, iterations[-1], {level: of[-1] for level, of in b2.items()})
+
+    def limit(self) -> Levels | None:
+        """Return b² of the stationary laws by level, (versions,); None where there are none."""
+        seen = self._path.limit()
+        if seen is None:
+            return None
+        return {level: of[-1] for level, of in self._bias(seen.select(None)).items()}
+
+    def _bias(self, seen: Marginals) -> Levels:
+        """Return b² by level, each law against its problem's posterior."""
+        if all(problem is self._problems[0] for problem in self._problems):
+            return scores.bias(seen, _posterior(self._problems[0]))
+        each = [
+            scores.bias(seen.select(np.s_[:, v]), _posterior(problem))
+            for v, problem in enumerate(self._problems)
+        ]
+        return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
+
+    def _further(self, seen: Marginals, end: int, final: Levels) -> Iterator[tuple[str, Levels]]:
+        """Yield the ergodic b², distances, and the log predictive density of held-out rows."""
+        targets = [_posterior(problem) for problem in self._problems]
+
+        def lost(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
+            """Return values by level, ``lost`` where the final b² is infinite."""
+            return {level: np.where(np.isposinf(final[level]), lost, np.array(values, float))}
+
+        averaged = self._path.time_average(end)
+        if averaged is not None:
+            over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
+            for level in scores.LEVELS:
+                yield "ergodic_b2", lost(level, [one[level] for one in over])
+        ends = [seen.select((-1, v)) for v in range(len(targets))]
+        parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
+        for level in ("worst", "average"):
+            for metric in parts[0][level]:
+                yield metric, lost(level, [one[level][metric] for one in parts])
+        tested = [p for p in self._problems if isinstance(p, HeldOut) and p.test is not None]
+        if len(tested) < len(targets):
+            return
+        for level, moments in (
+            ("worst", [(law.mean, law.cov) for law in ends]),
+            ("average", [law[2:] for law in ends]),
+        ):
+            yield "log_predictive", lost(level, _predict(tested, moments), -np.inf)
+        exact = _predict(tested, [(target.mean, target.cov) for target in targets])
+        yield "log_predictive", {"exact": np.array(exact)}
+
+
+def _predict(problems: Sequence[HeldOut], laws: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Return the least log predictive density of held-out rows, mean over rows, of each law."""
+    with np.errstate(all="ignore"):
+        return [
+            problem.held_out_log_density(*moments).mean(axis=-1).min()
+            for problem, moments in zip(problems, laws, strict=True)
+        ]
+
+
+def _posterior(problem: Problem) -> Gaussian:
+    """Return a problem's Gaussian posterior, which must exist."""
+    assert problem.posterior is not None  # laws are of Gaussian problems
+    return problem.posterior

@@ -1,0 +1,166 @@
+"""Settings of ``recommend`` scored by runs: what has no law, and what is to be verified."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pandas
+
+from concord.calls import sample
+from concord.distances import squared_bias
+from concord.errors import ConcordError, DivergenceWarning
+from concord.laws.gaussian import monomials
+from concord.laws.intervals import mean_interval
+from concord.laws.law import laws_of_versions
+from concord.laws.read_off import NoLaw
+from concord.options import plain
+from concord.problem import Problem, Quadratic
+from concord.problems.quadratic_problem import QuadraticProblem
+from concord.reference import Reference, reference_of
+from concord.sampling.trace import Trace
+from concord_arena.answer import Found, Search, Wish
+from concord_arena.entries import Entry
+from concord_arena.read_outs import read_out
+
+LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
+
+Interval = tuple[float, float, float]  # a number, and the ends of its 95 % interval
+
+
+def nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
+    """Return the options of a row that differ from the sampler's defaults, batch size included."""
+    sampler = row.sampler
+    default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
+    stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
+    return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
+
+
+class Trials(NamedTuple):
+    """Runs of settings that a search has found, by so many chains of a seed.
+
+    initial: the distribution of x^(0), as of ``concord.sample``.
+    """
+
+    search: Search
+    chains: int
+    seed: int
+    initial: Mapping[str, Any]
+
+    def run(self, row: Found, problem: Problem, at: Sequence[int]) -> Trace:
+        """Return the trace of a row's setting on a problem, at iterations ``at``."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", DivergenceWarning)
+            return sample(
+                row.entry.kind,
+                problem,
+                self.search.network,
+                iterations=at[-1],
+                record={"at": at},
+                progress=False,
+                chains=self.chains,
+                seed=self.seed,
+                initial=self.initial,
+                **nondefault_options(row, self.search.wish),
+            )
+
+    def bias(self, row: Found) -> Interval:
+        """Return the squared bias of a row's last draw, with a 95 % interval.
+
+        Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that
+        fits it are a control variate, whose expectation is exact.
+        """
+        search = self.search
+        problem, fit, k = search.problem, search.fit, row.iterations
+        f, center = self._means(row, problem, [k]), np.zeros(1)
+        if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
+            with suppress(NoLaw):
+                gaussian = QuadraticProblem(fit.hessians, fit.shift)
+                given = [row.sampler], [gaussian], search.network, search.positions
+                law = laws_of_versions(*given, read_out(row.read, search.network)[0], np.inf)
+                seen = law.marginals_at([k]).select((0, 0))
+                control = self._means(row, gaussian, [k])
+                if np.isfinite(control).all():
+                    whole = (seen.mean, seen.cov) if search.wish.level == "worst" else seen[2:]
+                    f, center = f - control, monomials(*whole)[0]
+        if not np.isfinite(f).all():
+            return np.inf, np.inf, np.inf
+        b2, lo, hi = squared_bias(f + center, *self._posterior.monomials())
+        return float(b2.max()), float(lo.max()), float(hi.max())
+
+    def error(self, row: Found) -> Interval:
+        """Return the error of chains' averages over the second half, with a 95 % interval.
+
+        Of longer ones ``LATE`` draws are averaged.
+        """
+        wanted, variances = self._posterior.monomials()
+        k, dim = row.iterations, self.search.problem.dim
+        at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
+        f = self._means(row, self.search.problem, at)
+        if not np.isfinite(f).all():
+            return np.inf, np.inf, np.inf
+        means = mean_interval((f - wanted)[..., :dim] ** 2 / variances[:dim])
+        seconds = squared_bias(f[..., dim:], wanted[dim:], variances[dim:])
+        error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
+        return error, lo, hi
+
+    def verify(self, rows: Sequence[Found]) -> pandas.DataFrame:
+        """Return a table of predicted and measured scores of rows."""
+        wish, lines = self.search.wish, []
+        for row in rows:
+            line: dict[str, Any] = {"sampler": row.entry.name, "read": str(row.read)}
+            if wish.averages:
+                numbers = row.b2["error"], *self.error(row)
+                names = "error", "measured_error", "error_lo", "error_hi"
+                line |= dict(zip(names, numbers, strict=True))
+            numbers = row.b2[wish.level], *self.bias(row)
+            line |= dict(zip(("predicted", "measured", "lo", "hi"), numbers, strict=True))
+            lines.append(line)
+        return pandas.DataFrame(lines)
+
+    def best_of(self, entry: Entry) -> list[Found]:
+        """Return the best of an entry's settings along octaves; none where all diverge.
+
+        Its score is that of other chains than those that it was chosen by: the least of noisy
+        numbers is less than it is.
+        """
+        level, averages = self.search.wish.level, self.search.wish.averages
+
+        def score(row: Found, seed: int, best: bool) -> Found:
+            """Return a row with what chains of a seed measure as its score."""
+            own = self._replace(seed=seed)
+            b2 = {"worst": np.nan, "average": np.nan}  # of one level nothing is measured
+            if best or not averages:
+                b2[level] = own.bias(row)[0]
+            if averages:
+                b2["error"] = own.error(row)[0]
+            return row._replace(b2=b2, score=b2["error" if averages else level])
+
+        rows = [score(row, self.seed + 1, False) for row in self.search.stated(entry)]
+        finite = [row for row in rows if np.isfinite(row.score)]
+        best = sorted(finite, key=lambda row: row.score)[:1]
+        return [score(row, self.seed + 2, True) for row in best]
+
+    @property
+    def _posterior(self) -> Reference:
+        """The posterior of the problem where it is known, else its Gaussian fit."""
+        try:
+            return reference_of(self.search.problem)
+        except ConcordError:
+            return self.search.fit.law
+
+    def _means(self, row: Found, problem: Problem, at: Sequence[int]) -> np.ndarray:
+        """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
+
+        x is what a row's setting reads out on a problem.
+        """
+        mix = read_out(row.read, self.search.network)[0]
+        x = self.run(row, problem, at)["x"]
+        with np.errstate(all="ignore"):
+            x = x if mix is None else mix @ x
+            x = x if self.search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
+            return np.concatenate([x, x**2], axis=-1).mean(axis=1)
