@@ -172,11 +172,7 @@ def _place(run: Measured, whole: Series, end: float, params: Params) -> Series:
     if params.x.counts == _axes.SHARE:
         share = (np.arange(len(value)) + 1) / len(whole.value)
         return _drop_ends(Series(share, np.sort(value), lo, hi))
-    if params.x.metric:
-        over = results.series(run, params.x.metric, "network")
-        x = over.value[np.searchsorted(over.iteration, x)]
-    else:
-        x = _axes.along(run, x, params.x.counts)
+    x = _axes.along(run, x, params.x.counts)
     shown = (x > 0) | (params.x.scale == "linear")  # a log axis has no place for what is free
     return Series(*(column[shown] for column in (x, value, lo, hi)))
 

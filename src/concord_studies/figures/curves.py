@@ -2,8 +2,8 @@
 
 Panels come from labels of the runs, and so do the lines in them. A key is a swept label or a
 parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. ``x`` counts
-iterations, a price of the whole network such as ``unicast_bytes``, another metric, or, of the last
-values alone, a label of numbers.
+iterations, a price of the whole network such as ``unicast_bytes``, another metric of the network,
+or, of the last values alone, a label of numbers.
 
 ``layers`` says what is drawn of a metric ``m`` beside its estimate, where a run has it:
 
@@ -71,7 +71,7 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.options import Options, Positive, Some
-from concord_studies import selection, words
+from concord_studies import metrics, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
 from concord_studies.figures._layers import (
@@ -133,9 +133,6 @@ class X(Options):
     """The x axis."""
 
     counts: _axes.Price = _axes.ITERATION
-    metric: Annotated[str | None, "metric of the network that x counts, of the same iteration"] = (
-        None
-    )
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
     scale: Annotated[Scale, "scale of x"] = "linear"
     limits: Annotated[Limits, "[low, high] of x"] = None
@@ -144,7 +141,7 @@ class X(Options):
     @property
     def has_iterations(self) -> bool:
         """Whether each iteration has a place on the axis, such as that of a divergence."""
-        return not (self.over or self.metric or self.counts == _axes.SHARE)
+        return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
 
 class Y(Options):
@@ -233,8 +230,6 @@ def reads(params: Params) -> list[Read | str]:
             continue
         spread = [own.layer_option("sd")] if own.layer_option("sd") else []
         found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
-        if own.x.metric:
-            found.append(Read(own.x.metric, select, ("network",)))
         found += _axes.reads(own.x.counts, select)
         found += [metric for key in ("floor", "exponent") if (metric := own.layer_option(key))]
     return found
@@ -255,8 +250,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         mark_divergence(panel, ax)
         _axes.mark_printed(ax, panel.params.printed)
     x, y = params.x, params.y
-    price = x.over or x.metric
-    xlabel = price.replace("_", " ") if price else _axes.name_price(x.counts)
+    xlabel = _axes.name_price(x.over or x.counts)
     if x.over:
         xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
     drawn.label(
@@ -404,8 +398,6 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     axes.set_xscale(x.scale)
     spans = [line.span for line in panel.lines if line.span]
     start, end = min((s for s, _ in spans), default=0), max((e for _, e in spans), default=1)
-    if x.metric and len(numbers):
-        start, end = numbers.min(), numbers.max()
     if x.scale == "log":
         start = min(numbers, default=end / 10)
         axes.set_xlim(start / 1.1, end * 1.1)

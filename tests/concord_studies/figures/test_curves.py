@@ -162,20 +162,6 @@ def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
     assert "a point at the posterior's mean" not in legend(plain)
 
 
-def test_exact_and_floor_can_be_left_out(by_topology):
-    figure = draw(by_topology, columns="topology", agents=[0], layers=["intervals"])
-    assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
-    assert legend(figure) == ["95 % interval"]  # one line alone needs no name
-
-
-def test_runs_without_intervals_have_no_band():
-    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
-    measured.metrics[["lo", "hi"]] = np.nan
-    figure = draw([measured], agents=[0])
-    assert not figure.axes[0].collections
-    assert not figure.legends
-
-
 def test_panels_of_different_kinds():
     runs = [w2(run("batch", **{"sampler.batch_size": b}), [0]) for b in (5, 50)]
     runs += [w2(run("step", **{"sampler.step_size": s}), [0]) for s in (0.001, 0.003, 0.009)]
@@ -334,25 +320,6 @@ def test_x_may_count_what_is_sent(xscale):
     assert band.min() == 100 * (not free)
 
 
-@pytest.mark.parametrize(
-    ("price", "each", "label", "unit"),
-    [
-        ("gradients", 40, "gradients taken by the whole network", "k"),
-        ("seconds", 1e-5, "simulated time", "s"),
-    ],
-)
-def test_x_may_count_other_prices(price, each, label, unit):
-    """However small they are: 1.5 ms here."""
-    options = {"lines": "sampler", "agents": [0], "x": {"counts": price}}
-    (axes,) = draw([sending(w2(run(sampler="d_ula"), [0]), each, price)], **options).axes
-    assert axes.get_xlabel() == label
-    assert axes.get_xlim() == pytest.approx((-3 * each, 153 * each))
-    axes.get_figure().canvas.draw()
-    assert axes.get_xticklabels()[2].get_text().endswith(unit)
-    with pytest.raises(ConcordError, match=f"add '{price}' to the metrics of experiment"):
-        draw([w2(run(sampler="d_ula"), [0])], **options)
-
-
 def test_missing_metric_names_figure_run_metric_and_remedy():
     measured = w2(run("linear", topology="ring"), [0])
     measured.metrics.loc[measured.metrics["metric"] == "w2", "metric"] = "other"
@@ -362,11 +329,6 @@ def test_missing_metric_names_figure_run_metric_and_remedy():
         "figure curves: run linear/topology=ring has no metric 'w2'; "
         "add 'w2' to the metrics of experiment 'linear'"
     )
-
-
-def test_missing_agent_says_which_there_are(by_topology):
-    with pytest.raises(ConcordError, match=r"agents 0, 1, average, not for 5; add it to record"):
-        draw(by_topology, columns="topology", agents=[5])
 
 
 @pytest.mark.parametrize(
@@ -395,15 +357,6 @@ def test_mistakes_are_told(by_topology, options, message):
     with pytest.raises(ConcordError, match=message) as caught:
         draw(by_topology, **options)
     assert str(caught.value).startswith("figure curves: ")
-
-
-def test_what_is_no_price_is_told():
-    with pytest.raises(
-        ConcordError, match=r"x\.counts: 'unicast' is no price; did you mean 'unicasts'"
-    ):
-        curves.reads(
-            build(curves.Params, {"metric": "w2", "x": {"counts": "unicast"}}, "x.yaml: figures.f")
-        )
 
 
 def test_no_runs_is_told():
@@ -462,12 +415,6 @@ def test_a_band_is_the_interval_or_a_standard_deviation(layer, low, high) -> Non
     assert at_start.max() == pytest.approx(high)
 
 
-def test_floor_and_no_band() -> None:
-    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], layers=[{"floor": "floor"}])
-    assert not figure.axes[0].collections
-    assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
-
-
 def test_differences_are_from_the_mean_of_all_lines() -> None:
     one, other = trained("a", 1.0), trained("b", 1.0)
     other.metrics["value"] = 3 * other.metrics["value"]
@@ -504,15 +451,6 @@ def test_fitted_exponents_are_written_in_the_panel() -> None:
     assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
 
 
-def test_panels_share_limits_that_hold_all_lines() -> None:
-    low, high = trained("a", 1.0), trained("b", 1.0)
-    high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
-    figure = drawn([low, high], lines="agent", columns="training")
-    bottom, top = figure.axes[0].get_ylim()
-    assert bottom < 1 / 101 and top > 50
-    assert figure.axes[1].get_ylim() == (bottom, top)
-
-
 def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
     runs = []
     for training, scale in (("a", 2.0), ("b", 30.0)):
@@ -521,13 +459,13 @@ def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
         steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
         table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
         runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
-    figure = drawn(runs, lines="agent", rows="training", x={"metric": "step", "label": "step size"})
+    figure = drawn(runs, lines="agent", rows="training", x={"counts": "step", "label": "step size"})
     k = np.arange(0, 101, 10)
     for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
         (line,) = panel.get_lines()
         assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
     assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
-    params = build(curves.Params, {"metric": "distance", "x": {"metric": "step"}}, "options")
+    params = build(curves.Params, {"metric": "distance", "x": {"counts": "step"}}, "options")
     assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
 
 
@@ -545,19 +483,6 @@ def accuracy(sampler: str, agents: int = 3) -> Measured:
 def accuracies(runs, **options):
     shown = {"metric": "accuracy_mean", "layers": [{"sd": "accuracy_sd"}]}
     return draw(runs, lines="sampler", **shown, **options)
-
-
-def test_accuracy_has_a_line_and_band_per_run():
-    axes = accuracies([accuracy("admm"), accuracy("d_ula")]).axes[0]
-    assert len(axes.collections) == 2
-    band = axes.collections[1].get_paths()[0].vertices[:, 1]
-    np.testing.assert_allclose(band.min(), 0.4)
-
-
-def test_accuracy_can_be_zoomed():
-    axes = accuracies([accuracy("admm")], x={"limits": [0, 4]}, y={"limits": [0.6, None]}).axes[0]
-    assert axes.get_xlim() == (0, 4)
-    assert axes.get_ylim()[0] == 0.6
 
 
 def test_accuracies_may_be_shown_as_errors_or_in_percent():

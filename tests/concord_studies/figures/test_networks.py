@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from concord.errors import ConcordError
 from concord.networks.topology import build_graph
 from concord.options import build
 from concord_studies.figures import networks
@@ -47,11 +46,6 @@ def test_sizes_are_named_when_they_differ():
     ]
 
 
-def test_a_selection_sets_the_order():
-    figure = draw([graph("ring"), graph("star")], select={"topology": ["star", "ring"]})
-    assert figure.axes[0].get_title(loc="left") == "(a) Star"
-
-
 @pytest.mark.parametrize(
     ("kind", "agents", "options"),
     [
@@ -91,11 +85,6 @@ def test_a_grid_stands_as_a_grid():
 def test_springs_are_placed_the_same_every_time():
     graph_ = build_graph("erdos_renyi", 9, probability=0.3)
     np.testing.assert_array_equal(networks.positions(graph_), networks.positions(graph_))
-
-
-def test_no_runs_is_told():
-    with pytest.raises(ConcordError, match="figure networks: there are no runs"):
-        draw([])
 
 
 def test_edges_with_a_direction_are_arrows_to_who_hears():
