@@ -94,16 +94,3 @@ def test_edges_with_a_direction_are_arrows_to_who_hears():
     ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
     wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]
     assert ends == {(tuple(np.round(at[i], 9)), tuple(np.round(at[j], 9))) for i, j in wanted}
-
-
-@pytest.mark.parametrize(("direction", "lines"), [("link", 3), ("one_way", 6)])
-def test_weights_are_widths_and_losses_gaps(direction, lines):
-    measured = graph("path", 4)
-    loss = {"kind": "bernoulli", "rate": 0.25, "direction": direction}
-    measured.run["network"] = {"loss": loss}
-    measured.run["sampler"] = {"kind": "de_sgld", "weights": "lazy_metropolis"}
-    (axes,) = draw([measured], weights=True).axes
-    assert len(axes.patches) == lines
-    assert {round(patch.get_linewidth(), 6) for patch in axes.patches} == {round(0.3 + 4 / 6, 6)}
-    pattern = axes.patches[0]._dash_pattern[1]
-    assert pattern[1] / sum(pattern) == pytest.approx(0.25)
