@@ -80,7 +80,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
     first = {_of(run, labels) for run in runs if matches(run.run, params.first or {})}
     layout = _laid_out(params, keys, rows, first)
-    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", layout)
+    return Table([*keys, "metric", "value", "lo", "hi"], rows, layout)
 
 
 def _laid_out(

@@ -53,7 +53,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the leaderboard for every price, from the best to the worst mean rank."""
     rows = [row for price in params.prices for row in _rank(price, params, runs)]
     cells = [list(row.values()) for row in rows]
-    return Table(list(rows[0]), cells, laid_out=_lay_out(params, rows))
+    return Table(list(rows[0]), cells, _lay_out(params, rows))
 
 
 def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:

@@ -134,8 +134,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     return Table(
         ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
         lines,
-        " ".join(dict.fromkeys(notes)),
         Layout([*heads, *(c.name for c in params.columns)], laid_out, len(heads)),
+        " ".join(dict.fromkeys(notes)),
     )
 
 

@@ -191,7 +191,8 @@ def test_rows_beyond_those_that_come_first_are_folded(ends):
     text = made.markdown()
     assert "<summary>2 more of 3 rows</summary>" in text
     assert text.count("| sampler | points |") == 2  # the fold is a table of its own
-    long = Table(["n", "x"], [[f"{n}", 0.5] for n in range(50)])
+    cells = [[f"{n}", "0.5"] for n in range(50)]
+    long = Table(["n", "x"], cells, Layout(["n", "x"], cells, 1))
     assert "<summary>10 more of 50 rows</summary>" in long.markdown()
     assert len(long.csv().splitlines()) == 51
 
@@ -215,12 +216,12 @@ def test_iterations_of_the_network_keep_their_rows():
 TABLE = Table(
     ["of", "value"],
     [],
-    "50 % & more",
     Layout(
         ["data", "of_1", "ours"],
         [["MNIST", "a", "0.5 / 0.4 [0.3, 0.5]"], ["MNIST", "b", "–"], ["SVHN", "b", "∞ < 10^3"]],
         2,
     ),
+    "50 % & more",
 )
 
 
