@@ -13,8 +13,8 @@ or, of the last values alone, a label of numbers.
 - ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
 - ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
 - ``point``: ``m_point``, how far a point at the posterior's mean is;
-- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn; ``{exponent: metric}``: a fitted
-  exponent, written in the panel; ``growth``: with which exponent a line grows over a label;
+- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn;
+- ``growth``: with which exponent a line grows over a label;
 - ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
   minus one, and the band in which another run would lie;
 - ``{gray: {text: [values of lines]}}``: lines that are one gray group.
@@ -108,7 +108,6 @@ class LayerOf(Options):
     sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
     floor: Annotated[str | None, "metric that is the floor"] = None
     slopes: Annotated[tuple[float, ...], "exponents of k, one beside each line in turn"] = ()
-    exponent: Annotated[str | None, "metric of the network, a fitted exponent of decay"] = None
     gray: Annotated[dict[str, Some[Any]] | None, "{text in the legend: [values of lines]}"] = None
 
 
@@ -184,9 +183,6 @@ class Params(Options):
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
     lines: Annotated[str, NamesLabel("'agent', or the label that colors tell apart")] = "agent"
-    hollow: Annotated[
-        str | None, NamesLabel("label whose second value has hollow markers, of one agent")
-    ] = None
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
@@ -231,7 +227,8 @@ def reads(params: Params) -> list[Read | str]:
         spread = [own.layer_option("sd")] if own.layer_option("sd") else []
         found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
         found += _axes.reads(own.x.counts, select)
-        found += [metric for key in ("floor", "exponent") if (metric := own.layer_option(key))]
+        if floor := own.layer_option("floor"):
+            found.append(floor)
     return found
 
 

@@ -364,24 +364,6 @@ def test_no_runs_is_told():
         draw([])
 
 
-def readings() -> list[Measured]:
-    return [
-        w2(run(sampler=sampler, reading=reading), [0])
-        for sampler in ("admm", "d_ula")
-        for reading in ("published", "released")
-    ]
-
-
-def test_readings_of_one_color_are_filled_and_hollow():
-    (axes,) = draw(readings(), lines="sampler", hollow="reading", agents=[0]).axes
-    looks = [(line.get_color(), line.get_markerfacecolor()) for line in shown(axes).values()]
-    assert len(looks) == 4 and len({color for color, _ in looks}) == 2
-    assert [face == "white" for _, face in looks] == [False, True, False, True]
-    assert {line.get_linestyle() for line in shown(axes).values()} == {"-"}
-    with pytest.raises(ConcordError, match="draw one agent"):
-        draw(readings(), lines="sampler", hollow="reading", agents=[0, "average"])
-
-
 def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
     rows = []
     for k in range(0, 101, 10):
@@ -443,12 +425,6 @@ def test_a_slope_stands_beside_what_falls() -> None:
     )  # the legend has one alone
     assert not figure.axes[0].texts
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_fitted_exponents_are_written_in_the_panel() -> None:
-    figure = drawn([trained("a", 1.0)], lines="training", layers=[{"exponent": "floor"}])
-    (text,) = figure.axes[0].texts
-    assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
 
 
 def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
