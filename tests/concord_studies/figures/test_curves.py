@@ -96,15 +96,6 @@ def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     assert (ends[reached, 0, 1] > 0).all() and (ends[reached, 0, 1] < w.value[at][reached]).all()
 
 
-def test_the_first_curve_is_on_top_and_no_two_meanings_share_a_pattern():
-    runs = [w2(run(sampler=s), [0, "average"]) for s in ("d_admms", "admm")]
-    (axes,) = draw(runs, lines="sampler", agents=[0, "average"]).axes
-    first, average, other, _ = shown(axes).values()
-    assert first.get_zorder() > other.get_zorder()
-    patterns = [first.get_linestyle(), average.get_linestyle(), str(style.FLOOR["linestyle"])]
-    assert len(set(patterns)) == 3
-
-
 def test_muted_lines_share_one_gray_entry():
     runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
     figure = draw(
@@ -266,26 +257,9 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert axes.get_xlim()[1] > 150
 
 
-def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
-    runs = [w2(run(topology="ring"), [0], diverged_at=3)]
-    (axes,) = draw(runs, agents=[0], y={"limits": [0, 100]}).axes
-    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
-    assert cross.get_ydata()[0] == shown(axes)["agent 1"].get_ydata()[-1]
-    assert [text.get_text() for text in axes.texts] == [
-        "all chains diverged,\nthe first at $k$ = 3"
-    ]
-
-
 def test_a_run_that_diverges_at_once_is_drawn():
     (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
     assert any(line.get_label().startswith("_diverged") for line in axes.lines)
-
-
-def test_selection_sets_order(by_topology):
-    figure = draw(
-        by_topology, columns="topology", agents=[0], select={"topology": ["ring", "complete"]}
-    )
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
 
 
 def sending(measured: Measured, each: float, price: str = "unicast_bytes") -> Measured:
@@ -335,10 +309,7 @@ def test_missing_metric_names_figure_run_metric_and_remedy():
     ("options", "message"),
     [
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
-        ({"agents": [0]}, "would both be the panel"),
-        ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
-        ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
         ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
@@ -470,11 +441,6 @@ def test_accuracies_may_be_shown_as_errors_or_in_percent():
     assert bars.get_segments()[0][:, 1] == pytest.approx(1 - mean[0] + [-sd[0], sd[0]])
     (axes,) = accuracies([measured], y={"shows": "percent"}).axes
     assert shown(axes)["D-ULA, agent 1"].get_ydata() == pytest.approx(100 * mean)
-
-
-def test_three_lines_have_bars_in_place_of_bands():
-    (axes,) = accuracies([accuracy(s) for s in ("admm", "d_ula", "de_sgld")]).axes
-    assert {type(drawn).__name__ for drawn in axes.collections} == {"LineCollection"}
 
 
 def test_a_floor_far_below_is_an_arrow_with_its_number():
