@@ -99,9 +99,9 @@ def test_laws_of_dglmc2021(papers):
 
 def test_targets_of_depsgld2026(papers):
     paper = papers("depsgld2026")
-    problem = paper.run("one_d", "reading=released+topology=complete")[1]
+    target = paper.run("one_d", "reading=released+topology=complete")[1].reference
+    polynomial = everything.kind("problems", "polynomial")
     levels = (np.arange(100_000) + 0.5) / 100_000
-    target = problem.reference
 
     def away(gamma):
         law = polynomial.soften(polynomial.POTENTIAL, gamma)
