@@ -24,9 +24,9 @@ KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
-    "box_plots": {"columns": "case"},
+    "box_plots": {"columns": "case", "points": 9, "iterations": [0, 10, 30]},
     "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
-    "density_scatter": {"rows": "case", "agents": [0, 1], "iterations": [0, 10, 30]},
+    "density_scatter": {"rows": "case"},
     "dots": {
         **{"rows": "topology", "lines": "case", "shows": ["w2/0"], "xlim": [0.01, 10]},
         **{"titles": ["(a) W2"], "xlabels": ["W2"]},
@@ -43,7 +43,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def measured_run(case: str, chains: int = CHAINS) -> Measured:
     """Return a run with the metrics of every family."""
     families = (measured(family, chains=chains, lost=CASES[case]) for family in FAMILIES)
-    rows = [row for family in families for row in family]
+    few = (0, DIVERGED, LAST)  # of draws, which have a panel each
+    rows = [row for family in families for row in family if row.metric != "draw" or row[0] in few]
     table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
     lost = [(LAST, "network", "diverged", CASES[case] / chains)]
     lost += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
