@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self
 
+import msgspec
 from msgspec import Meta, field
 
 from concord import kinds
@@ -17,6 +18,7 @@ from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampler import Sampler
 from concord.sampling.initial import Law
+from concord.values import key_place, parse_self
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -56,16 +58,14 @@ class ChosenSampler(Chosen):
         """
         made = cls.__new__(cls)
         if isinstance(sampler, Sampler):
-            made.module, made.kind, made.params = type(sampler), kind_of(type(sampler)), sampler
-            for key in options:
-                if key in sampler.__struct_fields__:
-                    raise ConcordError(
-                        f"sampler.{key}: {short(sampler)} has its own; leave it out of the call"
-                    )
-            made._choose_gradients(dict(options), "sampler", arguments)
-        elif isinstance(sampler, str) or (
-            isinstance(sampler, type) and issubclass(sampler, Sampler)
-        ):
+            own = {name: getattr(sampler, name) for name in sampler.__struct_fields__}
+            if twice := own.keys() & options:
+                raise ConcordError(
+                    f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
+                )
+            made._choose(type(sampler), {**own, **options}, "sampler", arguments)
+            made.params = sampler
+        elif isinstance(sampler, str) or _is_class_of_samplers(sampler):
             made._choose(sampler, dict(options), "sampler", arguments)
         else:
             raise ConcordError(
@@ -76,35 +76,26 @@ class ChosenSampler(Chosen):
     def _choose(
         self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
     ) -> None:
-        """Set class, kind and typed options of a sampler, and of its mini-batches."""
-        if isinstance(kind, type) and issubclass(kind, Sampler):
+        """Set class, kind and typed options of a sampler, its mini-batches and its order."""
+        if _is_class_of_samplers(kind):
             self.module, self.kind = kind, kind_of(kind)
         else:
             self.module, self.kind = kinds.find(self.room, kind, where or "sampler"), kind
-        fields = self.module.__struct_fields__
-        self.params = None
-        beside = {key: value for key, value in options.items() if key not in fields}
-        self._choose_gradients(beside, where, arguments)
-        own = {key: value for key, value in options.items() if key in fields}
-        self.params = build(self.module, own, where)
-
-    def _choose_gradients(
-        self, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
-    ) -> None:
-        """Set mini-batches and update order from options; refuse unknown and unsuited ones."""
-        known = self.module.options().__struct_fields__
+        whole = self.module.options()
         for key in options:
-            if key not in known:
-                raise ConcordError(
-                    f"{_key(where, key)}: unknown key; {nearest(key, [*known, *arguments])}"
-                )
-        self.batches = build(Batches, {k: options[k] for k in _BATCHES if k in options}, where)
+            if key not in whole.__struct_fields__:
+                known = [*whole.__struct_fields__, *arguments]
+                raise ConcordError(f"{key_place(where, key)}: unknown key; {nearest(key, known)}")
+        made = build(whole, options, where)
+        parts: tuple[Any, ...] = self.module, Batches, OrderOptions
+        self.params, self.batches, order = (
+            msgspec.convert(made, part, from_attributes=True, dec_hook=parse_self) for part in parts
+        )
+        self.order: Order = order.update_order
         try:
             self.batches.check()
         except ConcordError as error:
-            raise ConcordError(_key(where, str(error))) from None
-        order = {key: options[key] for key in OrderOptions.__struct_fields__ if key in options}
-        self.order: Order = build(OrderOptions, order, where).update_order
+            raise ConcordError(f"{where}.{error}" if where else str(error)) from None
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""
@@ -120,12 +111,9 @@ def kind_of(sampler: type[Sampler]) -> str:
     return kind if package == "concord.samplers" else sampler.__name__
 
 
-def _key(where: str, key: str) -> str:
-    """Return the dotted place of a key below a place."""
-    return f"{where}.{key}" if where else key
-
-
-_BATCHES = Batches.__struct_fields__
+def _is_class_of_samplers(kind: Any) -> bool:
+    """Return whether an object is a class that derives from ``Sampler``."""
+    return isinstance(kind, type) and issubclass(kind, Sampler)
 
 
 class RunArguments(NamedTuple):

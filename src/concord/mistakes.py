@@ -87,18 +87,9 @@ def find_mistake(hint: Any, value: Any, where: str) -> str:
     if shapes[0] is tuple:
         wanted += "; write it as [a, b, ...]"
     elif shapes[0] is dict:
-        keys = choices(get_args(options[0][0])[0])
+        keys = [key for hint in get_args(options[0][0])[:1] for key in choices(hint)]
         wanted += f"; write it as {{{next(iter(keys), 'key')}: value}}"
-    return _prefix_place(where, f"{short(value)} is not {wanted}{_yaml_hint(value, shapes)}")
-
-
-def _yaml_hint(value: Any, wanted: list[Any]) -> str:
-    """Return a hint for a value that YAML reads otherwise than its author meant; "" if none."""
-    if isinstance(value, str) and {int, float} & {*wanted} and value[:1].isdigit():
-        return " (write it without quotes, leading zeros and colons)"
-    if isinstance(value, bool) and {str, Literal} & {*wanted}:
-        return " (YAML reads yes, no, on and off as true and false: put text in quotes)"
-    return ""
+    return _prefix_place(where, f"{short(value)} is not {wanted}")
 
 
 def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str) -> str:

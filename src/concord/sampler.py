@@ -111,11 +111,11 @@ class Sampler(Options):
         ``OrderOptions`` if its agents may move one after another.
         """
         extra_options = [Batches] * cls.takes_batches + [OrderOptions] * cls.takes_order
-        fields = [field for each in (cls, *extra_options) for field in msgspec.structs.fields(each)]
+        fields = [one for each in (cls, *extra_options) for one in msgspec.structs.fields(each)]
         body = {
             "__module__": cls.__module__,
-            "__annotations__": {field.name: field.type for field in fields},
-            **{f.name: f.default for f in fields if f.default is not msgspec.NODEFAULT},
+            "__annotations__": {each.name: each.type for each in fields},
+            **{each.name: _default_of(each) for each in fields if not each.required},
         }
         return new_class(cls.__name__, (Options,), exec_body=lambda space: space.update(body))
 
@@ -125,6 +125,13 @@ class Sampler(Options):
         None: the sampler sends plain vectors, and the network knows their size.
         """
         return None
+
+
+def _default_of(field: Any) -> Any:
+    """Return the default of an option, or the function that makes it, as a class declares it."""
+    if field.default is msgspec.NODEFAULT:
+        return msgspec.field(default_factory=field.default_factory)
+    return field.default
 
 
 def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:

@@ -672,8 +672,8 @@ def test_masked_entries_are_refused_and_masks_of_nothing_are_not(name):
     with pytest.raises(ConcordError) as caught:
         MASKED[name](covered)
     assert str(caught.value) == (
-        f"{name}: masked entries, 1 of them, would count as if they were not masked; give values "
-        "in their place, as .filled(...) does, or leave their rows out"
+        f"{name}: masked entries would count as if they were not masked; give values in their "
+        "place, as .filled(...) does, or leave their rows out"
     )
 
 

@@ -122,7 +122,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if reader.chooses:
             mean, cov = exact.initial_moments(8, 2, start)
             for k in range(about["iterations"]):
-                mean, cov = reader.choices()(k).step(mean, cov)
+                mean, cov = reader.choices()(k).apply(mean, cov)
         else:
             update = reader.update()
             mean, cov = exact.initial_moments(8, 2, start, update.start)

@@ -17,7 +17,7 @@ from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.exact import Moments
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.switching import SecondMoments
+from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -154,7 +154,7 @@ def laws_of_versions(
             [exact.initial_moments(agents, dim, positions)] * len(readers)
         )
         # All iterations are alike, so that powers lead over any number of them.
-        powers = SecondMoments(firsts)
+        powers = Choices.stack_versions(firsts)
         args = initial_moments, agents, dim, mix, (0, 1), powers
         return paths.RandomPath(lambda k: powers, *args)
     updates = [reader.update() for reader in readers]

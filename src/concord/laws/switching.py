@@ -1,4 +1,4 @@
-"""Exact moments of updates that are affine once a random choice is known, such as who gossips.
+r"""Exact moments of updates that are affine once a random choice is known, such as who gossips.
 
 One step draws a choice c with probability p_c, independently of all else, and moves the state by
 
@@ -10,7 +10,12 @@ Mean and covariance follow a linear recursion, so they are exact at every step a
     C' = sum_c p_c (A_c C A_c^T + Q_c + (m_c - m') (m_c - m')^T)
 
 The law itself is a mixture over the choices and not normal: distances of the normal law with these
-moments are lower bounds of its own.
+moments are lower bounds of its own. Where choices are the same in all iterations the recursion of
+first and second moments has powers, which lead over many of them: with :math:`M = E s s^\top`,
+
+.. math::
+    M' = \sum_c p_c \bigl( A_c M A_c^\top + A_c m b_c^\top + b_c m^\top A_c^\top + b_c b_c^\top
+         + Q_c \bigr), \qquad m' = \sum_c p_c (A_c m + b_c).
 """
 
 from __future__ import annotations
@@ -28,62 +33,6 @@ from concord.laws.exact import Moments, Powers
 SIZE_LIMIT = 40
 
 
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """The affine updates among which a step chooses at random, and their probabilities.
-
-    probability: p_c, shape (choices,).
-    matrix, offset, noise: A_c, b_c and Q_c, shapes (choices, S, S), (choices, S) and (choices, S,
-    S).
-    """
-
-    probability: np.ndarray
-    matrix: np.ndarray
-    offset: np.ndarray
-    noise: np.ndarray
-
-    def step(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the state's mean (S,) and covariance (S, S) after a step.
-
-        mean, cov: of the state before the step.
-        """
-        means = self.matrix @ mean + self.offset
-        center = self.probability @ means
-        deviations = means - center
-        each = self.matrix @ cov @ self.matrix.swapaxes(1, 2) + self.noise
-        return center, np.tensordot(
-            self.probability, each + deviations[:, :, None] * deviations[:, None, :], axes=1
-        )
-
-    def same(self, other: Choices) -> bool:
-        """Return whether another step has the same updates with the same probabilities."""
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
-
-    def radius(self) -> float:
-        """Return the square root of the spectral radius of the covariance's linear map.
-
-        Moments settle if it is below 1. With a single update it is the spectral radius of A.
-        """
-        return float(np.sqrt(np.abs(np.linalg.eigvals(self._second_moments.second[0])).max()))
-
-    def stationary(self) -> Moments | None:
-        """Return the limits of mean (S,) and covariance (S, S); None where there are none."""
-        if self.radius() >= 1:
-            return None
-        mean, cov = self._second_moments.fixed_point()
-        return mean[0], cov[0]
-
-    @cached_property
-    def _second_moments(self) -> SecondMoments:
-        """The recursion of first and second moments; a ValueError for too many entries."""
-        if len(self.offset[0]) > SIZE_LIMIT:
-            raise ValueError(f"{len(self.offset[0])} entries exceed {SIZE_LIMIT}")
-        return SecondMoments([self])
-
-
 class _Linear(NamedTuple):
     """Affine maps s' = A s + c of versions, (..., S, S) and (..., S), as ``Powers`` takes them."""
 
@@ -99,48 +48,54 @@ class _Linear(NamedTuple):
         return _Linear(later.matrix @ self.matrix, *later.apply(self.shift))
 
 
-class SecondMoments:
-    r"""Powers of versions whose choices are the same in all iterations.
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """The affine updates among which a step chooses at random, and their probabilities.
 
-    First and second moments obey one linear recursion, whose powers are squared: with :math:`M = E
-    s s^\top`,
-
-    .. math::
-        M' = \sum_c p_c \bigl( A_c M A_c^\top + A_c m b_c^\top + b_c m^\top A_c^\top + b_c b_c^\top
-             + Q_c \bigr), \qquad m' = \sum_c p_c (A_c m + b_c).
-
-    chosen: the choices of each version, with the same probabilities.
-    second: the map of the second moments' upper triangles alone, (versions, entries, entries).
-    lead: the mean matrix, (versions, S, S).
+    probability: p_c, shape (choices,).
+    matrix, offset, noise: A_c, b_c and Q_c, shapes (..., choices, S, S), (..., choices, S) and
+    (..., choices, S, S). Versions of a sampler may stand on the first axis.
     """
 
-    def __init__(self, chosen: Sequence[Choices]) -> None:
-        size = len(chosen[0].offset[0])
-        self._upper = upper = np.triu_indices(size)
-        share = chosen[0].probability
-        matrix, offset, noise = (
-            np.stack([getattr(c, f) for c in chosen]) for f in ("matrix", "offset", "noise")
-        )  # versions, choices, ...
-        quadratic = np.einsum("c,vcij,vckl->vikjl", share, matrix, matrix, optimize=True)[:, *upper]
-        both = (quadratic + quadratic.swapaxes(-1, -2))[..., *upper]
-        self.second = both * np.where(upper[0] == upper[1], 0.5, 1.0)
-        mixed = np.einsum("c,vcij,vck->vikj", share, matrix, offset, optimize=True)
-        mixed = (mixed + mixed.swapaxes(1, 2))[:, *upper]
-        added = np.einsum("c,vci,vck->vik", share, offset, offset)[:, *upper]
-        added = added + np.tensordot(noise, share, axes=(1, 0))[:, *upper]
-        self.lead = np.tensordot(matrix, share, axes=(1, 0))
-        nothing = np.zeros((len(chosen), size, len(upper[0])))
-        rows = np.concatenate([self.second, nothing], 1), np.concatenate([mixed, self.lead], 1)
-        shift = np.concatenate([added, np.tensordot(offset, share, axes=(1, 0))], axis=1)
-        self._once = _Linear(np.concatenate(rows, axis=2), shift)
-        self._powers = Powers(self._once)
+    probability: np.ndarray
+    matrix: np.ndarray
+    offset: np.ndarray
+    noise: np.ndarray
+
+    @classmethod
+    def stack_versions(cls, versions: Sequence[Choices]) -> Choices:
+        """Stack the choices of versions, which have the same probabilities, on a new first axis."""
+        parts = (
+            np.stack([getattr(v, name) for v in versions]) for name in ("matrix", "offset", "noise")
+        )
+        return cls(versions[0].probability, *parts)
+
+    def same(self, other: Choices) -> bool:
+        """Return whether another step has the same updates with the same probabilities."""
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
+
+    @cached_property
+    def lead(self) -> np.ndarray:
+        """The mean matrix, (..., S, S)."""
+        return np.einsum("c,...cij->...ij", self.probability, self.matrix)
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (versions, S) and covariance (versions, S, S) after a step."""
-        return self.advance(1, mean, cov)
+        """Return the state's mean (..., S) and covariance (..., S, S) after a step.
+
+        mean, cov: of the state before the step.
+        """
+        means = np.matvec(self.matrix, mean[..., None, :]) + self.offset
+        center = np.einsum("c,...ci->...i", self.probability, means)
+        apart = means - center[..., None, :]
+        each = self.matrix @ cov[..., None, :, :] @ self.matrix.swapaxes(-1, -2) + self.noise
+        each = each + apart[..., :, None] * apart[..., None, :]
+        return center, np.einsum("c,...cij->...ij", self.probability, each)
 
     def advance(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return mean (versions, S) and covariance (versions, S, S) after a number of steps.
+        """Return mean (..., S) and covariance (..., S, S) after a number of steps.
 
         mean, cov: those before the steps.
         """
@@ -148,13 +103,50 @@ class SecondMoments:
         (state,) = self._powers.advance(steps, np.concatenate([second, mean], axis=-1))
         return self._moments(state)
 
-    def fixed_point(self) -> Moments:
-        """Return the mean (versions, S) and covariance (versions, S, S) that a step keeps."""
-        change = np.eye(self._once.shift.shape[-1]) - self._once.matrix
-        return self._moments(np.linalg.solve(change, self._once.shift[..., None])[..., 0])
+    def radius(self) -> float:
+        """Return the square root of the spectral radius of the covariance's linear map.
+
+        Moments settle if it is below 1. With a single update it is the spectral radius of A.
+        """
+        count = len(self._upper[0])
+        return float(np.sqrt(np.abs(np.linalg.eigvals(self._once.matrix[:count, :count])).max()))
+
+    def stationary(self) -> Moments | None:
+        """Return the limits of mean (S,) and covariance (S, S); None where there are none."""
+        if self.radius() >= 1:
+            return None
+        change = np.eye(len(self._once.shift)) - self._once.matrix
+        return self._moments(np.linalg.solve(change, self._once.shift))
+
+    @cached_property
+    def _upper(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows and columns of a covariance's upper triangle."""
+        return np.triu_indices(self.offset.shape[-1])
+
+    @cached_property
+    def _powers(self) -> Powers:
+        """The powers of the recursion."""
+        return Powers(self._once)
+
+    @cached_property
+    def _once(self) -> _Linear:
+        """The recursion of second moments' upper triangles, above that of means."""
+        share, matrix, offset, upper = self.probability, self.matrix, self.offset, self._upper
+        quadratic = np.einsum("c,...cij,...ckl->...ikjl", share, matrix, matrix, optimize=True)
+        quadratic = quadratic[..., *upper, :, :]
+        both = (quadratic + quadratic.swapaxes(-1, -2))[..., *upper]
+        second = both * np.where(upper[0] == upper[1], 0.5, 1.0)
+        mixed = np.einsum("c,...cij,...ck->...ikj", share, matrix, offset, optimize=True)
+        mixed = (mixed + mixed.swapaxes(-3, -2))[..., *upper, :]
+        added = np.einsum("c,...ci,...ck->...ik", share, offset, offset)
+        added = (added + np.einsum("c,...cij->...ij", share, self.noise))[..., *upper]
+        above = np.concatenate([second, mixed], axis=-1)
+        below = np.concatenate([np.zeros_like(mixed.swapaxes(-1, -2)), self.lead], axis=-1)
+        shift = np.concatenate([added, np.einsum("c,...ci->...i", share, offset)], axis=-1)
+        return _Linear(np.concatenate([above, below], axis=-2), shift)
 
     def _moments(self, state: np.ndarray) -> Moments:
-        """Return means and covariances, from second moments above means, (versions, entries)."""
+        """Return means and covariances, from second moments above means, (..., entries)."""
         count = len(self._upper[0])
         mean = state[..., count:]
         cov = np.empty((*mean.shape, mean.shape[-1]))

@@ -76,29 +76,25 @@ def network(
     >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
     0.2
     """
-    conditions = _take_conditions(options) if options else None
+    conditions = None
+    if options:
+        from concord.networks.conditions import Conditions  # where options may be some
+
+        happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+        conditions = build(Conditions, happens, "network") if happens else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
-    if seed is not streams.SEED:
+    if rng is not None or seed is None:
+        options["seed"] = streams.seed_of(seed, rng)
+    elif seed is not streams.SEED:
         options["seed"] = seed
-    return Network(_read_graph(graph, agents, options, rng), conditions)
+    return Network(_read_graph(graph, agents, options), conditions)
 
 
-def _take_conditions(options: dict[str, Any]) -> Any:
-    """Remove what happens on the network from options; return it as ``Conditions``, or None."""
-    from concord.networks.conditions import Conditions  # where options may be some
-
-    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-    return build(Conditions, happens, "network") if happens else None
-
-
-def _read_graph(
-    graph: Any, agents: int | None, options: Mapping[str, Any], rng: streams.Rng
-) -> Graph:
+def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
     """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
 
-    options: options of the kind; a ConcordError if they come with a graph or a matrix. rng: an
-    integer or a generator in place of the kind's option ``seed``; None: not given.
+    options: options of the kind; a ConcordError if they come with a graph or a matrix.
     """
     if isinstance(graph, str):
         graph = {"kind": graph}
@@ -106,12 +102,9 @@ def _read_graph(
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         given = {"kind": None, **graph, **options}
-        _check_keys({"rng": rng, **given} if rng is not None else given)
-        if rng is not None or ("seed" in given and given["seed"] is None):
-            given["seed"] = streams.seed_of(given.get("seed", streams.SEED), rng)
+        if kinds.exists("topologies", given["kind"]):
+            _check_keys(given)
         return build_graph(**given, agents=agents, where="network")
-    if rng is not None:
-        options = {"rng": rng, **options}
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     from concord.networks.matrices import graph_of  # which kinds of graphs do without
@@ -126,17 +119,9 @@ def _read_graph(
 
 def _check_keys(given: Mapping[str, Any]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
-    if given["kind"] not in kinds.names("topologies"):
-        return  # which is refused for itself
     own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
-    random = ("seed", "rng")
-    for key in given:
-        if key in random and "seed" not in own:
-            raise ConcordError(
-                f"network.{key}: {given['kind']} is not drawn at random; leave {key} out"
-            )
-        if key not in ("kind", *own, *random):
-            from concord.networks.conditions import Conditions  # to name its keys
+    for key in given.keys() - {"kind", *own}:
+        from concord.networks.conditions import Conditions  # to name its keys
 
-            known = [*own, *Conditions.__struct_fields__]
-            raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
+        known = [*own, *Conditions.__struct_fields__]
+        raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 import concord
 import tracking
@@ -55,12 +54,6 @@ def at_zero(blocks: int, size: int) -> exact.Start:
 
 
 STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (admms, 1.5)}
-
-
-def test_compose_refuses_gradients_at_an_intermediate_state():
-    stage = sgld(quadratic(2, 1), network("ring", 2), 0.1, Batches(batch_size=1))
-    with pytest.raises(ValueError, match="first stage"):
-        exact.compose(exact.linear_update(np.eye(2)), stage)
 
 
 def test_law_of_a_scalar_autoregression():
@@ -120,13 +113,6 @@ def test_no_stationary_law_without_contraction(a):
         assert exact.stationary(affine) is None
 
 
-def test_conserved_quantities_keep_their_start():
-    affine = exact.Affine(np.diag([1.0, 0.5]), np.array([0.0, 1.0]), np.diag([0.0, 3.0]))
-    mean, cov = exact.stationary(affine, np.array([7.0, -3.0]), np.diag([0.25, 9.0]))
-    np.testing.assert_allclose(mean, [7, 2], rtol=1e-12)
-    np.testing.assert_allclose(cov, np.diag([0.25, 4.0]), rtol=1e-12)
-
-
 def test_mini_batch_moments_agree_with_enumeration():
     # Two agents of two points each, one point per batch: all 4^k sequences of batches, each of
     # which gives a Gaussian, are enumerated; mean and covariance of their mixture must agree.
@@ -164,13 +150,6 @@ def test_mini_batch_moments_agree_with_enumeration():
     assert law.average_cov[0, 0, 0] == pytest.approx(cov.mean(), rel=1e-12)
 
 
-def test_noisy_gradients_need_a_gain():
-    affine = admms(quadratic(3, 1), network("ring", 3), 1.0)
-    start = exact.initial_moments(3, 1, (0.0, 1.0), at_zero(2, 3))
-    with pytest.raises(ValueError, match="gradient gain"):
-        paths.build_path(always(affine), start, 3, 1, lambda mean, cov: cov).law([2])
-
-
 def test_divergence_is_a_result():
     affine = sgld(quadratic(3, 2), network("ring", 3), 50.0)
     start = exact.initial_moments(3, 2, (0.0, 1.0))
@@ -184,12 +163,6 @@ def test_divergence_is_a_result():
     assert (values[2] == np.inf).all()
     assert average[2] == np.inf
     assert exact.stationary(affine) is None
-
-
-def test_a_law_of_no_iteration_is_empty():
-    update = always(exact.linear_update(np.eye(1)))
-    empty = paths.build_path(update, (np.zeros(1), np.eye(1)), 1, 1).law([])
-    assert empty.cov.shape == (0, 1, 1, 1)
 
 
 def test_initial_moments_of_every_block():
@@ -258,18 +231,6 @@ def test_marginals_are_those_of_the_projections():
     np.testing.assert_array_equal(covs[1], cov[2:4, 2:4])
 
 
-def test_block_diagonal():
-    blocks = np.arange(1.0, 13).reshape(3, 2, 2)
-    np.testing.assert_array_equal(exact.block_diagonal(blocks), scipy.linalg.block_diag(*blocks))
-
-
-def test_spectral_radius():
-    turn = 0.9 * np.array([[0.6, -0.8], [0.8, 0.6]])
-    assert exact.spectral_radius(turn) == pytest.approx(0.9, rel=1e-12)
-    assert exact.spectral_radius(np.diag([0.2, -1.5])) == pytest.approx(1.5, rel=1e-12)
-    assert exact.spectral_radius(np.diag([0.2, np.nan])) == np.inf
-
-
 @pytest.mark.parametrize("kind", ["ring", "complete"])
 def test_restriction_removes_what_d_admms_conserves(kind):
     affine = admms(quadratic(5, 2), network(kind, 5), 1.5)
@@ -286,18 +247,6 @@ def test_restriction_removes_what_d_admms_conserves(kind):
     mean_in, cov_in = exact.stationary(reduced)
     np.testing.assert_allclose(basis @ mean_in, mean, atol=1e-9)
     np.testing.assert_allclose(basis @ cov_in @ basis.T, cov, atol=1e-9)
-
-
-def test_restriction_of_a_law_that_conserves_nothing_is_that_law(monkeypatch):
-    rng = np.random.default_rng(3)
-    affine = exact.Affine(0.3 * rng.standard_normal((6, 6)), rng.standard_normal(6), np.eye(6))
-    assert exact.restrict(affine)[0] is affine
-    monkeypatch.setattr(exact, "_invertible", lambda matrix: False)  # all that others go through
-    exact.restrict.cache_clear()
-    reduced, basis = exact.restrict(affine)
-    exact.restrict.cache_clear()
-    np.testing.assert_allclose(basis @ reduced.matrix @ basis.T, affine.matrix, atol=1e-14)
-    np.testing.assert_allclose(basis @ reduced.offset, affine.offset, atol=1e-14)
 
 
 def test_restriction_keeps_a_random_walk():

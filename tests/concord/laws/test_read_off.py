@@ -371,11 +371,6 @@ def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
     assert reader.read_step(1) is reader.read_step(period + 1)
 
 
-def test_constant_steps_are_read_once() -> None:
-    _, _, _, reader = read("de_sgld", {"step_size": 0.02}, "ring")
-    assert reader.read_step(0) is reader.read_step(10**9)
-
-
 class Clocked(NamedTuple):
     """Positions, and a number that grows with the iterations."""
 
@@ -402,19 +397,6 @@ def test_what_is_the_same_for_all_chains_is_followed() -> None:
     for k in (7, 2, 0, 100):
         eta = 0.1 / min(k + 1, 4)
         same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
-
-
-class Restless(Ageing):
-    """Its age grows without end."""
-
-    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        return super().step(state, k, problem, network, rng)._replace(age=state.age + 1)
-
-
-def test_what_never_settles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("concord.laws.read_off.MOST_STEPS", 50)
-    with pytest.raises(NoLaw, match="still changes after 50 steps"):
-        StepReader(Restless(), drawn(5, 2), concord.network("ring", 5))
 
 
 class Sleepy(Sampler):

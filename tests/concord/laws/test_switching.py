@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from concord.laws import exact
-from concord.laws.switching import SIZE_LIMIT, Choices
+from concord.laws.switching import Choices
 
 
 def scalar(probability, matrix, offset, noise) -> Choices:
@@ -48,7 +48,7 @@ def test_the_limit_is_that_of_the_recursion() -> None:
     choices = two_by_two(2, 3)
     law = np.array([5.0, -3.0]), 4 * np.eye(2)
     for _ in range(300):
-        law = choices.step(*law)
+        law = choices.apply(*law)
     for found, expected in zip(choices.stationary(), law, strict=True):
         assert np.allclose(found, expected, rtol=1e-9)
 
@@ -61,7 +61,7 @@ def test_moments_of_a_simulation() -> None:
     x, law = np.tile([1.0, -2.0], (trials, 1)), (np.array([1.0, -2.0]), np.zeros((2, 2)))
     factors = np.linalg.cholesky(choices.noise)
     for _ in range(6):
-        law = choices.step(*law)
+        law = choices.apply(*law)
         c = rng.choice(3, trials, p=choices.probability)
         noise = (factors[c] @ rng.standard_normal((trials, 2, 1)))[..., 0]
         x = (choices.matrix[c] @ x[..., None])[..., 0] + choices.offset[c] + noise
@@ -77,10 +77,3 @@ def test_a_mean_that_settles_is_not_enough() -> None:
     wild = scalar([0.5, 0.5], [1.6, -0.6], [0.0, 0.0], [1.0, 1.0])
     assert wild.radius() > 1
     assert wild.stationary() is None
-
-
-def test_too_many_entries_are_refused() -> None:
-    size = SIZE_LIMIT + 1
-    large = Choices(np.ones(1), np.zeros((1, size, size)), np.zeros((1, size)), np.eye(size)[None])
-    with pytest.raises(ValueError, match="exceed"):
-        large.radius()

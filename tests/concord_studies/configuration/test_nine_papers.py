@@ -15,6 +15,7 @@ from concord_studies.datasets.tables import tabled
 from once import shared
 
 bits = everything.kind("metrics", "coded_bits").bits
+polynomial = everything.kind("problems", "polynomial")
 PAGE = Path(__file__).parents[3] / "docs" / "nine-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())
 COMPLETE = "topology=complete"

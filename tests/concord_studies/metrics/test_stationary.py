@@ -164,7 +164,7 @@ def test_the_stationary_law_of_gossip(drift, power):
     law = exact.initial_moments(5, 2, m.initial.moments(2))
     step = choices_of(m.sampler, m.problem, RING)(0)
     for _ in range(6000):
-        law = step.step(*law)
+        law = step.apply(*law)
     _, each, _, average = exact.marginals(*law, 5, 2)
     for agent in range(5):
         expected = pytest.approx(trace_ratio(each[agent], m), rel=1e-8)

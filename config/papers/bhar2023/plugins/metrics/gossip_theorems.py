@@ -182,8 +182,8 @@ def _linear(
     averages: list[exact.Moments] = []
     for _ in range(ticks[-1] + 1):
         errors.append(_expect(squares, mean, cov))
-        averages.append(_average(mean, cov, agents, dim))
-        mean, cov = choices.step(mean, cov)
+        averages.append(exact.marginals(mean, cov, agents, dim)[2:])
+        mean, cov = choices.apply(mean, cov)
     apart, gradients, gossip_noise, spread = np.array(errors).T
     given = apart[0], gradients.max() / agents
     for name, printed in (("bound", True), ("rederived", False)):

@@ -18,12 +18,12 @@ from typing import Annotated
 import numpy as np
 
 from concord.options import Options
-from concord_studies import selection
+from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import paired
-from concord_studies.tables import Table, marks_divergence
+from concord_studies.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
@@ -60,10 +60,16 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             one, other = sides
             differences = paired(one, other, params.metric, AGENT)
             lines.append([params.metric, value, a, b, *_tests(differences)])
-    pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
-    tests = ["difference", "lo", "hi", "sets in which it is negative", "data sets"]
-    tests += ["p (t test)", "p (sign test)"]
-    return Table(["metric", params.by, *pair, *tests], lines)
+    heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
+    tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
+    n = len(heads)
+    texts = [
+        [*map(str, line[:n]), words.rounded(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
+        + [words.rounded(p) for p in line[n + 5 :]]
+        for line in lines
+    ]
+    layout = Layout([*heads, "difference", *tests], texts, n)
+    return Table([*heads, "difference", "lo", "hi", *tests], lines, layout)
 
 
 def _tests(differences: np.ndarray) -> list[float]:
