@@ -20,7 +20,7 @@ COLUMNS = [{"name": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
     "consensus_decay": {"pair": "case"},
     "final_values": {"metrics": ["w2", "accuracy_mean"]},
-    "paired_differences": {"metric": "sinkhorn", "networks": "case"},
+    "paired_differences": {"metric": "sinkhorn", "networks": "case", "by": "step_size"},
     "printed_values": {
         "columns": COLUMNS,
         "rows": [{"name": "accuracy", "metric": "accuracy_digits", "printed": [0.5, 0.5]}],

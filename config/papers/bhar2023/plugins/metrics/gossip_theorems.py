@@ -201,7 +201,7 @@ def _linear(
     )
     first = _divergence(*averages[0], posterior)[0]
     of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
-    settled = _divergence(*_average(*limit, agents, dim), posterior)[0]
+    settled = _divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
     ends = np.array([_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {
@@ -211,12 +211,6 @@ def _linear(
     }
     yield from series(ticks, "network", curves, chance=False)
     yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
-
-
-def _average(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> exact.Moments:
-    """Return the moments of the agents' average from those of all of them."""
-    _, _, center, spread = exact.marginals(mean, cov, agents, dim)
-    return center, spread
 
 
 def _divergence(
