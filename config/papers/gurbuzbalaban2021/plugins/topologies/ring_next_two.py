@@ -23,7 +23,7 @@ def graph(params: Params, agents: int) -> Any:
     """Return the edges of the ring; a ConcordError for fewer than 3 agents."""
     if agents < 3:
         raise ConcordError(f"it goes around a ring of 3 agents or more, not {agents}; use more")
-    return ring.graph(ring.Params(), agents)
+    return ring.graph(params, agents)
 
 
 def weights(params: Params, agents: int) -> np.ndarray:

@@ -23,7 +23,7 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> np.ndarray:
     """Return the edges between all agents."""
-    return complete.graph(complete.Params(), agents)
+    return complete.graph(params, agents)
 
 
 def weights(params: Params, agents: int) -> np.ndarray:
