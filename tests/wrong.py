@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from concord.rooms import object_of
+from concord_arena.testing import CHECKS, Inapplicable
+from concord_arena.testing.variants import SEED
 
 HEAD = r'''r"""A sampler.
 
@@ -167,6 +169,22 @@ WRONG: dict[str, tuple[str, ...]] = {
     "one chain is squeezed": (SIZES, "plain", "Positions(new)", "Positions(new.squeeze(0) if len(new) == 1 else new)"),
     "a refusal without a remedy": (REFUSALS, "accepts", "a potential; use another problem", "a potential"),
 }  # fmt: skip
+
+
+def accusations(sampler: Any, seed: int = 1) -> list[str]:
+    """Return the checks of ``concord test`` that a sampler fails, each with the reason."""
+    found, token = [], SEED.set(seed)
+    try:
+        for check in CHECKS["samplers"]:
+            try:
+                check(sampler)
+            except Inapplicable:
+                pass
+            except Exception as error:  # that is how a run of all checks counts it, too
+                found.append(f"{check.__name__}: {error}")
+    finally:
+        SEED.reset(token)
+    return found
 
 
 def sampler(text: str, name: str) -> Any:

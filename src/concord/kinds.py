@@ -23,7 +23,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.rooms import ROOMS, Room, object_of
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-SHARED = ("style", "checks")  # modules of a room that are no kinds
+SHARED = ("style",)  # modules of a room that are no kinds
 studies: list[Path] = []  # folders of the studies in use
 _files: dict[tuple[str, str], tuple[str, str]] = {}  # module and file of each of their kinds
 

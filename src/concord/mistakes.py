@@ -87,7 +87,7 @@ def find_mistake(hint: Any, value: Any, where: str) -> str:
     if shapes[0] is tuple:
         wanted += "; write it as [a, b, ...]"
     elif shapes[0] is dict:
-        keys = choices(get_args(options[0][0])[0])
+        keys = [key for hint in get_args(options[0][0])[:1] for key in choices(hint)]
         wanted += f"; write it as {{{next(iter(keys), 'key')}: value}}"
     return _prefix_place(where, f"{short(value)} is not {wanted}")
 

@@ -57,15 +57,6 @@ class Record(Options):
         "sample; -1: all enter averages, and all but the first tenth those metrics",
     ] = -1
 
-    def count(self, iterations: int) -> int:
-        """Return the number of recorded iterations.
-
-        iterations: the last iteration of the run.
-        """
-        if self.at is not None:
-            return len(self.iterations(iterations))
-        return 1 + iterations // self.every
-
     def iterations(self, iterations: int) -> np.ndarray:
         """Return the recorded iterations, increasing.
 
@@ -244,7 +235,9 @@ def check_record(record: Record, agents: int, chains: int, iterations: int, wher
             )
     if not recorded:
         raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
-    draws = record.count(iterations)
+    draws = 1 + iterations // record.every
+    if record.at is not None:
+        draws = len(record.iterations(iterations))
     if not draws:
         raise ConcordError(
             f"{where}.at: none of these is one of the {iterations} iterations; add one"

@@ -282,7 +282,8 @@ class Search:
         for value in values:
             own = {} if name is None else {name: value}
             one = changed(entry.sampler, own, entry.name)
-            price = self._price(one)
+            given = self.problem, self.network, self._masks()
+            price = prices.price_per_iteration(one, *given)
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
@@ -443,10 +444,6 @@ class Search:
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
         within = lattice.step(max(near)), lattice.step(min(near))
         return Found(lattice, j, read, count, paid, b2, within, how, value)
-
-    def _price(self, sampler: Sampler) -> dict[str, float]:
-        """Return the expected price of an iteration of a sampler, by currency."""
-        return prices.price_per_iteration(sampler, self.problem, self.network, self._masks())
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return the price of an iteration, by currency, with the bytes of a read-out added."""

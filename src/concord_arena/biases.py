@@ -53,7 +53,6 @@ class BiasMap:
 
 
 def _plot(table: pandas.DataFrame) -> Figure:
-    """Return the figure of ``BiasMap.plot``."""
     from matplotlib.figure import Figure
 
     from concord_studies.figures import style

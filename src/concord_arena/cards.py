@@ -78,7 +78,6 @@ def _value(cell: Measured, metric: str, agent: str) -> float:
 
 
 def _place(cell: Measured) -> list[str]:
-    """Return a cell's experiment and task."""
     return [cell.run["experiment"].replace("_", " "), name_task(cell.run["labels"])]
 
 

@@ -99,7 +99,6 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        """Return the generator of the network's random events, the same for every entry."""
         return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
     own = run.problem_name
@@ -190,7 +189,7 @@ class _Cell:
         )
         self._tunes = arena.tune is not None and arena.share is None
         self._seeks = self._tunes and arena.aim is not None
-        self._score = "b2" if known(self._first) else "log_loss"
+        self._metric = "b2" if known(self._first) else "log_loss"
         count = SETTINGS if self._seeks else sum(map(len, self.settings))
         self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
@@ -239,7 +238,6 @@ class _Cell:
         return Network(network.graph, conditions)
 
     def _count(self, name: str, price: Mapping[str, float]) -> int:
-        """Return how many iterations a price's budget pays for."""
         return prices.count_iterations({name: self._arena.budget[name]}, price, self._last)
 
     def choose(self, groups: Sequence[Group], name: str) -> Chosen | None:
@@ -279,7 +277,7 @@ class _Cell:
 
     def _best(self, tried: Sequence[Tried], name: str) -> Chosen:
         """Return the setting with the least score, or price, and the reasons."""
-        tune, aim, score = self._arena.tune, self._arena.aim, self._score
+        tune, aim, score = self._arena.tune, self._arena.aim, self._metric
         values = [each.score for each in tried]
         reason = f"least {score} of worst after {self._arena.budget[name]:g} {name}"
         if any(np.isfinite(each.paid) for each in tried):
@@ -357,15 +355,15 @@ class _Cell:
 
     def _judge(self, path: Laws | Chains, name: str, price: Mapping[str, float]) -> Iterator[Row]:
         """Yield the scores of laws or chains of the judging data sets at a price's budget."""
-        last, score, end = self._last, self._score, self._count(name, price)
+        last, score, end = self._last, self._metric, self._count(name, price)
         if end < 1:  # too dear: it stays where it starts
-            yield from _scores(last, f"{score}_by_{name}", _ends(path.bias([0])))
+            yield from _scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
             for number in range(self._arena.sets):
                 yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
             return
         due = scores.looks(end, PER_OCTAVE)
         b2, further = path.measure(due, self._run.metrics)
-        final = _ends(b2)
+        final = scores.ends(b2)
         yield from _scores(last, f"{score}_by_{name}", final)
         for metric, levels in further:
             if metric in GEOMETRIC:
@@ -390,13 +388,7 @@ class _Cell:
 
 
 def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
-    """Return the values of options without the tuned one."""
     return {option: value for option, value in values.items() if option != tune}
-
-
-def _ends(values: Levels) -> Levels:
-    """Return the last values along the first axis, by level."""
-    return {level: of[-1] for level, of in values.items()}
 
 
 def _network(k: int, metric: str, value: float) -> Row:

@@ -79,7 +79,7 @@ class Chains:
                 found.append(_score(trace, problem))
             except Diverged:
                 found.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
-        return _stack(found)
+        return scores.stack(found)
 
     def measure(
         self, iterations: Sequence[int], families: Sequence[str]
@@ -103,11 +103,11 @@ class Chains:
             own |= self._measure_families(_at(trace, late), name, problem, sampler, families)
             found.append(score)
             further.append(own)
-        metrics_ = {
+        by_metric = {
             metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
             for metric, levels in further[0].items()
         }
-        return _stack(found), metrics_.items()
+        return scores.stack(found), by_metric.items()
 
     def _sample(
         self,
@@ -169,7 +169,6 @@ class Chains:
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
-            """Return a generator of random numbers for resampling, by label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         measurement = Measurement(
@@ -192,11 +191,6 @@ class Chains:
                 levels["worst"] = scores.worst(metric, each, right)
             found[metric] = levels
         return found
-
-
-def _stack(found: Sequence[Levels]) -> Levels:
-    """Return the scores of all versions by level, (iterations, versions)."""
-    return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
 
 
 def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
@@ -229,7 +223,6 @@ def _squared(trace: Trace, problem: Problem) -> Levels:
 
 
 def _both(x: np.ndarray) -> np.ndarray:
-    """Return coordinates and their squares side by side, (..., 2 dim)."""
     return np.concatenate([x, x**2], axis=-1)
 
 

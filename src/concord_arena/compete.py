@@ -230,7 +230,6 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
 
 
 def _find_lawless(study: Study, names: Sequence[str]) -> list[str]:
-    """Return the names of entries or samplers whose steps are not affine."""
     entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
     samplers = {
         name: entries[name]

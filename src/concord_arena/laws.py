@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from concord.laws.exact import Marginals, Moments
-from concord.laws.gaussian import Gaussian
 from concord.laws.law import laws_of_versions
 from concord.networks.network import Network
 from concord.problem import Problem
@@ -35,6 +34,7 @@ class Laws:
         """Read the laws off the samplers' steps."""
         self._path = laws_of_versions(samplers, problems, network, positions, mix)
         self._problems = problems
+        self._posteriors = [problem.posterior for problem in problems if problem.posterior]
 
     def bias(self, iterations: Sequence[int]) -> Levels:
         """Return b² by level at increasing iterations, each (iterations, versions)."""
@@ -50,31 +50,26 @@ class Laws:
         """
         seen = self._path.marginals_at(iterations)
         b2 = self._bias(seen)
-        return b2, self._further(seen, iterations[-1], {level: of[-1] for level, of in b2.items()})
+        return b2, self._further(seen, iterations[-1], scores.ends(b2))
 
     def limit(self) -> Levels | None:
         """Return b² of the stationary laws by level, (versions,); None where there are none."""
         seen = self._path.limit()
-        if seen is None:
-            return None
-        return {level: of[-1] for level, of in self._bias(seen.select(None)).items()}
+        return None if seen is None else scores.ends(self._bias(seen.select(None)))
 
     def _bias(self, seen: Marginals) -> Levels:
         """Return b² by level, each law against its problem's posterior."""
-        if all(problem is self._problems[0] for problem in self._problems):
-            return scores.bias(seen, _posterior(self._problems[0]))
-        each = [
-            scores.bias(seen.select(np.s_[:, v]), _posterior(problem))
-            for v, problem in enumerate(self._problems)
-        ]
-        return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
+        first, *others = self._posteriors
+        if all(other is first for other in others):
+            return scores.bias(seen, first)
+        each = enumerate(self._posteriors)
+        return scores.stack([scores.bias(seen.select(np.s_[:, v]), own) for v, own in each])
 
     def _further(self, seen: Marginals, end: int, final: Levels) -> Iterator[tuple[str, Levels]]:
         """Yield the ergodic b², distances, and the log predictive density of held-out rows."""
-        targets = [_posterior(problem) for problem in self._problems]
+        targets = self._posteriors
 
         def lost(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
-            """Return values by level, ``lost`` where the final b² is infinite."""
             return {level: np.where(np.isposinf(final[level]), lost, np.array(values, float))}
 
         averaged = self._path.time_average(end)
@@ -100,15 +95,8 @@ class Laws:
 
 
 def _predict(problems: Sequence[HeldOut], laws: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-    """Return the least log predictive density of held-out rows, mean over rows, of each law."""
     with np.errstate(all="ignore"):
         return [
             problem.held_out_log_density(*moments).mean(axis=-1).min()
             for problem, moments in zip(problems, laws, strict=True)
         ]
-
-
-def _posterior(problem: Problem) -> Gaussian:
-    """Return a problem's Gaussian posterior, which must exist."""
-    assert problem.posterior is not None  # laws are of Gaussian problems
-    return problem.posterior

@@ -76,7 +76,6 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
-        """Return the recommendation in one sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _describe_best(self._search, self._rows)
 
@@ -424,13 +423,11 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
 
 
 def _count_draws(error: float) -> str:
-    """Return how many independent draws have a mean of this expected squared error, as text."""
     count = 1 / error
     return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
 
 
 def _format_amount(amount: float, price: str) -> str:
-    """Return an amount of a price with its unit as text."""
     if price == "bytes" and amount >= 1000:
         return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
     return f"{amount:,.4g} {PRICES[price].unit or price}"

@@ -9,7 +9,7 @@ time average over one run, whose expected square counts its spread, too:
 that of the network average.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +50,6 @@ def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
     """Return the ergodic b² of time averages, for the worst agent and the network average."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the worst coordinate's ergodic b² from moments; infinite if it diverged."""
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
         b2 = (spread / np.diag(target.cov)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)
@@ -171,6 +170,16 @@ def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
     """
     above = b2 > target
     return np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
+
+
+def ends(values: Levels) -> Levels:
+    """Return the last values along the first axis, by level."""
+    return {level: of[-1] for level, of in values.items()}
+
+
+def stack(found: Sequence[Levels]) -> Levels:
+    """Return the scores of versions by level, (iterations, versions)."""
+    return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
 
 
 def paid_until(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:

@@ -90,11 +90,9 @@ class Coordinates:
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
-            """Return a field of means of all coordinates in the original basis, (..., dim)."""
             return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
 
         def cov(name: str) -> np.ndarray:
-            """Return a field of variances of all coordinates as covariances, (..., dim, dim)."""
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
@@ -136,7 +134,6 @@ def _spectrum(
     agents = problem.agents
 
     def none(why: str) -> NoLaw:
-        """Return the error that says why the network's spectrum gives no law."""
         return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
@@ -164,11 +161,9 @@ def _spectrum(
         return np.moveaxis(found, 2, 0)
 
     def turned(mean: np.ndarray) -> np.ndarray:
-        """Return a stacked mean of agents in the network's eigenvectors."""
         return (mean.reshape(-1, agents) @ vectors).T
 
     def modes(step: Affine) -> Affine:
-        """Return an affine step of the agents' state in the network's eigenvectors."""
         return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
     steps = [

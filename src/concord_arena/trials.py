@@ -147,7 +147,6 @@ class Trials(NamedTuple):
 
     @property
     def _posterior(self) -> Reference:
-        """The posterior of the problem where it is known, else its Gaussian fit."""
         try:
             return reference_of(self.search.problem)
         except ConcordError:

@@ -66,7 +66,6 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
     bare = Network(network.graph, order=network.order)  # what happens on it left out
 
     def mean(step: float) -> exact.Affine:
-        """Return the mean step at a value of the option."""
         return _mean_step(changed(sampler, {tune: step}, tune), problem, bare)
 
     try:
@@ -148,7 +147,6 @@ def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
 
 
 def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
-    """Return the best setting with its tuned option multiplied by each factor."""
     tune, found = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}

@@ -14,7 +14,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.hints import members
 from concord.options import Chosen, Kind, Options, plain
 from concord.rooms import ROOMS, display_name, docstring_of, options_of
-from concord_studies.contracts import Extra, declared
+from concord_studies.contracts import declared
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
@@ -83,7 +83,7 @@ def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, An
     }
     if module is None:
         return found
-    if isinstance(module, Extra) and (lacking := module.unavailable()):
+    if lacking := declared(module, "unavailable")():
         found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
     if package == "metrics":
         found["metrics"] = list(module.METRICS)

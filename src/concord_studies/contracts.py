@@ -88,32 +88,6 @@ class WithTests(Protocol):
     examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
 
 
-@runtime_checkable
-class NeedsData(Protocol):
-    """A problem kind that reads downloaded data."""
-
-    def needs(self, params: Any) -> tuple[str, ...]:
-        """Return the data sets, of config/datasets.yaml, without which it cannot be built."""
-
-
-@runtime_checkable
-class TakesData(Protocol):
-    """A problem kind that reads some data only where they are at hand."""
-
-    def takes(self, params: Any) -> tuple[str, ...]:
-        """Return the data sets that the kind reads where they are at hand."""
-
-
-@runtime_checkable
-class Extra(Protocol):
-    """A problem kind that needs an optional package, and larger jobs."""
-
-    JOB: Mapping[str, Any]  # what a sampling job takes: environment, mem_mb, runtime, options
-
-    def unavailable(self) -> str | None:
-        """Return what to install where the kind cannot be computed; None where it can."""
-
-
 class Label(NamedTuple):
     """The words for a metric whose name does not say what it measures.
 
@@ -150,6 +124,10 @@ DECLARED: Mapping[str, Any] = {
     # Of any kind.
     "NAME": "",  # for readers, such as "DE-SGLD"; they see its key otherwise
     # Of problems.
+    "needs": lambda params: (),  # the data sets, of config/datasets.yaml, that options ask for
+    "takes": lambda params: (),  # the data sets that they read where these are at hand
+    "unavailable": lambda: None,  # what to install where the kind cannot be computed
+    "JOB": {},  # what a job takes that samples it: environment, mem_mb, runtime
     "FILES": (),  # options that name files of the study's folder, which are data of its runs
     "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
     # Of families of metrics.

@@ -19,7 +19,6 @@ from traceback import print_exception
 from typing import Any
 
 from concord import kinds
-from concord.contracts import offers
 from concord.errors import ConcordError
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
@@ -27,7 +26,7 @@ from concord.sampling.trace import Trace, join_traces
 from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
-from concord_studies.contracts import Extra
+from concord_studies.contracts import declared
 from concord_studies.digests import digest, state_code
 from concord_studies.io import read_text, whole, write_whole
 from concord_studies.markup import cell
@@ -87,9 +86,8 @@ class Experiment:
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
-        kinds = {run.problem.kind: run.problem.module for run in self.runs.values()}.values()
-        own = (dict(kind.JOB) for kind in kinds if offers(kind, Extra))
-        job = {**USUAL, **next(own, {})}
+        own = (declared(run.problem.module, "JOB") for run in self.runs.values())
+        job = {**USUAL, **next(filter(None, own), {})}
         minutes = 20 if self.is_arena else min(int(self.cost / MINUTE), 1000)
         return {**job, "runtime": job["runtime"] + minutes}
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, nearest
@@ -65,8 +64,6 @@ class Plan:
     @exit_with_sentence
     def __init__(self, changes: Mapping[str, Any], writes: bool = True) -> None:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
-        if set("{}") & set(here := os.getcwd()):
-            raise ConcordError(f"{here}: Snakemake takes braces in a folder's name; rename it")
         gc.set_threshold(
             100_000
         )  # what planning makes stays; to look for more took an eighth of it
@@ -100,15 +97,6 @@ class Plan:
             f"then export PYTHONPATH={all_of_them} PATH={python}:$PATH; fi; "
         )
         return text.replace("{", "{{").replace("}", "}}")
-
-    def explain_failure(self) -> None:
-        """Print that the disk is full, if it is: jobs cannot, since their logs are on it."""
-        try:
-            with TemporaryFile(dir=self.place) as probe:
-                probe.write(bytes(2**20))
-        except OSError as error:
-            again = "mend that, and type the same command again"
-            print(f"concord: {self.place}: {error.strerror}; {again}", file=sys.stderr)
 
     # What results are made from.
 
@@ -172,10 +160,8 @@ class Plan:
         if study is None:
             path, stated = self.place / "claims.yaml", judge.state_ledger_inputs()
         elif kind in FILES:
-            path, stated = (
-                path.with_suffix("") / f"{name}.yaml",
-                draw.state_inputs(study, kind, name),
-            )
+            path = path.with_suffix("") / f"{name}.yaml"
+            stated = draw.state_inputs(study, kind, name)
         elif kind == "scores":
             stated = _stated_scores(study)
         elif kind == "multiverse":

@@ -1,10 +1,16 @@
 """Samplers against their exact laws and against the posterior, by ranks that must be uniform.
 
-*Exact law*: ranks of positions in the sampler's own law on linear regression, bias included; given
-who gossips, and which points make the mini-batches, that law is Gaussian for every chain.
-*Posterior*: ranks of draws in the exact posterior of one data set, on a grid. *SBC*: ranks of
-parameters drawn from the prior among draws of the posterior of data drawn from them. See
-``ranks.py`` for p-values. Where a difference is known (noise that is wrong, another network, the
+*Exact law*: ranks of positions in the sampler's own law on linear regression, bias included: of
+every coordinate of every agent and of their average, of the network's distance from its mean, and
+of all its principal directions. Given who gossips, and which points make the mini-batches, that law
+is Gaussian for every chain. *Posterior*: ranks of draws in the exact posterior of one data set, on
+a grid. *SBC*, simulation-based calibration: ranks of parameters drawn from the prior among draws of
+the posterior of data drawn from them. All must be uniform, those in the posterior up to a
+Kolmogorov distance of ``SLACK``, which is what the last step size leaves.
+
+Chains and data sets are independent, and no rank comes from successive draws of one chain. With
+right samplers, each of the three methods fails with a probability below ``LEVEL`` (Bonferroni over
+all its quantities). Where a difference is known (noise that is wrong, another network, the
 published gossip ULA, D-ADMMS) the test is that it is seen, and which way it goes.
 """
 

@@ -2,8 +2,7 @@
 
 Its configuration must be in /etc/slurm, since Snakemake's jobs are not told of another one; what
 else it writes is in a folder of its own. Its daemons are children of the tests: they are stopped by
-their own process ids, and end with the tests even if those are killed. With accounting, slurmdbd
-and a MariaDB are among them.
+their own process ids, and end with the tests even if those are killed.
 """
 
 import fcntl
@@ -26,15 +25,9 @@ CONFIGURATION = Path("/etc/slurm/slurm.conf")
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 MARK = "# The SLURM of Concord's tests (tests/cluster). Remove it if no test is running.\n"
 COMMANDS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "setpriv")
-FOR_ACCOUNTING = {
-    "slurmdbd": "slurmdbd",
-    "mariadbd": "mariadb-server-core",
-    "mariadb-install-db": "mariadb-server-core",
-    "my_print_defaults": "mariadb-client-core",
-}
 CLUSTER = "concord-tests"
-# Neither is the default one, so that a job is there only if it was sent there.
-PARTITION, ACCOUNT = "tests", "bayes"
+# Not the default one, so that a job is there only if it was sent there.
+PARTITION = "tests"
 
 TEMPLATE = """{mark}ClusterName={cluster}
 SlurmctldHost={host}(127.0.0.1)
@@ -50,7 +43,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin={task_plugin}
-{accounting}
+AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
@@ -63,32 +56,6 @@ SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory}
 PartitionName=others Nodes={host} Default=YES
 PartitionName={partition} Nodes={host}
-"""
-NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
-# A job without an account of the database is refused.
-ACCOUNTING = """AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={ports[2]}
-AccountingStoragePass={folder}/munge.socket
-AccountingStorageEnforce=associations,limits"""
-DATABASE = """AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CommunicationParameters=NoInAddrAny
-DbdHost={host}
-DbdAddr=127.0.0.1
-DbdPort={ports[2]}
-SlurmUser=root
-PidFile={folder}/slurmdbd.pid
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={ports[3]}
-StorageUser=slurm
-StoragePass={password}
-StorageLoc=slurm
-"""
-USER = """CREATE DATABASE slurm;
-CREATE USER slurm@127.0.0.1 IDENTIFIED BY '{password}';
-GRANT ALL ON slurm.* TO slurm@127.0.0.1;
 """
 
 
@@ -107,14 +74,6 @@ def missing() -> str | None:
         socket.gethostbyname(host())
     except OSError:
         return f"this machine's name, {host()}, has no address: add it to /etc/hosts"
-    return None
-
-
-def missing_for_accounting() -> str | None:
-    """Return what this machine lacks to run a SLURM with accounting, in one sentence."""
-    for command, package in FOR_ACCOUNTING.items():
-        if shutil.which(command) is None:
-            return f"there is no {command}: on Debian, apt-get install {package}"
     return None
 
 
@@ -164,17 +123,16 @@ def claimed(path: Path = CONFIGURATION) -> Iterator[IO[str]]:
 class Slurm:
     """A running SLURM: its daemons, and what its commands say."""
 
-    def __init__(self, folder: Path, accounting: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.accounting = accounting
-        self.ports = free_ports(4 if accounting else 2)
+        self.ports = free_ports(2)
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, *options: str, ready: Callable[[], bool]) -> None:
         """Start a daemon and wait until it is ready."""
         log = self.folder / f"{name}.log"
         command = ["setpriv", "--pdeathsig", "TERM", name, *options]
-        # Beside that file it looks for settings of slurmdbd and of control groups.
+        # Beside that file it looks for settings of control groups.
         environment = {**os.environ, "SLURM_CONF": f"{self.folder}/slurm.conf"}
         with open(log, "wb") as file:
             daemon = subprocess.Popen(
@@ -185,27 +143,6 @@ class Slurm:
             wait_until(lambda: daemon.poll() is not None or ready(), 60)
         if daemon.poll() is not None or not ready():
             raise RuntimeError(f"{name} did not start:\n{log.read_text()[-2000:]}")
-
-    def start_accounting(self) -> None:
-        """Start MariaDB and slurmdbd, which then know cluster, accounts and user."""
-        password = secrets.token_hex()
-        own = {"folder": self.folder, "host": host(), "ports": self.ports, "password": password}
-        for name, text in (("slurmdbd.conf", DATABASE), ("user.sql", USER)):
-            (self.folder / name).touch(mode=0o600)
-            (self.folder / name).write_text(text.format(**own))
-        options = ["--no-defaults", f"--datadir={self.folder}/database", "--user=root"]
-        say("mariadb-install-db", *options, "--skip-test-db")
-        options += ["--bind-address=127.0.0.1", f"--port={self.ports[3]}"]
-        options += [f"--init-file={self.folder}/user.sql", f"--pid-file={self.folder}/database.pid"]
-        socket = self.folder / "database.socket"
-        self.start("mariadbd", *options, f"--socket={socket}", ready=socket.exists)
-
-        def add(*entity: str) -> str:
-            return say("sacctmgr", "--immediate", "add", *entity)
-
-        self.start("slurmdbd", "-D", ready=lambda: CLUSTER in add("cluster", CLUSTER))
-        add("account", f"others,{ACCOUNT}")
-        add("user", "root", f"account=others,{ACCOUNT}", "defaultaccount=others")
 
     def stop(self) -> None:
         """End all jobs, then the daemons in reverse order."""
@@ -228,20 +165,8 @@ class Slurm:
                     os.rmdir(group)
 
     def ended(self, folder: Path) -> list[dict[str, str]]:
-        """Return the jobs of a folder that have ended, with accounting as the database has them."""
-        if not self.accounting:
-            return [job for job in self.jobs("--states=all") if job["folder"] == str(folder)]
-        names = ("id", "state", "memory", "limit", "partition", "account", "folder")
-        table = say(
-            *("sacct", "--allocations", "--parsable2", "--noheader"),
-            "--format=JobID,State,ReqMem,TimelimitRaw,Partition,Account,WorkDir",
-        )
-        jobs = [dict(zip(names, line.split("|"), strict=True)) for line in table.splitlines()]
-        return [
-            {**job, "state": job["state"].split()[0], "limit": f"{job['limit']}:00"}
-            for job in jobs
-            if job["folder"] == str(folder)
-        ]
+        """Return the jobs of a folder that have ended."""
+        return [job for job in self.jobs("--states=all") if job["folder"] == str(folder)]
 
     @staticmethod
     def jobs(*options: str) -> list[dict[str, str]]:
@@ -252,8 +177,8 @@ class Slurm:
 
 
 @contextmanager
-def running(accounting: bool) -> Iterator[Slurm]:
-    """Run a SLURM for the time of a with statement, with or without accounting.
+def running() -> Iterator[Slurm]:
+    """Run a SLURM for the time of a with statement.
 
     Raises
     ------
@@ -264,15 +189,12 @@ def running(accounting: bool) -> Iterator[Slurm]:
         file = stack.enter_context(claimed())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="concord-slurm-")))
         folder.chmod(0o711)  # munge wants its socket to be within everybody's reach
-        slurm = Slurm(folder, accounting)
+        slurm = Slurm(folder)
         file.write(
             TEMPLATE.format(
                 mark=MARK,
                 cluster=CLUSTER,
                 first=1 + secrets.randbelow(10**7),
-                accounting=(ACCOUNTING if accounting else NO_ACCOUNTING).format(
-                    ports=slurm.ports, folder=folder
-                ),
                 task_plugin="task/none" if missing_for_memory() else "task/cgroup",
                 host=host(),
                 ports=slurm.ports,
@@ -296,8 +218,6 @@ def running(accounting: bool) -> Iterator[Slurm]:
 
         stack.callback(slurm.stop)
         slurm.start("munged", "--foreground", *options, ready=(folder / "munge.socket").exists)
-        if accounting:
-            slurm.start_accounting()
         slurm.start("slurmctld", "-D", ready=lambda: "is UP" in say("scontrol", "ping"))
         slurm.start("slurmd", "-D", ready=lambda: "idle" in say("sinfo", "--noheader"))
         yield slurm

@@ -6,7 +6,6 @@ Snakemake waits most of the time, so that what several of them make is made at t
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,25 +15,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from faults.tiny_project import ALL, METRICS, TinyProject
 from slurm import (
-    ACCOUNT,
-    CONFIGURATION,
-    MARK,
     PARTITION,
     OthersConfiguration,
     Slurm,
-    claimed,
     missing,
-    missing_for_accounting,
     missing_for_memory,
-    of_its_jobs,
     running,
     say,
-    wait_until,
 )
 
-from workflow.smoke_project import PARTS, RESULTS, ROOT
+from workflow.smoke_project import PARTS, RESULTS, ROOT, Project
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough]
@@ -57,27 +48,20 @@ ONE_BY_ONE = ("--group-components", "outputs=1")
 QUEUED = 2000
 
 
-@contextmanager
-def slurm_or_skip(accounting: bool) -> Iterator[Slurm]:
-    """Run a SLURM, or skip the test and say what it lacks."""
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    """A SLURM in whose queue 2,000 jobs wait while the tests run; without one they are skipped."""
     if reason := missing():
         pytest.skip(reason)
     try:
-        with running(accounting) as slurm:
+        with running() as slurm:
+            held = ("--hold", f"--partition={PARTITION}", "--output=/dev/null")
+            array = say("sbatch", "--parsable", *held, f"--array=1-{QUEUED}", "--wrap=true").strip()
+            # A change of one makes it a job of its own, which else only its start does.
+            say("scontrol", "update", f"JobId={array}_[1-{QUEUED - 1}]", "Comment=queued")
             yield slurm
     except OthersConfiguration as error:
         pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
-def slurm() -> Iterator[Slurm]:
-    """A SLURM in whose queue 2,000 jobs wait while the tests run, with accounting if it can be."""
-    with slurm_or_skip(accounting=missing_for_accounting() is None) as slurm:
-        held = ("--hold", f"--partition={PARTITION}", f"--account={ACCOUNT}", "--output=/dev/null")
-        array = say("sbatch", "--parsable", *held, f"--array=1-{QUEUED}", "--wrap=true").strip()
-        # A change of one makes it a job of its own, which else only its start does.
-        say("scontrol", "update", f"JobId={array}_[1-{QUEUED - 1}]", "Comment=queued")
-        yield slurm
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +114,12 @@ def copied(folder: Path) -> Path:
 def snakemake(
     folder: Path, *arguments: str, scale: str = "smoke"
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Snakemake at a scale, with partition and account in the environment as users have."""
-    account = {} if missing_for_accounting() else {"SBATCH_ACCOUNT": ACCOUNT}
+    """Run Snakemake at a scale, with the partition in the environment as users have it."""
     with open(folder / "output.txt", "wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "snakemake", *arguments, "--config", f"scale={scale}"],
             cwd=folder,
-            env={**os.environ, "SBATCH_PARTITION": PARTITION, **account},
+            env={**os.environ, "SBATCH_PARTITION": PARTITION},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -159,78 +142,15 @@ def said(folder: Path, process: subprocess.Popen[bytes]) -> str:
     return output
 
 
-def listeners(ports: list[int]) -> set[tuple[str, int]]:
-    """Return the addresses at which somebody listens on the ports."""
-    listening = "0A"
-    found = set()
-    for family, table in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
-        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
-            _, local, _, state, *_ = line.split()
-            address, port = local.split(":")
-            if state == listening and int(port, 16) in ports:
-                words = bytes.fromhex(address)
-                swapped = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))
-                found.add((socket.inet_ntop(family, swapped), int(port, 16)))
-    return found
-
-
 def metrics(folder: Path) -> dict[str, bytes]:
     """Return the content of every metrics.csv by its path below the results."""
     results = folder / "results" / "smoke"
     return {str(p.relative_to(results)): p.read_bytes() for p in results.rglob("metrics.csv")}
 
 
-@pytest.mark.parametrize("accounting", [False, True])
-def test_nothing_of_it_is_left_after_a_failure(accounting, tmp_path):
-    if accounting and (reason := missing_for_accounting()):
-        pytest.skip(reason)
-    pid = tmp_path / "pid"
-    with pytest.raises(ZeroDivisionError), slurm_or_skip(accounting) as slurm:  # noqa: PT012
-        orphan = "setsid sh -c 'trap \"\" TERM; sleep 1000' &"  # of which SLURM knows no parent
-        say("sbatch", "--output=/dev/null", f"--wrap={orphan} echo $$ > {pid}; exec sleep 1000")
-        wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"), 60)
-        job = Path("/proc", pid.read_text().strip())
-        assert job.exists()
-        assert listeners(slurm.ports) == {("127.0.0.1", port) for port in slurm.ports}
-        raise ZeroDivisionError
-    daemons = {"munged", "slurmctld", "slurmd"}
-    assert set(slurm.daemons) == daemons | ({"mariadbd", "slurmdbd"} if accounting else set())
-    assert all(daemon.poll() is not None for daemon in slurm.daemons.values())
-    assert not job.exists() and not of_its_jobs()
-    assert listeners(slurm.ports) == set()
-    assert not CONFIGURATION.exists() and not slurm.folder.exists()
-
-
-def test_without_accounting_a_run_is_made(tmp_path):
-    project = TinyProject(tmp_path / "project")
-    with slurm_or_skip(accounting=False) as slurm:
-        with snakemake(project.folder, METRICS, *ON_SLURM) as process:
-            said(project.folder, process)
-        states = [job["state"] for job in slurm.ended(project.folder)]
-    assert states == ["COMPLETED"]
-
-
-def test_somebody_elses_configuration_is_left_alone(tmp_path):
-    path = tmp_path / "slurm.conf"
-    path.write_text("ClusterName=production\n")
-    with pytest.raises(OthersConfiguration, match="configured here already"), claimed(path):
-        pass
-    assert path.read_text() == "ClusterName=production\n"
-
-
-def test_what_killed_tests_left_is_taken_over(tmp_path):
-    path = tmp_path / "slurm.conf"
-    path.write_text(MARK + "ClusterName=concord\n")
-    with claimed(path):
-        assert path.read_text() == ""
-        with pytest.raises(OthersConfiguration, match="another test run"), claimed(path):
-            pass
-    assert not path.exists()
-
-
 # By module: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
 # with two Snakemakes in it), and more time.
-MEMORY = "    return metrics.measure(", '    held = b"x" * (800 * 2**20)\n'
+MEMORY = "    return metrics.measure(run.metrics, ", '    held = b"x" * (800 * 2**20)\n'
 TIME = (
     "    table = entry.module.tabulate(",
     """    import time
@@ -250,24 +170,24 @@ ENDS = {
 
 def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, request, reliability):
     """Runs that need more memory than they have, a table that needs more time, others cancelled."""
-    project = TinyProject(tmp_path / "project")
-    demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"runs/measure": MEMORY})
+    project = Project(tmp_path / "project")
+    demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"experiment": MEMORY})
     for module, (line, more) in demands.items():
         path = project.folder / f"src/concord_studies/{module}.py"
         text = path.read_text()
         assert text.count(line) == 1
         path.write_text(text.replace(line, more + line))
-    # Memory and time of a short experiment, of an output, and of verdicts
-    first = {("1000M", "5:00"), ("600M", "5:00"), ("1000M", "10:00")}
-    second = {("2000M", "10:00"), ("1200M", "10:00"), ("2000M", "20:00")}
+    # Memory and time of a short experiment, and of an output
+    first = {("1000M", "5:00"), ("600M", "5:00")}
+    second = {("2000M", "10:00"), ("1200M", "10:00")}
     killed: dict[str, str] = {}
-    with snakemake(project.folder, *ALL, *ON_SLURM, *ONE_BY_ONE) as process:
+    with snakemake(project.folder, *SOME[:2], *ON_SLURM, *ONE_BY_ONE) as process:
         while process.poll() is None:
             for job in slurm.jobs("--states=RUNNING"):
                 one = job["memory"], job["limit"]
                 if job["folder"] != str(project.folder) or one not in first or job["id"] in killed:
                     continue
-                if one == ("1000M", "5:00") and "runs/measure" in demands:
+                if one == ("1000M", "5:00") and "experiment" in demands:
                     killed[job["id"]] = "its memory"
                 elif "table" not in job["comment"]:
                     killed[job["id"]] = "scancel"
@@ -286,9 +206,9 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
     for way, count in Counter(killed.values()).items():
         reliability("cluster", f"jobs ended by {way}", count, lost, rule)
     assert process.returncode == 0, output[-10000:]
-    (name,) = made  # fewer runs than the local one has of the experiment
-    assert set(made[name].splitlines()) <= set(expected[name].splitlines())
-    assert len(killed) == len(repeated) == len(done) == 1 + 3  # experiment; figure, table, verdicts
+    for name, content in made.items():  # fewer runs than the local one has of the experiment
+        assert set(content.splitlines()) <= set(expected[name].splitlines())
+    assert len(killed) == len(repeated) == len(done) == len(made) + 2  # experiments; figure, table
     assert {job["id"]: job["state"] for job in ended if job not in done} == {
         job: ENDS[way][0] for job, way in killed.items()
     }
@@ -296,10 +216,6 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
     logs = (project.folder / "results/logs/slurm").rglob("*.log")
     printed = {log.stem: log.read_text() for log in logs}
     assert all(ENDS[way][1] in printed[job] for job, way in killed.items())
-    if slurm.accounting:
-        assert {job["account"] for job in ended} == {ACCOUNT}
-        if missing_for_memory() is None:
-            assert "OUT_OF_MEMORY" in say("sacct", "--noheader", "--format=State%-30")
 
 
 def test_slurm_makes_the_bytes_that_a_local_run_makes(

@@ -53,11 +53,6 @@ def test_agents_with_different_numbers_of_rows_keep_their_own_epochs():
         assert (np.sort(walk.reshape(2, -1, count), axis=2) == np.arange(count)).all()
 
 
-def test_orders_differ_between_chains_agents_and_epochs():
-    rows = drawn([50, 50], 50, 2, "epochs", 2)
-    assert len({tuple(walk) for walk in rows.reshape(-1, 50)}) == 8
-
-
 def test_with_replacement_repeats_rows_and_stays_in_range():
     rows = drawn([5, 3], 4, 2, "with_replacement", 200)
     assert rows[:, :, 0].max() == 4 and rows[:, :, 1].max() == 2 and rows.min() == 0
@@ -140,19 +135,6 @@ def test_what_cannot_be_drawn_is_refused(options, counts, lacks, message):
         MiniBatches(problem, Batches(4, **options), 2, np.random.default_rng(1))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_scale": "none"}, "^batch_scale: none is of mini-.*remove batch"),
-        ({"batch_pool": "all_but_last"}, "^batch_pool: all_but_last is of mini-"),
-    ],
-)
-def test_options_without_a_mini_batch_are_refused(options, message):
-    with pytest.raises(ConcordError, match=message):
-        Batches(**options).check()
-    Batches(**options | {"batch_size": 2}).check()
-
-
 # Gradients of a few agents: from the points that all agents draw, and no other work.
 
 X = np.random.default_rng(3).standard_normal((22, 2))
@@ -182,15 +164,3 @@ def test_a_few_agents_have_the_estimates_that_all_would_have(kind, agents, batch
         expected = np.take_along_axis(whole.gradient(x), chosen, axis=1)
         found = few.gradient_of(agents, np.take_along_axis(x, chosen, axis=1))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["linear", "logistic"])
-def test_a_few_agents_take_no_points_of_others(kind, monkeypatch):
-    problem, seen = PROBLEMS[kind], []
-    take = type(problem.data).points_at
-    monkeypatch.setattr(
-        type(problem.data), "points_at", lambda *given: seen.append(given[1].shape) or take(*given)
-    )
-    few = MiniBatches(problem, SCALED, 3, np.random.default_rng(1))
-    few.gradient_of(np.array([2]), np.zeros((3, 1, problem.dim)))
-    assert seen == [(3, 1, 4)]

@@ -2,12 +2,11 @@
 
 import itertools
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
-from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.laws.read_off import StepReader
@@ -93,21 +92,6 @@ def test_what_runs_share():
         assert (sample(net=LOSSY, **changed)["x"][:, 0] != one["x"][:, 0]).all()
 
 
-def test_problems_of_each_block_and_what_is_asked_of_them():
-    class Each(Regression):
-        asked: ClassVar[list[int]] = []
-
-        def from_chain(self, first):
-            Each.asked.append(first)
-            return self
-
-    sample_chains(
-        DESGLD(0.02), Each(4, 2), RING, law=Law("normal"), record=Record(), chains=120,
-        iterations=1, seed=1, labels=NAMES,
-    )  # fmt: skip
-    assert Each.asked == [0, 50, 100]
-
-
 class Interrupted(DESGLD):
     """DE-SGLD with a key pressed in the fourth step of its second block, or of its first."""
 
@@ -136,14 +120,6 @@ def test_an_interrupt_leaves_what_is_there(at, chains, last, capsys):
 # The loop
 
 
-def test_callbacks_are_told_of_every_state_and_the_last_is_returned():
-    problem, x0, seen = Regression(4, 2), start(Regression(4, 2)), []
-    rng = np.random.default_rng(1)
-    last = run(DESGLD(0.02), problem, RING.start(x0), x0, 4, rng, [lambda *each: seen.append(each)])
-    assert [k for k, _ in seen] == [0, 1, 2, 3, 4] and seen[-1][1] is last
-    assert seen[0][1].x is x0
-
-
 def test_starts_are_not_charged_and_each_step_is():
     class Starting(DESGLD):
         def init(self, x0, problem, net, rng):
@@ -164,7 +140,7 @@ def test_a_counted_problem_counts_what_is_asked():
     assert counted.take() == 1 and counted.take() == 0
     counted.hessian_product(x, x)
     counted.minimize(x, np.ones(4), x)
-    assert counted.take() == 3
+    assert (counted.take() == 3).all()
     chosen = x[np.arange(3)[:, None], few]
     found = counted.gradient_of(few, chosen)
     np.testing.assert_allclose(found, problem.gradient(x)[np.arange(3)[:, None], few])
@@ -175,10 +151,6 @@ def test_a_counted_problem_counts_what_is_asked():
     np.testing.assert_array_equal(counted.total, asked * awake)
     counted.full_gradient(x, np.array([True, False, True]))
     np.testing.assert_array_equal(counted.take(), [[1], [0], [1]])
-
-
-def test_seeds_are_numbers_or_fresh():
-    assert streams.seed_of(5) == 5 and streams.seed_of(None) != streams.seed_of(None)
 
 
 class Wrong(Sampler):
@@ -197,12 +169,9 @@ class Wrong(Sampler):
 
 NO_STATES = [
     (lambda state: None, "NoneType, but must return"),
-    (lambda state: state.x, "ndarray, but must return"),
     (lambda state: state._replace(x=state.x.tolist()), "Positions, but must return a NamedTuple"),
     (lambda state: state._replace(x=state.x[:, 0]), "x of shape (7, 2) and type float64, but must"),
-    (lambda state: state._replace(x=state.x[:1]), "x of shape (1, 4, 2) and type float64, but"),
     (lambda state: state._replace(x=state.x.astype(int)), "x of shape (7, 4, 2) and type int64"),
-    (lambda state: state._replace(x=state.x * 1j), "x of shape (7, 4, 2) and type complex128"),
 ]
 
 
@@ -221,8 +190,3 @@ def test_a_sampler_without_step_or_init_is_told_what_it_lacks():
         sample(Sampler())
     with pytest.raises(AttributeError, match="no 'v'; write an init that returns one with it"):
         sample(Wrong(lambda state: state.v))
-
-
-def test_weights_that_do_not_exist_are_refused():
-    with pytest.raises(ConcordError, match="none called 'metro'; did you mean 'metropolis'"):
-        sample(Wrong(lambda state: RING.mix("metro", state.x)))

@@ -176,19 +176,13 @@ def test_what_does_not_apply_says_why(study):
 
 
 def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
-    made(study, "de_sgld", "paper", "sghmc", "mine")
+    made(study, "de_sgld", "mine")
     board(study)
     with open("results/arena/scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     mine = [row for row in rows if row["entry"] == "mine" and row["score"] == "b2"]
     assert {row["price"] for row in mine} == {"gradients", "bytes"}
     assert all(row["state"] == "scored" and float(row["value"]) < 1 for row in mine)
-    states = {(row["entry"], row["task"]): row["state"] for row in rows}
-    assert states["de_sgld", "directed_ring"] == "not applicable"
-    assert {row["state"] for row in rows if row["entry"] == "paper"} == {
-        "diverged",
-        "not applicable",
-    }
     card = Path("results/arena/cards/mine.md").read_text(encoding="utf-8")
     assert "adapt then combine" in card and "Worst tasks" in card
     about = provenance.read_provenance(Path("results/arena/tasks/metrics.csv"))

@@ -30,9 +30,6 @@ from concord_studies import contracts as study_contracts
 OPTIONAL = {
     "problems": [
         contracts.TakesArrays,
-        study_contracts.NeedsData,
-        study_contracts.TakesData,
-        study_contracts.Extra,
     ],
 }
 OF_MODULES = {

@@ -28,11 +28,6 @@ def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
         assert all(about[key] for key in ("equation", "source", "price", "needs"))
 
 
-def test_equations_stay_apart():
-    found = describe_kind("samplers", "push_sum_sgld")["equation"].split("\n\n")
-    assert len(found) == 2 and found[1].startswith("z_i^{(k+1)} = ")
-
-
 def test_what_readers_see_is_described():
     assert describe_kind("samplers", "de_sgld")["name"] == "DE-SGLD"
     assert as_text(describe_kind("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")

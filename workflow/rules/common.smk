@@ -54,7 +54,3 @@ wildcard_constraints:
 if plan.config["container"]:
 
     container: plan.config["container"]
-
-
-onerror:
-    plan.explain_failure()

@@ -104,7 +104,7 @@ def tables_of(problem: Any, chains: int) -> Tables | None:
         return None
     each = [sets[chain % len(sets)] for chain in range(chains)]
     points = np.concatenate([one.points for one in each]).T.copy()
-    totals = np.concatenate([one._totals for one in each]).T.copy()
+    totals = np.concatenate([one.totals for one in each]).T.copy()
     params = sets[0].params
     prior = 1 / np.array(params.prior_variances) / problem.agents
     model = np.array([params.second_mean != "theta_2", 1 / params.variance, *prior])

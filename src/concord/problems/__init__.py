@@ -1,7 +1,7 @@
 """Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
-``kind_contracts.ProblemKind`` is the protocol of the modules (``NeedsData`` and ``TakesData`` of
-those with downloaded data), and ``concord.problem`` has the protocols of the problems they build.
+``kind_contracts.ProblemKind`` is the protocol of the modules, and ``concord.problem`` has the
+protocols of the problems they build.
 
 In Python ``concord.problems.<kind>`` builds a problem. A kind with ``from_arrays`` takes a caller's
 arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds take their options,

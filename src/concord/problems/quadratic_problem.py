@@ -50,10 +50,7 @@ class QuadraticProblem(OneDataSet):
         return multiply(x, self._transposed) - self.shift
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         slopes = self.gram.take(agents, axis=0) @ x[..., None]
         return slopes[..., 0] - self.shift.take(agents, axis=0)
 

@@ -1,5 +1,4 @@
 """The built-in samplers, one module each with a subclass of ``concord.sampler.Sampler``.
 
-A sampler's kind in a configuration is the name of its module. ``checks`` holds checks that several
-samplers share, and is no sampler.
+A sampler's kind in a configuration is the name of its module.
 """

@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
@@ -72,15 +73,11 @@ class ADMM(Sampler):
                 "on_loss: reuse_last, a barrier and no delay, or remove network"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with dual variables u = 0."""
         return State(x0, np.zeros_like(x0))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Take a primal and a dual step of all agents, with u = p / rho.
 
         The primal step solves, for x', grad f_i(x_i') + 2 rho deg_i x_i' = rho (deg_i x_i + sum_j

@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from msgspec import Meta
+from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.compressions import Compression
@@ -55,9 +56,7 @@ class CHOCOSGLD(Sampler):
     ] = 1.0
     weights: Weights = "metropolis"
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with estimates x0 at all neighbors."""
         return State(x0, x0)
 
@@ -65,9 +64,7 @@ class CHOCOSGLD(Sampler):
         """Return the bytes of a compressed difference of dim numbers."""
         return self.compression.size(dim, itemsize)
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Update the shared estimates, then move x by consensus and Langevin steps.
 
         With e the estimates: e' = e + C(x - e), x' = x + varsigma (W e' - e') - eta grad f(x) +

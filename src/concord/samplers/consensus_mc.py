@@ -34,6 +34,7 @@ Needs: a server, or a single agent; potentials that are densities by themselves.
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs, check_curved, require
 from concord.networks.network import Network
@@ -88,9 +89,7 @@ class ConsensusMC(Sampler):
         if isinstance(problem, Quadratic):
             check_curved(problem.gram)
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with moments of no draws yet."""
         center = root = np.empty(0)
         if self.step_size is None:
@@ -101,9 +100,7 @@ class ConsensusMC(Sampler):
         squares = np.zeros((chains, agents, dim, dim))
         return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, center, root)
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Draw x_i of every agent, and add it to the agent's moments after the burn-in."""
         x, mean, squares, draws, z, center, root = state
         if self.step_size is None:

@@ -44,6 +44,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs, require
@@ -98,16 +99,12 @@ class DMALA(Sampler):
         if self.correction != "none":
             require(problem, "hessian_product", "use correction: none")
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with tracked averages zero."""
         width = {"none": 0, "mala": x0.shape[-1]}.get(self.correction, 1)
         return State(x0, np.zeros_like(x0), np.zeros_like(x0[..., :1].repeat(width, -1)))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Track the average gradient, propose moves along it, accept or reject them, and mix."""
         (x, rest, remainder), epsilon = state, self.step_size(k)
         tracked, rest = self._track(network, -problem.gradient(x), rest)

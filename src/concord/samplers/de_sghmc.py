@@ -18,6 +18,7 @@ from math import sqrt
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.network import Network
@@ -49,16 +50,12 @@ class DESGHMC(Sampler):
         NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
     ] = 0.0
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0 with velocities v ~ N(0, sd^2 I), both (chains, agents, dim)."""
         v = self.initial_velocity_sd * rng.standard_normal(x0.shape)
         return State(x0, v.astype(x0.dtype, copy=False))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Take a Langevin step of the velocities, then mix positions and move by them.
 
         v' = v - eta (gamma v + grad f(x)) + sqrt(2 gamma eta) w and x' = W x + eta v'

@@ -40,6 +40,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs, require
@@ -83,17 +84,13 @@ class DGLMC(Sampler):
         if self.particles:
             require(problem, "potential", "remove particles")
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with copies z = x0."""
         if self.particles:
             x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay
         return State(x0, x0)
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Take n Langevin steps of the copies z, draw theta given them, and accept or reject it."""
         (x, z), gamma, agents = state, self.step_size(k), network.agents
         _, inverse, _ = coupling_matrices(self.coupling, problem.dim)

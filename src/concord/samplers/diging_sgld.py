@@ -25,6 +25,7 @@ which begins with the first tracked gradients, as they are.
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
@@ -61,9 +62,7 @@ class DIGingSGLD(Sampler):
                 "begins with, which privacy does not hide; use keep_own_weight, or remove privacy"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with v = 0.
 
         Opens a second lane for the tracked gradients, on which neighbors know the full gradients at
@@ -72,9 +71,7 @@ class DIGingSGLD(Sampler):
         network.open_lane(problem.full_gradient(x0))
         return State(x0, np.zeros_like(x0))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Move x along the tracked gradients y = v + grad f(x), and mix y.
 
         x' = W x - eta y + sqrt(2 eta) w and v' = W y - grad f(x), so that y' = v' + grad f(x').

@@ -27,6 +27,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from msgspec import Meta
+from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.network import Network
@@ -54,15 +55,11 @@ class EXTRASGLD(Sampler):
     ] = 0.5
     weights: Weights = "metropolis"
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with corrections u = 0."""
         return State(x0, np.zeros_like(x0))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Mix and move positions, and correct for their distance from the neighbors.
 
         x' = W x - eta grad f(x) - u + sqrt(2 eta) w and u' = u + h (x - W x).

@@ -25,6 +25,7 @@ Needs: a server, or a single agent; for surrogates ``minimize`` and Hessians of 
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs, check_curved, require
 from concord.networks.network import Network
@@ -69,9 +70,7 @@ class FSGLD(Sampler):
             if problem is not None:
                 check_curved(laplace_surrogates(problem)[0])
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with the surrogates' drift precomputed."""
         if self.surrogates == "none":
             return State(x0, np.empty(0), np.empty(0))
@@ -79,9 +78,7 @@ class FSGLD(Sampler):
         matrix = precisions.sum(axis=0) - network.agents * precisions
         return State(x0, matrix, shifts.sum(axis=0) - network.agents * shifts)
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Draw agent s of each chain, move theta n times along its gradient, and send it to all."""
         gamma, agents, theta = self.step_size(k), network.agents, state.x[:, :1]
         drawn = draw_choice(rng, [1 / agents] * agents, len(theta))[:, None]

@@ -37,6 +37,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec import field
 from msgspec.structs import replace
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
@@ -121,9 +122,7 @@ class GossipULA(Sampler):
                 "them; give them with communication: triggered, or leave them out"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step draws pairs and noise."""
         pairs, nothing = np.empty((0, 0, 2), dtype=np.intp), np.empty(0)
         if self.communication != "triggered":
@@ -132,7 +131,7 @@ class GossipULA(Sampler):
         return State(x0, communicated, np.zeros(x0.shape[:2]), pairs, nothing)
 
     def draw_ticks(
-        self, state: State, k: int, network: Network, rng: np.random.Generator
+        self, state: State, k: int, network: Network, rng: Generator
     ) -> tuple[State, int]:
         """Return a state with the pairs and noise of tick k, and their index in its arrays."""
         chains, _, dim = state.x.shape
@@ -144,9 +143,7 @@ class GossipULA(Sampler):
             state = state._replace(pairs=pairs, normals=normals)
         return state, tick
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Move a pair of neighbors in each chain, and no other agent, by one tick."""
         state, tick = self.draw_ticks(state, k, network, rng)
         x, pair, chains = state.x, state.pairs[tick], np.arange(len(state.x))[:, None]

@@ -37,6 +37,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs, check_curved, require
 from concord.networks.graph import Graph
@@ -91,9 +92,7 @@ class GraphGibbs(Sampler):
         precision: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
         return precision
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with colors and covariances."""
         colors = color_agents(network.graph)
         if self.step_size is not None:
@@ -101,9 +100,7 @@ class GraphGibbs(Sampler):
         covariance = np.linalg.inv(self._precision(problem, network))
         return State(x0, colors, covariance, np.linalg.cholesky(covariance))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Draw all agents, color by color, each given its neighbors' latest positions."""
         x, ties = state.x, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.

@@ -40,6 +40,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from msgspec import Meta
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
@@ -90,9 +91,7 @@ class LocalSGLD(Sampler):
                 "of which network does not say what arrives; leave them out, or remove network"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step renews all references."""
         nothing = np.empty(0)
         if self.renewal is None:
@@ -100,9 +99,7 @@ class LocalSGLD(Sampler):
         zeros, of_batches = np.zeros_like(x0), hasattr(problem, "full_cost")
         return State(x0, zeros if of_batches else nothing, zeros)
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Take T local Langevin steps, then average over neighbors in chains that communicate."""
         gamma, tau, averaging = self.step_size(k), self.common_noise, None
         if self.renewal is not None:

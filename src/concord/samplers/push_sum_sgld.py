@@ -22,6 +22,7 @@ vectors may not arrive, senders that keep what does not.
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
@@ -62,15 +63,11 @@ class PushSumSGLD(Sampler):
                 "are; remove compression, noise, privacy, byzantine and robust"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at z = x0, (chains, agents, dim), and y = 1."""
         return State(x0, np.ones_like(x0[..., 0]))
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Mix x = y z and y by A, take a Langevin step, and divide: z' = x' / y'.
 
         x' = A (y z) - eta grad f(z) + sqrt(2 eta) w and y' = A y.

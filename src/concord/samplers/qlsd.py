@@ -28,6 +28,7 @@ Needs: a server, or a single agent.
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs, require
@@ -86,9 +87,7 @@ class QLSD(Sampler):
                 "has not; use zero"
             )
 
-    def init(
-        self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with memories and control variates."""
         m, nothing = np.zeros_like(x0), np.empty(0)
         if self.memory_start == "mode":
@@ -99,9 +98,7 @@ class QLSD(Sampler):
         """Return the mean size in bytes of a vector: a compressed gradient up, theta down."""
         return (self.compression.size(dim, itemsize) + dim * itemsize) / 2
 
-    def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> State:
+    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Move theta along the participants' compressed gradients, and update their memories."""
         (x, m, reference, control), gamma, agents = state, self.step_size(k), network.agents
         theta, participants = np.repeat(x[:, :1], agents, axis=1), self.participants or agents
@@ -129,7 +126,7 @@ class QLSD(Sampler):
         return State(theta, m + self.memory_rate * code, reference, control)
 
 
-def _draw_participants(count: int, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+def _draw_participants(count: int, shape: tuple[int, int], rng: Generator) -> np.ndarray:
     """Draw which agents take part, a mask of a shape (chains, agents), without replacement."""
     if count == shape[1]:
         return np.ones(shape, dtype=bool)

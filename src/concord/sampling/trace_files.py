@@ -14,30 +14,18 @@ def read_traces(path: Path) -> dict[str, Trace]:
     """Return all traces of a netCDF file by run; that of one trace alone is called "run".
 
     A ConcordError if the file is not what ``write_traces`` wrote, or differs from its digest.
-    Traces without a digest, as version 0.2.0 wrote them, are read unchecked.
     """
     content = path.read_bytes()
     body, end = memoryview(content)[:-DIGEST_LENGTH], content[-DIGEST_LENGTH:]
-    is_whole = DIGEST + hashlib.sha256(body).digest() == end
-    damaged = ConcordError(
-        f"{path} is damaged: its SHA-256 is not that with which it was written; delete it to "
-        "have it made again, or copy it anew"
-    )
-    if end.startswith(DIGEST) and not is_whole:
-        raise damaged
-    netcdf = import_netcdf()
-    try:
-        with netcdf.File(io.BytesIO(content), "r") as file:
-            if GROUPS[-1] in file.groups:
-                return {"run": _read_trace(file)}
-            traces = {run: _read_trace(group) for run, group in file.groups.items()}
-    except Exception:  # no netCDF, or damaged without a digest
-        raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
-    if not is_whole and traces:  # files of several runs have always had a digest
-        raise damaged
-    if not traces:
-        raise ConcordError(f"{path} is not a trace; delete it to have it made again")
-    return traces
+    if DIGEST + hashlib.sha256(body).digest() != end:
+        raise ConcordError(
+            f"{path} is no trace, or is damaged: its SHA-256 is not that with which it was "
+            "written; delete it to have it made again, or copy it anew"
+        )
+    with import_netcdf().File(io.BytesIO(content), "r") as file:
+        if GROUPS[-1] in file.groups:
+            return {"run": _read_trace(file)}
+        return {run: _read_trace(group) for run, group in file.groups.items()}
 
 
 def _read_trace(place: Any) -> Trace:

@@ -75,7 +75,6 @@ def _signature_check(protocol: Any) -> Callable[[Any], None]:
     """Return the check that kinds have the functions of their protocol."""
 
     def takes_what_the_contract_says(module: Any) -> None:
-        """Check that the kind's functions have the parameters of its contract."""
         for name, wanted in methods(protocol).items():
             expect(name in dir(module), f"it has no {name}")
             parameters = list(inspect.signature(getattr(module, name)).parameters)

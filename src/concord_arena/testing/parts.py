@@ -25,7 +25,7 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
-from concord_studies.contracts import NeedsData, declared
+from concord_studies.contracts import declared
 from concord_studies.metrics import Measurement, Row, check_network
 
 AGENTS, CHAINS = 3, 2
@@ -35,7 +35,6 @@ U = TypeVar("U")
 
 
 def _kind(module: Any) -> str:
-    """Return the name of a kind, taken from its module's file."""
     return Path(module.__file__).stem
 
 
@@ -61,7 +60,6 @@ def graphs_are_the_same_again(module: Any) -> None:
     """Check that a graph has the same edges at each call, or is refused with a remedy."""
 
     def twice(case: tuple[Any, int]) -> list[Any]:
-        """Return the edges of two graphs of the same options and number of agents."""
         try:
             kind = ChosenTopology(_kind(module), **plain(case[0]))
             return [kind.graph(case[1]).edges.tolist() for _ in range(2)]
@@ -80,7 +78,6 @@ def every_row_has_one_agent(module: Any) -> None:
     """Check that each row goes to one agent, none is left empty, and the generator decides."""
 
     def twice(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
-        """Split rows over five agents twice, with the same generator."""
         way = partition.Partition(partition.PartitionChoice(_kind(module), **plain(case[0])))
         return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
@@ -103,7 +100,6 @@ def draws_have_the_stated_moments(module: Any) -> None:
     """Check that mean and covariance of 10^5 draws are within five standard errors."""
 
     def draw(params: Any) -> tuple[np.ndarray, Any]:
-        """Return draws of an initial law, and its moments."""
         law = initial.Law(_kind(module), **plain(params))
         x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
         return x.reshape(-1, 2), law.moments(2)
@@ -151,7 +147,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
 
     def build(params: Any) -> Any:
         """Build the problem of options; a ConcordError if it reads downloaded data."""
-        if isinstance(module, NeedsData) and module.needs(params):
+        if declared(module, "needs")(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
         stream = partial(streams.generator, 5)

@@ -111,7 +111,6 @@ def _values(field: Any) -> list[Any]:
 
 
 def _last(kind: Any) -> Any:
-    """Return a kind with the last of the values to try for each of its options."""
     return kind(**{field.name: _values(field)[-1] for field in msgspec.structs.fields(kind)})
 
 

@@ -20,11 +20,6 @@ COLUMNS = (
     *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
 )
 SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
-INTERVALS = (
-    "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
-    "samplers. Deterministic quantities are exact given the simulated data."
-)
-
 WORDS = "What a paper says is in our words."
 RATIOS = "A ratio is of what a sentence calls smaller to what it calls larger."
 COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers

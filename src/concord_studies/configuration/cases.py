@@ -18,7 +18,6 @@ the value with its type; a key whose value is null is left out, and so is a mapp
 """
 
 import itertools
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies.claims.claim import Case, Claim, build_case
-from concord_studies.configuration.sweep import MOST_RUNS, label_text, merge
+from concord_studies.configuration.sweep import label_text, merge
 
 ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -52,7 +51,7 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]
         shared = {name: claim[name] for name in Claim.__struct_fields__ if name in claim}
         own = {n: v for n, v in claim.items() if n not in (*shared, "for", "cases")}
         template = "for" in claim or "cases" in claim  # else braces are just braces
-        for _, words in _cells(claim.get("for", {}), f"{place}.for"):
+        for _, words in _cells(claim.get("for", {})):
             name, filled = _fill([key, shared], words, place) if template else (key, shared)
             if not ID.fullmatch(name):
                 raise ConcordError(
@@ -63,7 +62,7 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]
                     f"{place}: two claims have the id {short(name)}; name what differs in the id"
                 )
             stated = found[name] = StatedClaim(key, build(Claim, filled, place), {})
-            for label, more in _cells(claim.get("cases", {}), f"{place}.cases"):
+            for label, more in _cells(claim.get("cases", {})):
                 if label in stated.cases:
                     raise ConcordError(
                         f"{place}.cases: two cases are {label}; name what differs like its axis"
@@ -79,10 +78,8 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]
     return found
 
 
-def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
+def _cells(axes: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the label of every cell of axes, with the placeholders and their values."""
-    if math.prod(map(len, axes.values())) > MOST_RUNS:
-        raise ConcordError(f"{where}: it has more than {MOST_RUNS} cells; shorten an axis")
     rows = [
         [value if isinstance(value, dict) else {axis: value} for value in values]
         for axis, values in axes.items()

@@ -11,11 +11,9 @@ import msgspec
 
 from concord import kinds
 from concord.hints import members
-from concord.hints import tagged_kinds as kinds_of
 from concord.options import Chosen, Options
 from concord.rooms import options_of
 from concord_studies.claims.checks import Check
-from concord_studies.claims.claim import rules
 from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.config import Config
 from concord_studies.configuration.sections import Sections
@@ -93,17 +91,18 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     ):
         run["properties"][part] = {"anyOf": [run["properties"][part], word]}
     for package in OUTPUTS:
-        references = {kind: REF + names[cls] for kind, cls in params[package].items()}
-        definitions[package] = _by_kind(references, "options")
-    checks = {kind: REF + names[cls] for kind, cls in kinds_of(Check).items()}
-    by_rule = {name: rule.check["kind"] for name, rule in rules().items() if "kind" in rule.check}
-    definitions["claims"] = {
-        "properties": {"check": _by_kind(checks)},
-        "allOf": [
-            {"if": _is("rule", name), "then": {"properties": {"check": {"$ref": checks[kind]}}}}
-            for name, kind in by_rule.items()
-        ],
-    }
+        definitions[package] = {
+            "properties": {"kind": {"enum": [*params[package]]}},
+            "allOf": [
+                {
+                    "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                    "then": {"properties": {"options": {"$ref": REF + names[cls]}}},
+                }
+                for kind, cls in params[package].items()
+            ],
+        }
+    checks = [{"$ref": REF + names[cls]} for cls in get_args(Check)]
+    definitions["claims"] = {"properties": {"check": {"anyOf": checks}}}
     return definitions
 
 
@@ -160,27 +159,6 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
             note = members(field.type)[0][1].get("description")
             if note:
                 definitions[name]["properties"][field.encode_name]["description"] = note
-
-
-def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:
-    """Return the schema by which an entry's kind decides the options, under ``key`` if given."""
-
-    def options(reference: str) -> dict[str, Any]:
-        """Return the schema that refers to a definition, under the key if there is one."""
-        return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
-
-    return {
-        "properties": {"kind": {"enum": [*references]}},
-        "allOf": [
-            {"if": _is("kind", kind), "then": options(reference)}
-            for kind, reference in references.items()
-        ],
-    }
-
-
-def _is(key: str, value: str) -> dict[str, Any]:
-    """Return the schema of a mapping whose key has this value."""
-    return {"properties": {key: {"const": value}}, "required": [key]}
 
 
 def _classes(*hints: Any) -> list[Any]:

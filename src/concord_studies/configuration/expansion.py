@@ -19,7 +19,6 @@ from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.starts import resolve_sampler
 from concord_studies.configuration.stated import EXPERIMENTS_ONLY, Stated
 from concord_studies.configuration.sweep import (
-    LONGEST_NAME,
     MOST_RUNS,
     Layer,
     cells_of,
@@ -102,11 +101,6 @@ def expand(
         name = "+".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
         if only not in (None, name):
             continue
-        if len(name) > LONGEST_NAME:
-            raise ConcordError(
-                f"{where}.sweep: the name {short(name)} has more than "
-                f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
-            )
         own = [layer for _, layer in cells]
         matching = [
             (number, override["set"])

@@ -5,6 +5,7 @@ largest eigenvalue of the Laplacian at the first step, whatever the network. A r
 network, so that its document has the number ``a``.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,13 +44,13 @@ def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
     number, slash, symbol = str(start).partition(" / ")
     try:
         value = float(number)
-        if isinstance(start, bool) or not 0 < value < float("inf"):
-            raise ValueError
     except ValueError:
+        value = math.nan
+    if isinstance(start, bool) or not 0 < value < math.inf:
         raise ConcordError(
             f"{place}: {short(start)} is no positive number, or such a number over a symbol; "
             "write it like 1.01 / laplacian_max"
-        ) from None
+        )
     if not slash:
         return value
     chosen = ChosenTopology.parse(run["topology"], f"{where}.topology")

@@ -23,9 +23,6 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 MOST_RUNS = 10_000
 
 
-LONGEST_NAME = 200  # characters of a run's name, which is a folder's
-
-
 class Layer(NamedTuple):
     """Nested keys that one place of a study's files sets of a run.
 

@@ -13,24 +13,7 @@ from concord_studies.io import build_file, load_yaml, signature
 from concord_studies.provenance import sha256
 
 Name = Annotated[  # which becomes a path below resources/ and in the mirror
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$(?!\n)",
-        title="name of a data set or file; use letters, digits, _.-",
-    ),
-]
-Digest = Annotated[
-    str,
-    Meta(
-        pattern=r"^[0-9a-f]{64}$(?!\n)",
-        title="64 lower-case hexadecimal digits, as sha256sum prints them",
-    ),
-]
-Address = Annotated[
-    str, Meta(pattern="^https?://", title="a web address; write https://... or http://...")
-]
-Below = Annotated[
-    str, Meta(pattern=r"^(?!.*\.\.)[\w.-]+(/[\w.-]+)*$(?!\n)", title="a path below the mirror")
+    str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", title="a name; use letters, digits, _.-")
 ]
 
 
@@ -38,11 +21,9 @@ class DataFile(Options):
     """One file, which is downloaded, made here, or kept beside the registry."""
 
     bytes: Annotated[Count, "size of the file"]
-    sha256: Annotated[Digest, "SHA-256 of the file"]
-    urls: Annotated[Some[Address], "where the file is published, in the order to try"] = ()
-    mirror: Annotated[Below | None, "where it lies in a data mirror; none: there by its name"] = (
-        None
-    )
+    sha256: Annotated[str, "SHA-256 of the file"]
+    urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
+    mirror: Annotated[str | None, "where it lies in a data mirror; none: there by its name"] = None
     made: Annotated[
         dict[str, Any] | None, "instead of urls: the recipe of draws (concord_studies.certified)"
     ] = None

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-from concord.errors import ConcordError, nearest
 from concord_studies import metrics, results
 from concord_studies.contracts import Read
 from concord_studies.figures import style
@@ -20,18 +19,13 @@ Price = Annotated[
     "what x counts: iteration; share, of iterations, with values in rising order; or what the "
     "whole network has paid until then: vectors or bytes, a copy for every neighbor (unicasts, "
     "unicast_bytes) or one for all that hear it (broadcasts, broadcast_bytes), gradients of all "
-    "agents, seconds on the network's clock, or another metric that declares an axis",
+    "agents, seconds on the network's clock, or another metric of the network",
 ]
 
 
 def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
     """Return the metrics that runs must have for an x axis that shows a price."""
-    if price in (ITERATION, SHARE):
-        return []
-    if price not in metrics.prices():
-        known = [ITERATION, SHARE, *metrics.prices()]
-        raise ConcordError(f"x.counts: {price!r} is no price; {nearest(price, known)}")
-    return [Read(price, select, ("network",))]
+    return [] if price in (ITERATION, SHARE) else [Read(price, select, ("network",))]
 
 
 def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
@@ -44,10 +38,9 @@ def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
 
 def name_price(price: str) -> str:
     """Return the label of an x axis that shows iterations or a price."""
-    if price == SHARE:
-        return "share of iterations"
-    paid = metrics.prices().get(price)
-    return "iteration $k$" if paid is None else paid.axis
+    named = {ITERATION: "iteration $k$", SHARE: "share of iterations"}
+    named |= {name: paid.axis for name, paid in metrics.prices().items()}
+    return named.get(price, price.replace("_", " "))
 
 
 def number_axis(axes: Axes, price: str) -> None:

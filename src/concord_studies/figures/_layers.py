@@ -10,7 +10,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from concord_studies import results, words
 from concord_studies.figures import _axes, style
 from concord_studies.figures._lines import MUTED, Line, Params
 from concord_studies.figures._panels import Cell
@@ -112,8 +111,6 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
             x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
             axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
     _draw_slopes(panel, axes)
-    if metric := params.layer_option("exponent"):
-        _write_exponents(panel, axes, metric)
 
 
 def _choose_places(panel: LinePanel, order: int, x: np.ndarray, count: int = 8) -> np.ndarray:
@@ -190,17 +187,6 @@ def _draw_slopes(panel: LinePanel, axes: Axes) -> None:
                 annotation_clip=False,
                 **name,
             )
-
-
-def _write_exponents(panel: LinePanel, axes: Axes, metric: str) -> None:
-    """Write fitted exponents of decay into the panel."""
-    texts = []
-    for line in panel.lines:
-        s = results.series(line.run, metric, "network")
-        value = words.rounded(s.value[-1], s.lo[-1], s.hi[-1])
-        texts.append(f"{line.text}: fitted exponent {value}")
-    at: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "va": "bottom"}
-    axes.text(0.03, 0.04, "\n".join(texts), **at)
 
 
 def mark_divergence(panel: LinePanel, axes: Axes) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError
 from concord_studies import results, scores, selection
 from concord_studies.figures import _axes, style
 from concord_studies.figures._panels import Cell, lines
@@ -24,7 +23,7 @@ class Line:
     """One line of a panel; ``iteration`` of its series is what x counts.
 
     run: the run shown; of a line over a label, the last.
-    text: its entry of the legend; name: the same, and the agent or what else its pattern means.
+    text: its entry of the legend; name: the same, and the agent.
     estimate, exact, recorded: the metric, its exact law, and what authors recorded of it; all end
     where the run diverged.
     hollow: points over a label that are estimated where others are exact.
@@ -39,12 +38,16 @@ class Line:
     estimate: Series = _NOTHING
     exact: Series | None = None
     recorded: Series | None = None
-    pattern: Any = "-"
     first: bool = True  # carries the markers and the legend's entry of its color
     diverged: Divergence | None = None
     diverged_at: float = math.nan
     span: tuple[float, float] | None = None
     hollow: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    @property
+    def pattern(self) -> Any:
+        """Return the line's pattern: dashed for the average, solid for an agent."""
+        return style.AVERAGE_STYLE if self.agent == AVERAGE else "-"
 
     @property
     def main(self) -> Series:
@@ -68,44 +71,22 @@ def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Li
 
 
 def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
-    """Yield the lines of a panel with run, agent, texts, look and pattern, but without values."""
+    """Yield the lines of a panel with run, agent, texts and look, but without values."""
     key, agents = params.lines, params.agents
     if key == "agent":
         where = f"panel {cell.title!r}" if cell.title else "the panel"
         run = selection.only(cell.runs, where)
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
             text = style.name(key, agent, params.names)
-            yield Line(run, agent, text, text, look, pattern=_choose_pattern(agent, [agent]))
+            yield Line(run, agent, text, text, look)
         return
-    if params.hollow is not None and len(agents) != 1:
-        raise ConcordError(
-            f"hollow: {params.hollow} has one agent for each line; draw one agent instead of "
-            f"{list(agents)}"
-        )
     for value, look, text, own in lines(cell.runs, scope, key, params.names):
         if (muted := _find_gray_text(value, params)) is not None:
             look, text = style.Look(MUTED, ""), muted
-        where = f"line {key} = {value}"
-        if params.hollow is None:
-            for place, agent in enumerate(agents if own else ()):
-                run, name = selection.only(own, where), f"{text}, {style.name('agent', agent)}"
-                pattern = _choose_pattern(agent, agents)
-                yield Line(run, agent, text, name, look, pattern=pattern, first=place == 0)
-            continue
-        for place, other in enumerate(selection.distinct(scope, params.hollow)):
-            if runs := selection.having(own, params.hollow, other):
-                name = f"{text}, {style.name(params.hollow, other, params.names)}"
-                run = selection.only(runs, f"{where}, {other}")
-                yield Line(run, agents[0], name, name, replace(look, hollow=place > 0))
-
-
-def _choose_pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
-    """Return an agent's line pattern: solid for the first one, dashed for the average."""
-    if agent == AVERAGE and (len(agents) > 1 or agents[0] == AVERAGE):
-        return style.AVERAGE_STYLE
-    numbered = [a for a in agents if a != AVERAGE]
-    place = numbered.index(agent) if agent in numbered else 0
-    return style.LINES[place % len(style.LINES)]
+        for place, agent in enumerate(agents if own else ()):
+            run = selection.only(own, f"line {key} = {value}")
+            name = f"{text}, {style.name('agent', agent)}"
+            yield Line(run, agent, text, name, look, first=place == 0)
 
 
 def _find_gray_text(value: Any, params: Params) -> str | None:
@@ -172,11 +153,7 @@ def _place(run: Measured, whole: Series, end: float, params: Params) -> Series:
     if params.x.counts == _axes.SHARE:
         share = (np.arange(len(value)) + 1) / len(whole.value)
         return _drop_ends(Series(share, np.sort(value), lo, hi))
-    if params.x.metric:
-        over = results.series(run, params.x.metric, "network")
-        x = over.value[np.searchsorted(over.iteration, x)]
-    else:
-        x = _axes.along(run, x, params.x.counts)
+    x = _axes.along(run, x, params.x.counts)
     shown = (x > 0) | (params.x.scale == "linear")  # a log axis has no place for what is free
     return Series(*(column[shown] for column in (x, value, lo, hi)))
 

@@ -148,21 +148,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         maps, handles = _map_best(params, runs)
     else:
         maps = _map_ratios(params, runs)
-    if not maps:
-        empty = Figure(figsize=(style.COLUMN, 0.1), layout="constrained")
-        style.legend_of(empty, [style.entry(note, linestyle="") for note in notes])
-        return empty
-    return _draw_maps(params, maps, runs, handles, notes)
-
-
-def _draw_maps(
-    params: Params,
-    maps: Sequence[CellMap],
-    runs: Sequence[Measured],
-    handles: list[Patch],
-    notes: Sequence[str],
-) -> Figure:
-    """Draw maps side by side, with entries of the legend and notes below."""
     rows, columns = maps[0].texts.shape
     cells = listed((panel.title, runs) for panel in maps)
     across = 1 + max(cell.column for cell in cells)

@@ -2,8 +2,8 @@
 
 Panels come from labels of the runs, and so do the lines in them. A key is a swept label or a
 parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. ``x`` counts
-iterations, a price of the whole network such as ``unicast_bytes``, another metric, or, of the last
-values alone, a label of numbers.
+iterations, a price of the whole network such as ``unicast_bytes``, another metric of the network,
+or, of the last values alone, a label of numbers.
 
 ``layers`` says what is drawn of a metric ``m`` beside its estimate, where a run has it:
 
@@ -13,8 +13,8 @@ values alone, a label of numbers.
 - ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
 - ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
 - ``point``: ``m_point``, how far a point at the posterior's mean is;
-- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn; ``{exponent: metric}``: a fitted
-  exponent, written in the panel; ``growth``: with which exponent a line grows over a label;
+- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn;
+- ``growth``: with which exponent a line grows over a label;
 - ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
   minus one, and the band in which another run would lie;
 - ``{gray: {text: [values of lines]}}``: lines that are one gray group.
@@ -71,7 +71,7 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.options import Options, Positive, Some
-from concord_studies import selection, words
+from concord_studies import metrics, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
 from concord_studies.figures._layers import (
@@ -108,7 +108,6 @@ class LayerOf(Options):
     sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
     floor: Annotated[str | None, "metric that is the floor"] = None
     slopes: Annotated[tuple[float, ...], "exponents of k, one beside each line in turn"] = ()
-    exponent: Annotated[str | None, "metric of the network, a fitted exponent of decay"] = None
     gray: Annotated[dict[str, Some[Any]] | None, "{text in the legend: [values of lines]}"] = None
 
 
@@ -133,9 +132,6 @@ class X(Options):
     """The x axis."""
 
     counts: _axes.Price = _axes.ITERATION
-    metric: Annotated[str | None, "metric of the network that x counts, of the same iteration"] = (
-        None
-    )
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
     scale: Annotated[Scale, "scale of x"] = "linear"
     limits: Annotated[Limits, "[low, high] of x"] = None
@@ -144,7 +140,7 @@ class X(Options):
     @property
     def has_iterations(self) -> bool:
         """Whether each iteration has a place on the axis, such as that of a divergence."""
-        return not (self.over or self.metric or self.counts == _axes.SHARE)
+        return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
 
 class Y(Options):
@@ -187,9 +183,6 @@ class Params(Options):
     panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
     select: Select = None
     lines: Annotated[str, NamesLabel("'agent', or the label that colors tell apart")] = "agent"
-    hollow: Annotated[
-        str | None, NamesLabel("label whose second value has hollow markers, of one agent")
-    ] = None
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
@@ -233,10 +226,9 @@ def reads(params: Params) -> list[Read | str]:
             continue
         spread = [own.layer_option("sd")] if own.layer_option("sd") else []
         found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
-        if own.x.metric:
-            found.append(Read(own.x.metric, select, ("network",)))
         found += _axes.reads(own.x.counts, select)
-        found += [metric for key in ("floor", "exponent") if (metric := own.layer_option(key))]
+        if floor := own.layer_option("floor"):
+            found.append(floor)
     return found
 
 
@@ -255,8 +247,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         mark_divergence(panel, ax)
         _axes.mark_printed(ax, panel.params.printed)
     x, y = params.x, params.y
-    price = x.over or x.metric
-    xlabel = price.replace("_", " ") if price else _axes.name_price(x.counts)
+    xlabel = _axes.name_price(x.over or x.counts)
     if x.over:
         xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
     drawn.label(
@@ -404,8 +395,6 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     axes.set_xscale(x.scale)
     spans = [line.span for line in panel.lines if line.span]
     start, end = min((s for s, _ in spans), default=0), max((e for _, e in spans), default=1)
-    if x.metric and len(numbers):
-        start, end = numbers.min(), numbers.max()
     if x.scale == "log":
         start = min(numbers, default=end / 10)
         axes.set_xlim(start / 1.1, end * 1.1)

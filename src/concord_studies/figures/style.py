@@ -170,7 +170,6 @@ READINGS = {
     "corrected": "corrected equations",
     "released": "released code",
 }
-LINES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}

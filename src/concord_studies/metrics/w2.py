@@ -11,7 +11,6 @@ from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, series
 from concord_studies.metrics._references import gaussian
-from concord_studies.transport import thinned
 
 METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
 OF_LAW = ("w2_exact",)
@@ -43,16 +42,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
     yield from known(m, {"w2_point": np.sqrt(np.trace(target.cov))})
-
-
-def pooled(m: Measurement, most: int) -> tuple[list[str], np.ndarray]:
-    """Return names, and draws (chain, draw, name, dim) of all chains that make one sample.
-
-    The draws are beyond burn-in, thinned evenly to ``most`` in all, at least one of each chain.
-    """
-    names, draws = positions(m.trace)
-    rows = thinned(m.late, max(most // len(draws), 1))
-    return names, draws[:, rows]
 
 
 def w2_floor(

@@ -114,17 +114,11 @@ class Digits(OneDataSet):
         return self._slopes(x, self.data.features, self._wanted)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         return self._slopes(x, self.data.features[agents], self._wanted[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
-
-        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
-        """
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         images, labels = self.data.points_at(rows)
         scale = (self.counts / rows.shape[2])[:, None]
         return self._slopes(x, images, np.eye(CLASSES)[labels.astype(int)], scale)

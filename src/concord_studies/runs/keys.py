@@ -39,15 +39,10 @@ class Arena(Options):
     share: Annotated[
         Positive | None, "no tuning: the option of tune is this share of its largest stable value"
     ] = None
-    level: Annotated[
-        Literal["worst", "average", "pooled"],
-        "whose bias is least at the budget: the worst agent's, that of the network average, or of "
-        "all agents' draws together",
-    ] = "worst"
     aim: Annotated[
         Positive | None,
-        "the choice is what reaches this score at the least price; none: the least score at the "
-        "budget",
+        "the choice is what reaches this score of the worst agent at the least price; none: the "
+        "least score at the budget",
     ] = None
     read: Annotated[
         Literal["agents", "average"] | Count,

@@ -16,7 +16,6 @@ import numpy as np
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import offers
 from concord.errors import ConcordError
 from concord.kind_contracts import ProblemKind
 from concord.networks.conditions import Conditions
@@ -28,7 +27,7 @@ from concord.record import Record, check_record
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition, PartitionChoice
 from concord.sampling.schedules import Schedule
-from concord_studies.contracts import Extra, NeedsData, TakesData, declared
+from concord_studies.contracts import declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
@@ -96,7 +95,7 @@ class Run:
             problem_name=problem["name"],
             problem=ChosenProblem.parse(unnamed, place),
             sampler=ChosenSampler.parse(stated["sampler"], f"{where}.sampler"),
-            **{name: getattr(keys, name) for name in _OF_KEYS},
+            **{name: getattr(keys, name) for name in _KEYS if name not in ("problem", "sampler")},
             assumptions=tuple(stated["assumptions"]),
             where=where,
         )
@@ -104,14 +103,13 @@ class Run:
     @cached_property
     def document(self) -> dict[str, Any]:
         """Return all that states the run, with every option written out: its identity."""
-        stated = {name: plain(getattr(self, name)) for name in _STATED}
+        stated = {name: plain(getattr(self, name)) for name in _KEYS}
         stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
             "paper": self.paper,
             "experiment": self.experiment,
             "run": self.name,
             "labels": dict(self.labels),
-            "reading": self.reading,
             "scale": self.scale,
             "seed": self.seed,
             **{name: value for name, value in stated.items() if value is not None},
@@ -189,15 +187,14 @@ class Run:
     @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the run needs."""
-        kind = self.problem.module
-        own = kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        own: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
         return own if self.recorded is None else (*own, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
-        kind = self.problem.module
-        return kind.takes(self.problem.params) if offers(kind, TakesData) else ()
+        names: tuple[str, ...] = declared(self.problem.module, "takes")(self.problem.params)
+        return names
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -232,8 +229,8 @@ class Run:
     @property
     def unavailable(self) -> str | None:
         """Return what to install where the problem cannot be computed; None where it can."""
-        kind = self.problem.module
-        return kind.unavailable() if offers(kind, Extra) else None
+        lacking: str | None = declared(self.problem.module, "unavailable")()
+        return lacking
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -258,18 +255,12 @@ class Run:
         return tuple(kinds.location(package, kind) for package, kind in self.kinds)
 
 
-_STATED = (
-    *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "arena", "recorded"),
-)
-
-
-_OF_KEYS = ("reading", *(name for name in _STATED if name not in ("problem", "sampler")))
+_KEYS = Keys.__struct_fields__
 
 
 def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
     """Return the typed keys of a run; errors name ``where`` and the key below it."""
-    keys: Keys = build(Keys, {k: stated[k] for k in Keys.__struct_fields__ if k in stated}, where)
+    keys: Keys = build(Keys, {k: stated[k] for k in _KEYS if k in stated}, where)
     return keys
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from concord_studies import markup, results, words
+from concord_studies import markup, results
 
 
 @dataclass(frozen=True)
@@ -29,37 +29,14 @@ class Table:
     """Numbers in long form, for programs, with their layout for readers.
 
     columns, rows: the long form, texts or numbers; None is an empty cell.
+    layout: what readers see.
     note: shown below.
-    laid_out: none: as the long form, numbers with their intervals.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    layout: Layout
     note: str = ""
-    laid_out: Layout | None = None
-
-    @property
-    def layout(self) -> Layout:
-        """The table's layout for readers."""
-        if self.laid_out is not None:
-            return self.laid_out
-        columns, rows = list(self.columns), [list(row) for row in self.rows]
-        if "lo" in columns:  # an interval stands with its number
-            at = columns.index("lo") - 1
-            rows = [
-                [*row[:at], words.rounded(*row[at : at + 3]), *row[at + 3 :]]
-                if row[at] is not None
-                else [*row[: at + 1], *row[at + 3 :]]
-                for row in rows
-            ]
-            columns[at + 1 : at + 3] = []
-        numbers = [
-            columns.index(name)
-            for place, name in enumerate(self.columns)
-            if name in columns and any(isinstance(row[place], float) for row in self.rows)
-        ]
-        texts = [[_text(cell) for cell in row] for row in rows]
-        return Layout(columns, texts, numbers[0] if numbers else 0)
 
     def csv(self) -> str:
         """Return the long form as CSV text, numbers in full precision."""
@@ -138,12 +115,3 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
         return replace(table, note=" ".join(filter(None, notes)))
 
     return tabulated
-
-
-def _text(cell: Any) -> str:
-    """Return a cell's value as text: "" for None, yes or no, a rounded number."""
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return words.rounded(cell) if isinstance(cell, float) else str(cell)

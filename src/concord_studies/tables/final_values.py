@@ -8,13 +8,13 @@ in its cell, too.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError
 from concord.options import Index, Options, Some
 from concord_studies import metrics, words
 from concord_studies.option_notes import NamesLabel, NamesRuns
@@ -65,39 +65,22 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
-    A ConcordError if none of the runs has a metric or an agent, or anything that ``across`` names.
+    A ConcordError if the runs have none of the values.
     """
-    available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
-    for pattern in params.metrics:
-        if not _matching(pattern, available):
-            raise ConcordError(
-                f"table final_values: none of the runs has a metric {pattern!r}; "
-                f"{nearest(pattern, available)}"
-            )
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
     keys = ["experiment", *labels, "agent", "iteration"]
-    for name in params.across:
-        if name not in (*keys, "metric"):
-            raise ConcordError(
-                f"table final_values: across: the runs have no {name!r}; "
-                f"{nearest(name, [*keys, 'metric'])}"
-            )
-    entries = [
-        (_key(run, labels, row), row["metric"], row) for run in runs for row in _rows(run, params)
-    ]
-    if not entries:  # every run has a row of every metric, but perhaps of other agents
-        known = {str(agent): None for run in runs for agent in run.metrics["agent"]}
-        raise ConcordError(
-            "table final_values: agents: the metrics shown have no value of "
-            f"{words.either(map(str, params.agents or ()))}; the runs have {words.either(known)}"
-        )
     rows = [
-        [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
-        for key, metric, row in entries
+        [*_of(run, labels), row.agent, int(row.iteration), row.metric, row.value]
+        + [None if math.isnan(end) else end for end in (row.lo, row.hi)]
+        for run in runs
+        for row in _rows(run, params)
     ]
+    if not rows:
+        agents = words.either({str(agent): None for run in runs for agent in run.metrics["agent"]})
+        raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
     first = {_of(run, labels) for run in runs if matches(run.run, params.first or {})}
     layout = _laid_out(params, keys, rows, first)
-    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", layout)
+    return Table([*keys, "metric", "value", "lo", "hi"], rows, layout)
 
 
 def _laid_out(
@@ -142,24 +125,16 @@ def _laid_out(
         """Return the texts of a cell's dimensions at some places."""
         return tuple(_said(dims[place], cell[place], params.names) for place in places)
 
-    def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
-        """Return the sort key of a column: agents by number, other columns as they come."""
-        numbered = {place: dims[place] == "agent" and cell[place].isdigit() for place in over}
-        return [
-            (not numbered[p], int(cell[p]) if numbered[p] else seen[p].index(cell[p])) for p in over
-        ]
-
-    seen = [list(dict.fromkeys(cell[place] for cell in cells)) for place in range(len(dims))]
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
         table.setdefault(named(cell, down), {})[named(cell, over)] = text
     shown = {named(cell, down) for cell in cells if cell[:agent] in first}
-    columns = list(dict.fromkeys(named(cell, over) for cell in sorted(cells, key=order)))
+    seen = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
+    in_order = sorted(cells, key=lambda cell: [seen[place].index(cell[place]) for place in over])
+    columns = list(dict.fromkeys(named(cell, over) for cell in in_order))
+    heads = [", ".join(text for text in column if text != "network") for column in columns]
     if not over:  # one column, which is about the metric
-        columns = [()]
         heads = [_said("metric", next(iter(cells))[-1], params.names)]
-    else:
-        heads = [", ".join(text for text in column if text != "network") for column in columns]
     return Layout(
         [*(_said("", dims[place], params.names) for place in down), *heads],
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
@@ -236,38 +211,20 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
         return words.name(key, text)
 
 
-def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
-    """Return experiment, labels, agent and iteration of a run's row."""
-    return *_of(run, labels), row["agent"], int(row["iteration"])
-
-
 def _of(run: Measured, labels: Sequence[str]) -> tuple[Any, ...]:
     """Return a run's experiment and its values of labels."""
     return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
 
 
-def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
-    """Return the rows of a run that the table shows, metric by metric."""
+def _rows(run: Measured, params: Params) -> Iterator[Any]:
+    """Yield the rows of a run that the table shows, metric by metric."""
     wanted = None if params.agents is None else {str(agent) for agent in params.agents}
-    available = list(dict.fromkeys(run.metrics["metric"]))
-    chosen: list[dict[Any, Any]] = []
+    by_name = {str(name): rows for name, rows in run.metrics.groupby("metric", sort=False)}
     for pattern in params.metrics:
-        for name in _matching(pattern, available):
-            rows = run.metrics[run.metrics["metric"] == name]
+        for name in (name for name in by_name if name == pattern or fnmatchcase(name, pattern)):
+            rows = by_name[name]
             # Smoke scale may reach none of the iterations.
             shown = {*(params.iterations or ())} & {*rows["iteration"]} or {rows["iteration"].max()}
-            rows = rows[rows["iteration"].isin(shown)]
-            chosen += [
-                row for row in rows.to_dict("records") if wanted is None or row["agent"] in wanted
-            ]
-    return chosen
-
-
-def _matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """Return the names that a pattern matches."""
-    return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-
-
-def _end(value: float) -> float | None:
-    """Return an interval's end, None for nan."""
-    return None if math.isnan(value) else value
+            for row in rows[rows["iteration"].isin(shown)].itertuples():
+                if wanted is None or row.agent in wanted:
+                    yield row

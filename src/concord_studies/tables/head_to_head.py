@@ -62,7 +62,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     head = f"{words.axis('entry')} (percent won against the numbered column)"
     layout = Layout([head, *(str(place) for place in range(1, len(order) + 1))], texts, 1)
     columns = ["entry", "against", "won", "tied", "lost", "median ratio", "lo", "hi"]
-    return Table(columns, rows, laid_out=layout)
+    return Table(columns, rows, layout)
 
 
 def of_tasks(runs: Sequence[Measured], metric: str) -> dict[str, dict[tuple[str, ...], np.ndarray]]:

@@ -51,14 +51,12 @@ def reads(params: Params) -> list[str]:
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the leaderboard for every price, from the best to the worst mean rank."""
-    rows = [row for price in params.prices for row in _board(price, params, runs)]
-    columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
-    columns += ["range of the option", "tuned to the end", *STATES, "pairs"]
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Table(columns, rows, laid_out=_laid_out(params, named))
+    rows = [row for price in params.prices for row in _rank(price, params, runs)]
+    cells = [list(row.values()) for row in rows]
+    return Table(list(rows[0]), cells, _lay_out(params, rows))
 
 
-def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
+def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     """Return the layout: price, entry, places where they are sure, ranks, and counts of failures.
 
     Failures that no entry has are left out, and so is how steps were tuned; both are in the CSV.
@@ -100,61 +98,57 @@ def _labels(params: Params) -> tuple[str, ...]:
     return (params.among,) if isinstance(params.among, str) else params.among
 
 
-def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
+def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard for one price, ranked by mean rank."""
     among = _labels(params)
-    names: list[tuple[str, ...]] = []
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
+    counts: dict[tuple[str, ...], dict[str, int]] = {}
     for run in runs:
         name = tuple(str(selection.lookup(run.run, key)) for key in among)
-        names.append(name)
         tasks.setdefault(task_of(run, among), {})[name] = run
-    names = list(dict.fromkeys(names))
-    ranks, scores = [], []
-    counts = {name: dict.fromkeys(STATES, 0) for name in names}
+        counts[name] = dict.fromkeys(STATES, 0)
+    scores = []
     for cells in tasks.values():
         found = {name: of_sets(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*(len(values) for values in found.values()), *stated)
-        table = np.full((sets, len(names)), np.nan)  # nan: no score
-        for place, name in enumerate(names):
+        table = np.full((sets, len(counts)), np.nan)  # nan: no score
+        for place, name in enumerate(counts):
             values = found.get(name, np.empty(0))
             if len(values) == sets:
                 table[:, place] = values
             _count(counts[name], cells.get(name), values, sets, price, params)
-        ranks.append(np.array([_ranks(row) for row in table]))
         scores.append(table)
-    means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
-    intervals = _intervals(means)
-    with np.errstate(all="ignore"):
-        everything = np.concatenate(scores)
-        medians = [
-            float(np.median(column[~np.isnan(column)])) if (~np.isnan(column)).any() else None
-            for column in everything.T
-        ]
-    board = []
-    for place, name in enumerate(names):
-        total = sum(counts[name].values())
-        states = [counts[name][state] for state in STATES]
-        board.append([*intervals[place], name, medians[place], *states, total])
-    board.sort(key=lambda row: row[0])
-    own = {name: [cells[name] for cells in tasks.values() if name in cells] for name in names}
-    rows: list[list[object]] = []
-    ends = np.array([row[1:3] for row in board], dtype=float)
-    for mean, lo, hi, name, median, *rest in board:
+    # (tasks, entries)
+    means = np.array([np.mean([_average_ties(row) for row in table], axis=0) for table in scores])
+    rows: list[dict[str, Any]] = []
+    for name, (mean, lo, hi), column in zip(
+        counts, _intervals(means), np.concatenate(scores).T, strict=True
+    ):
+        cells_of = [cells[name] for cells in tasks.values() if name in cells]
+        steps, end = (_of(cells_of, f"{what}_by_{price}") for what in ("steps", "end"))
+        known = column[~np.isnan(column)]
+        rows.append(
+            {
+                **{"price": price, "place": UNSURE, "to": UNSURE},
+                **dict(zip(among, name, strict=True)),
+                "mean rank": float(mean),
+                "lo": None if np.isnan(lo) else float(lo),
+                "hi": None if np.isnan(hi) else float(hi),
+                "median score": float(np.median(known)) if len(known) else None,
+                "range of the option": float(np.median(steps)) if len(steps) else None,
+                "tuned to the end": int(end.sum()) if len(end) else None,
+                **counts[name],
+                "pairs": sum(counts[name].values()),
+            }
+        )
+    rows.sort(key=lambda row: row["mean rank"])
+    if len(tasks) >= ENOUGH:
         # No other is surely ahead of it, or behind, whose interval overlaps with its own.
-        places: list[object] = [
-            1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
-        ]  # fmt: skip
-        interval = [None if np.isnan(end) else float(end) for end in (lo, hi)]
-        steps, end = (_of(own[name], f"{what}_by_{price}") for what in ("steps", "end"))
-        numbers = [
-            float(mean), *interval, median,
-            float(np.median(steps)) if len(steps) else None, int(end.sum()) if len(end) else None,
-        ]  # fmt: skip
-        if len(tasks) < ENOUGH:
-            places = [UNSURE, UNSURE]
-        rows.append([price, *places, *name, *numbers, *rest])
+        los, his = np.array([(row["lo"], row["hi"]) for row in rows], dtype=float).T
+        for row in rows:
+            row["place"] = 1 + int((his < row["lo"]).sum())
+            row["to"] = len(rows) - int((los > row["hi"]).sum())
     return rows
 
 
@@ -169,7 +163,7 @@ def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
     return np.concatenate([np.empty(0), *found])
 
 
-def _ranks(scores: np.ndarray) -> np.ndarray:
+def _average_ties(scores: np.ndarray) -> np.ndarray:
     """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
     logs = np.log(np.maximum(scores, 1e-300))
     # Infinite and missing scores stand far beyond all others, each among their own.

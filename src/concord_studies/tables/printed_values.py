@@ -81,9 +81,14 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have.
 
-    A ConcordError if a row's printed numbers are not one per column, or rows have different groups.
+    A ConcordError if a row's printed numbers are not one per column.
     """
-    _check(params)
+    for row in params.rows:
+        if row.printed is not None and len(row.printed) != len(params.columns):
+            raise ConcordError(
+                f"row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{len(params.columns)} columns; give one for each, or null"
+            )
     return [
         Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.of(column),))
         for row in params.rows
@@ -92,29 +97,12 @@ def reads(params: Params) -> list[Read]:
     ]
 
 
-def _check(params: Params) -> None:
-    """Refuse rows whose numbers of printed values or groups do not match the columns."""
-    for row in params.rows:
-        if row.printed is not None and len(row.printed) != len(params.columns):
-            raise ConcordError(
-                f"row {row.name!r} has {len(row.printed)} printed numbers for "
-                f"{len(params.columns)} columns; give one for each, or null"
-            )
-        if len(row.group) != len(params.rows[0].group):
-            raise ConcordError(
-                f"row {row.name!r} has {len(row.group)} groups, the first row "
-                f"{len(params.rows[0].group)}; give all rows as many"
-            )
-
-
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table of printed and own values; one line per row, column and ``by``.
 
-    A ConcordError if a row's printed numbers are not one per column, rows have different groups, a
-    column and value of ``by`` do not name one run, or a run lacks a metric.
+    A ConcordError if a column and value of ``by`` do not name one run, or a run lacks a metric.
     """
-    _check(params)
     values = selection.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
@@ -146,8 +134,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     return Table(
         ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
         lines,
-        " ".join(dict.fromkeys(notes)),
         Layout([*heads, *(c.name for c in params.columns)], laid_out, len(heads)),
+        " ".join(dict.fromkeys(notes)),
     )
 
 

@@ -1,24 +1,15 @@
 """The Gaussian problem and its dial, which moves agents and leaves the posterior."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from concord import streams
 from concord.errors import ConcordError
-from concord.options import build as parse
+from concord.problems.from_options import from_options
 from concord.problems.kinds import gaussian
-from concord.sampling.partition import Partition
 
 
-def made(agents=5, seed=1, **options):
-    params = parse(gaussian.Params, options, "problem")
-    gaussian.check(params, agents)
-    split = Partition.parse({"kind": "equal"}, "partition")
-    return gaussian.build(
-        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
-    )
+def made(agents=5, **options):
+    return from_options(gaussian)(agents, **options)
 
 
 DIALS = [(0.0, 0.0), (1.0, 0.0), (10.0, 0.0), (0.0, 0.5), (10.0, 3.0)]
@@ -57,20 +48,6 @@ def test_agents_own_minimizers_are_so_many_standard_deviations_away(zeta):
     )
     assert np.sqrt((away**2).mean()) == pytest.approx(zeta, rel=1e-10)
     np.testing.assert_allclose(away.mean(axis=1), 0, atol=1e-10 * zeta)
-
-
-def test_curvatures_alone_move_no_minimizer():
-    problem = made(8, curvature_heterogeneity=0.9, dim=3)
-    own = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
-    np.testing.assert_allclose(own, np.tile(problem.posterior.mean, (8, 1)), atol=1e-10)
-    assert np.ptp(problem.gram, axis=0).max() > 0.01
-
-
-@pytest.mark.parametrize(("eta", "convex"), [(0.0, True), (1.0, True), (1.001, False)])
-def test_it_says_whether_agents_are_convex(eta, convex):
-    problem = made(6, condition=50, dim=3, curvature_heterogeneity=eta)
-    assert problem.convex is convex
-    assert (np.linalg.eigvalsh(problem.gram).min() >= -1e-12) is np.bool_(convex)
 
 
 def test_a_single_agent_cannot_differ():

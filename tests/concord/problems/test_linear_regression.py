@@ -1,27 +1,18 @@
 """Linear regression: its posterior and the covariance of its mini-batch gradients."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from concord import streams
 from concord.hints import choices
-from concord.options import build as parse
 from concord.problems._regression import PriorShare
+from concord.problems.from_options import from_options
 from concord.problems.kinds import linear_regression
-from concord.problems.kinds.linear_regression import Params
-from concord.sampling import partition
 
 AGENTS = 4
 
 
-def build(seed=1, agents=AGENTS, kind="equal", **options):
-    params = parse(Params, {"points": 30, "dim": 3, **options}, "tests")
-    split = partition.Partition.parse({"kind": kind}, "tests")
-    return linear_regression.build(
-        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
-    )
+def build(agents=AGENTS, **options):
+    return from_options(linear_regression)(agents, **{"points": 30, "dim": 3, **options})
 
 
 SHARES = choices(PriorShare)

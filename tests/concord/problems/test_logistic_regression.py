@@ -1,26 +1,16 @@
 """Logistic regression: its data, its printed prior, and what it predicts."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from concord import streams
 from concord.errors import ConcordError
-from concord.options import build as parse
 from concord.problems.arithmetic import FACTORS, sigmoid
+from concord.problems.from_options import from_options
 from concord.problems.kinds import logistic_regression
-from concord.problems.kinds.logistic_regression import Params
-from concord.sampling import partition
 
 
-def build(agents=3, divided=None, **options):
-    params = parse(Params, options, "tests")
-    logistic_regression.check(params, agents)
-    split = partition.Partition.parse(divided or {"kind": "equal"}, "tests")
-    return logistic_regression.build(
-        params, agents, split, lambda what: streams.generator(1, what), Path("unused")
-    )
+def build(agents=3, **options):
+    return from_options(logistic_regression)(agents, **options)
 
 
 def test_sigmoid_is_the_logistic_function_without_overflow():

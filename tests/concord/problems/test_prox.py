@@ -1,27 +1,18 @@
 """Proximal steps against independent solvers, and where the numbers are hard."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.optimize
 
 from concord.errors import ConcordError
 from concord.options import build
+from concord.problems.from_options import from_options
 from concord.problems.kinds import linear_regression, logistic_regression
-from concord.sampling.partition import AgentData, Partition
-
-CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")
-
-
-def stream(label: str) -> np.random.Generator:
-    return np.random.default_rng([len(label), 7])
+from concord.sampling.partition import AgentData
 
 
 def problem_of(module, agents: int, **options):
-    params = build(module.Params, options, "problem")
-    module.check(params, agents)
-    return module.build(params, agents, CONSECUTIVE, stream, Path())
+    return from_options(module)(agents, partition="consecutive", **options)
 
 
 def logistic_of(features: np.ndarray, targets: np.ndarray, prior_scale: float = 10.0):

@@ -1,28 +1,18 @@
 """The tied-means mixture and its grid posterior."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.minibatches import Batches
-from concord.options import build
+from concord.problems.from_options import from_options
 from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS
-from concord.sampling.partition import Partition
 
 
-def made(second_mean: str = MEANS[0], agents: int = 5, partition=None, seed: int = 0, **options):
-    params = build(tied_mixture.Params, {"second_mean": second_mean, **options}, "problem")
-    return tied_mixture.build(
-        params,
-        agents,
-        Partition.parse(partition or {"kind": "equal"}, "partition"),
-        lambda what: np.random.default_rng([seed, len(what)]),
-        Path(),
-    )
+def made(second_mean: str = MEANS[0], agents: int = 5, **options):
+    return from_options(tied_mixture)(agents, second_mean=second_mean, **options)
 
 
 UNEVEN = {"kind": "sizes", "sizes": [1, 60, 9, 30]}
@@ -95,7 +85,7 @@ def test_several_data_sets_refuse_what_differs_between_them() -> None:
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
     apart, together = made(agents=1), made(agents=1)
-    apart._mask, together._mask = np.ones((1, 100)), np.ones((1, 100))
+    apart.mask, together.mask = np.ones((1, 100)), np.ones((1, 100))
     apart.points = np.repeat([-2.0, 2.0], 50)[None]
     together.points = np.zeros((1, 100))
     assert apart.two_modes and not together.two_modes
@@ -124,10 +114,10 @@ def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents()
 
 
 @pytest.mark.parametrize("second_mean", MEANS)
-@pytest.mark.parametrize(("agents", "partition"), [(1, None), (4, UNEVEN), (10, None)])
+@pytest.mark.parametrize(("agents", "partition"), [(1, "equal"), (4, UNEVEN), (10, "equal")])
 def test_gradients_are_those_of_the_shares(second_mean, agents, partition) -> None:
     """Of all points, of chosen agents and of mini-batches, against the sums point by point."""
-    problem, chains = made(second_mean, agents, partition), 3
+    problem, chains = made(second_mean, agents, partition=partition), 3
     rng = np.random.default_rng(5)
     x = 3 * rng.standard_normal((chains, agents, 2))
     x[0] *= 1e3  # on its way to divergence

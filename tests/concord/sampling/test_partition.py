@@ -20,19 +20,6 @@ def divided(rng, rows, agents, kind, **options):
     return Partition(PartitionChoice(kind, **options), WHERE).split(rows, agents, rng)
 
 
-def equal(rows, agents, rng):
-    return divided(rng, rows, agents, "equal")
-
-
-def sizes(counts, rng):
-    return divided(rng, sum(counts), len(counts), "sizes", sizes=list(counts))
-
-
-def dirichlet(labels, agents, concentration, minimum, rng):
-    options = {"concentration": concentration, "minimum": max(minimum, 1)}
-    return divided(rng, labels, agents, "dirichlet", **options)
-
-
 def assert_every_row_once(parts, rows):
     assert sorted(np.concatenate(parts).tolist()) == list(range(rows))
 
@@ -44,7 +31,7 @@ seeds = st.integers(0, 2**32 - 1)
 @given(st.integers(1, 20), st.integers(0, 60), seeds)
 def test_equal(agents, extra, seed):
     rows = agents + extra
-    parts = equal(rows, agents, stream(seed))
+    parts = divided(stream(seed), rows, agents, "equal")
     assert len(parts) == agents
     assert_every_row_once(parts, rows)
     counts = [len(part) for part in parts]
@@ -63,15 +50,10 @@ def test_skewed(agents, extra, ratio, seed):
     assert np.abs(counts - rows * exact / exact.sum()).max() <= 1
 
 
-def test_a_skew_that_leaves_an_agent_without_rows_is_refused():
-    with pytest.raises(ConcordError, match="10 rows at ratio 50 leave an agent of 5 without any"):
-        divided(stream(), 10, 5, "skewed", ratio=50.0)
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), seeds)
 def test_sizes(counts, seed):
-    parts = sizes(counts, stream(seed))
+    parts = divided(stream(seed), sum(counts), len(counts), "sizes", sizes=counts)
     assert [len(part) for part in parts] == counts
     assert_every_row_once(parts, sum(counts))
 
@@ -80,36 +62,17 @@ def test_sizes(counts, seed):
 @given(
     st.integers(1, 6),
     st.integers(1, 4),
-    st.integers(0, 5),
+    st.integers(1, 5),
     st.floats(0.3, 100),
     seeds,
 )
 def test_dirichlet(agents, classes, minimum, concentration, seed):
     labels = stream(seed).integers(classes, size=400) * 2 - 1
-    parts = dirichlet(labels, agents, concentration, minimum, stream(seed))
+    options = {"concentration": concentration, "minimum": minimum}
+    parts = divided(stream(seed), labels, agents, "dirichlet", **options)
     assert len(parts) == agents
     assert_every_row_once(parts, 400)
-    assert min(len(part) for part in parts) >= max(minimum, 1)
-
-
-def test_parts_are_random_and_repeatable():
-    for divide in (
-        lambda rng: equal(50, 5, rng),
-        lambda rng: sizes([10, 20, 20], rng),
-        lambda rng: dirichlet(np.zeros(50), 5, 2.0, 1, rng),
-    ):
-        first, again, other = (np.concatenate(divide(stream(seed))) for seed in (1, 1, 2))
-        assert (first == again).all()
-        assert (first != other).any()
-        assert (np.diff(first) != 1).any()
-
-
-def test_each_row_is_as_likely_to_go_to_each_agent():
-    # Row 0 goes to one of 5 agents: 1000 draws, 200 expected, deviations within 5 sd.
-    rng = stream(3)
-    hits = [next(i for i, part in enumerate(equal(20, 5, rng)) if 0 in part) for _ in range(1000)]
-    counts = np.bincount(hits, minlength=5)
-    assert abs(counts - 200).max() < 5 * np.sqrt(1000 * 0.2 * 0.8)
+    assert min(len(part) for part in parts) >= minimum
 
 
 def test_dirichlet_shares_have_the_law_of_the_concentration():
@@ -120,7 +83,10 @@ def test_dirichlet_shares_have_the_law_of_the_concentration():
     shares = np.array(
         [
             [np.count_nonzero(labels[part] == 1) / 2000 for part in parts]
-            for parts in (dirichlet(labels, agents, concentration, 1, rng) for _ in range(draws))
+            for parts in (
+                divided(rng, labels, agents, "dirichlet", concentration=concentration)
+                for _ in range(draws)
+            )
         ]
     )
     variance = 0.25 * 0.75 / (agents * concentration + 1)
@@ -129,72 +95,33 @@ def test_dirichlet_shares_have_the_law_of_the_concentration():
     assert abs(shares.var(axis=0) / variance - 1).max() < 5 * np.sqrt(2 / draws)
 
 
-def test_dirichlet_divides_classes_independently():
-    labels = np.repeat([0, 1], 1000)
-    parts = dirichlet(labels, 5, 0.5, 20, stream(0))
-    shares = [labels[part].mean() for part in parts]
-    assert max(shares) - min(shares) > 0.2
-    assert min(len(part) for part in parts) >= 20
-
-
-# The user's choice
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "rows", "message"),
     [
+        ("equal", 10, ": 'equal' is not a mapping with a kind: consecutive, dirichlet, equal"),
+        ({}, 10, ": the key 'kind' is missing; add one of consecutive, dirichlet, equal, sizes"),
+        ({"kind": "equals"}, 10, ".kind: there is no partition 'equals'; did you mean 'equal'?"),
+        ({"kind": "equal"}, 2, ": 2 rows cannot give each of 3 agents a row; use fewer agents or"),
+        ({"kind": "sizes", "sizes": [5, 5]}, 10, ": 2 sizes for 3 agents; give one per agent"),
+        ({"kind": "sizes", "sizes": [5, 5, 5]}, 10, ": sizes add up to 15 but there are 10 rows"),
+        ({"kind": "skewed", "ratio": 50.0}, 4, ": 4 rows at ratio 50 leave an agent of 3 without"),
         (
-            "equal",
-            ": 'equal' is not a mapping with a kind: consecutive, dirichlet, equal, sizes",
-        ),
-        (
-            {},
-            ": the key 'kind' is missing; add one of consecutive, dirichlet, equal, sizes",
-        ),
-        ({"kind": "equals"}, ".kind: there is no partition 'equals'; did you mean 'equal'?"),
-        ({"kind": 3}, ".kind: there is no partition 3; choose"),
-        ({"kind": "equal", "sizes": [1]}, ".sizes: unknown key"),
-        ({"kind": "sizes"}, ": the key 'sizes' is missing"),
-        ({"kind": "sizes", "sizes": [4, 0, 6]}, ".sizes[1]: 0 is "),
-        ({"kind": "sizes", "sizes": [5, 5]}, ": 2 sizes for 3 agents; give one per agent"),
-        ({"kind": "sizes", "sizes": [5, 5, 5]}, ": sizes add up to 15 but there are 10 rows"),
-        ({"kind": "dirichlet", "concentration": 0}, ".concentration: 0"),
-        ({"kind": "dirichlet"}, ": the key 'concentration' is missing"),
-        (
-            {"kind": "dirichlet", "concentration": 1.0, "minimum": 4},
+            {"kind": "dirichlet", "concentration": 1.0, "minimum": 4}, 10,
             ": 10 rows cannot give each of 3 agents 4 rows; use fewer agents or more data",
         ),
         (
-            {"kind": "dirichlet", "concentration": 0.001, "minimum": 3},
+            {"kind": "dirichlet", "concentration": 0.001, "minimum": 3}, 10,
             ": no draw of 1000 gave each of 3 agents the minimum of 3 rows at concentration 0.001; "
             "lower the minimum or raise the concentration",
         ),
     ],
-)
-def test_wrong_partition(options, message):
+)  # fmt: skip
+def test_wrong_partition(options, rows, message):
     with pytest.raises(ConcordError) as error:
-        Partition.parse(options, WHERE).split(np.zeros(10, dtype=int), 3, stream())
+        Partition.parse(options, WHERE).split(np.zeros(rows, dtype=int), 3, stream())
     assert str(error.value).startswith(WHERE + message)
-
-
-def test_dirichlet_needs_classes():
-    chosen = Partition.parse({"kind": "dirichlet", "concentration": 1.0}, WHERE)
-    with pytest.raises(ConcordError, match=r"x\.yaml: .*: kind dirichlet needs rows with classes"):
-        chosen.split(10, 2, stream())
-
-
-@pytest.mark.parametrize(
-    "divide",
-    [
-        lambda: equal(3, 4, stream()),
-        lambda: dirichlet(np.array([0, 1, 1]), 4, 1.0, 0, stream()),
-    ],
-)
-def test_more_agents_than_rows(divide):
-    with pytest.raises(
-        ConcordError, match=r": 3 rows cannot give each of 4 agents a row; use fewer"
-    ):
-        divide()
+    with pytest.raises(ConcordError, match="needs rows with classes"):
+        divided(stream(), 10, 3, "dirichlet", concentration=1.0)
 
 
 # AgentData

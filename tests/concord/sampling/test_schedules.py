@@ -3,7 +3,6 @@
 import pytest
 
 from concord.errors import ConcordError
-from concord.options import Options, build
 from concord.sampling.schedules import Schedule
 
 WHERE = "config/papers/x.yaml: experiments.linear.sampler.step_size"
@@ -40,40 +39,22 @@ def test_schedules_of_equal_forms_are_equal():
     assert Schedule.parse(0.1, WHERE) == Schedule.parse({"kind": "constant", "value": 0.1}, WHERE)
 
 
-def test_parsing_does_not_change_its_input():
-    form = {"kind": "harmonic", "a": 1.0, "c": 2.0}
-    Schedule.parse(form, WHERE)
-    assert form == {"kind": "harmonic", "a": 1.0, "c": 2.0}
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         (-0.1, ": -0.1 is not positive; give a positive number"),
-        (0, ": 0 is not positive; give a positive number"),
         (float("inf"), ": inf is not a finite number; give one"),
-        (float("nan"), ": nan is not a finite number; give one"),
         (
             True,
             ": True is not a finite number or a mapping with a kind: constant, harmonic, power",
-        ),
-        (
-            "fast",
-            ": 'fast' is not a finite number or a mapping with a kind: constant, harmonic, power",
         ),
         ({"a": 1.0}, ": the key 'kind' is missing; add one of constant, harmonic, power"),
         (
             {"kind": "harmonics", "a": 1.0},
             ".kind: there is no schedule 'harmonics'; did you mean 'har",
         ),
-        ({"kind": ["power"]}, ".kind: there is no schedule ['power']; "),
         ({"kind": "harmonic", "a": 1.0}, ": the key 'c' is missing"),
-        ({"kind": "harmonic", "a": 1.0, "d": 1.0}, ".d: unknown key"),
-        ({"kind": "harmonic", "a": 0.0, "c": 1.0}, ".a: 0.0 is "),
         ({"kind": "harmonic", "a": 1.0, "c": -1.0}, ".c: -1.0 is "),
-        ({"kind": "power", "a": 1.0, "b": 0, "exponent": 0.5}, ".b: 0"),
-        ({"kind": "power", "a": 1.0, "b": 1, "exponent": -0.5}, ".exponent: -0.5 is "),
-        ({"kind": "constant", "value": "a"}, ".value: 'a' is "),
         (None, ": None is not a finite number or a mapping with a kind: constant, "),
     ],
 )
@@ -81,17 +62,3 @@ def test_what_is_no_schedule_is_refused(value, message):
     with pytest.raises(ConcordError) as error:
         Schedule.parse(value, WHERE)
     assert str(error.value).startswith(WHERE + message)
-
-
-def test_schedule_as_a_parameter():
-    class Params(Options):
-        step_size: Schedule
-        weight: Schedule = Schedule(0.5)
-        other: Schedule | None = None
-
-    given = build(Params, {"step_size": {"kind": "harmonic", "a": 1, "c": 1}}, "x")
-    assert given.step_size(1) == 0.5
-    assert given.weight(7) == 0.5
-    assert given.other is None
-    with pytest.raises(ConcordError, match=r"^x\.other: -1 is not positive"):
-        build(Params, {"step_size": 1, "other": -1}, "x")

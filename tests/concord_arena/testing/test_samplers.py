@@ -24,19 +24,6 @@ SILENT = {
 }
 
 
-def accusations(sampler):
-    """Return the names of the checks that a sampler fails."""
-    found = []
-    for check in CHECKS["samplers"]:
-        try:
-            check(sampler)
-        except Inapplicable:
-            pass
-        except Exception:  # that is how a run of all checks counts it, too
-            found.append(check.__name__)
-    return found
-
-
 @pytest.mark.parametrize("check", CHECKS["samplers"], ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", SAMPLERS)
 def test_what_is_built_in_keeps_its_contract(kind, check):
@@ -51,7 +38,7 @@ def test_what_is_built_in_keeps_its_contract(kind, check):
 
 @pytest.mark.parametrize("name", wrong.RIGHT)
 def test_what_is_right_is_not_accused(name):
-    assert accusations(wrong.sampler(wrong.RIGHT[name], f"right_{name}")) == []
+    assert wrong.accusations(wrong.sampler(wrong.RIGHT[name], f"right_{name}")) == []
 
 
 @pytest.mark.parametrize("name", wrong.WRONG)
@@ -81,4 +68,4 @@ def test_what_fails_everywhere_is_seen_everywhere():
     sampler = wrong.sampler(
         wrong.PLAIN.replace("return Positions(new)", "return network.nothing"), "error"
     )
-    assert len(accusations(sampler)) == len(CHECKS["samplers"]) - 3  # those of its class
+    assert len(wrong.accusations(sampler)) == len(CHECKS["samplers"]) - 3  # those of its class

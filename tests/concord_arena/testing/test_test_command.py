@@ -1,11 +1,7 @@
 """`concord test`: what it prints and counts, and how plug-ins end it."""
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,6 @@ from test_plugin_study import SAMPLER as MINE
 
 from concord import kinds
 from concord_cli.__main__ import main
-from concord_studies.provenance import SOURCE
 
 
 def forget() -> None:
@@ -83,24 +78,6 @@ def test_a_check_that_ends_python_fails(tested, capsys):
     assert said == f"concord: 1 of {ran} checks failed; mend what they name\n"
 
 
-@pytest.mark.parametrize("names", [["mine.py"], ["mine.py", "other.py"]])
-def test_a_plug_in_that_links_to_itself_is_refused(tmp_path, monkeypatch, capsys, names):
-    monkeypatch.chdir(tmp_path)
-    folder = Path("config", "papers", "x", "plugins", "samplers")
-    folder.mkdir(parents=True)
-    for name, other in zip(names, names[1:] + names[:1], strict=True):
-        (folder / name).symlink_to(other)
-    for command in (["test", str(folder / "mine.py")], ["check", "config/papers/x"]):
-        kinds.use()
-        assert main(command) == 2
-        said = capsys.readouterr().err
-        assert said.splitlines()[-1].startswith(
-            f"concord: {folder}/mine.py: there is no such file;"
-        )
-        assert "Traceback" not in said
-    kinds.use()
-
-
 def test_what_a_plug_in_prints_is_no_outcome(tested):
     assert tested(COSINE + "\nprint('noise')\n", "--json")[0] == 0
 
@@ -110,33 +87,6 @@ def test_a_file_can_be_named_from_its_own_folder(tmp_path, monkeypatch, capsys):
     Path("lazy_of_mine.py").write_text(MINE)
     assert main(["describe", "lazy_of_mine.py"]) == 0
     kinds.use()
-
-
-def test_it_can_be_interrupted(tmp_path):
-    path = tmp_path / "schedules" / "mine.py"
-    path.parent.mkdir()
-    path.write_text(
-        COSINE.replace(
-            STEP,
-            f"{STEP}open('begun', 'w') and print(flush=True) or __import__('time').sleep(60) or ",
-        )
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "concord_cli", "test", str(path)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # Of what runs in the background Python takes over that it is not to be interrupted.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    while not (tmp_path / "begun").exists():
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 130 and "interrupted" in said and "Traceback" not in said
 
 
 SAMPLER = """from concord import Sampler

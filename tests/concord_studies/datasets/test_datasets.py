@@ -146,8 +146,6 @@ def test_registry_fits_the_real_files(tmp_path):
     ("change", "words"),
     [
         (lambda file: file.pop("sha256"), "'sha256' is missing"),
-        (lambda file: file.update(sha256="F" * 64), "not 64 lower-case"),
-        (lambda file: file.update(urls=["file:///etc/hosts"]), "not a web address"),
         (lambda file: file.update(made={}), "a file has either urls, made or kept; give one"),
         (lambda file: file.pop("urls"), "a file has either urls, made or kept; give one"),
     ],

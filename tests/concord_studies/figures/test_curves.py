@@ -96,15 +96,6 @@ def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     assert (ends[reached, 0, 1] > 0).all() and (ends[reached, 0, 1] < w.value[at][reached]).all()
 
 
-def test_the_first_curve_is_on_top_and_no_two_meanings_share_a_pattern():
-    runs = [w2(run(sampler=s), [0, "average"]) for s in ("d_admms", "admm")]
-    (axes,) = draw(runs, lines="sampler", agents=[0, "average"]).axes
-    first, average, other, _ = shown(axes).values()
-    assert first.get_zorder() > other.get_zorder()
-    patterns = [first.get_linestyle(), average.get_linestyle(), str(style.FLOOR["linestyle"])]
-    assert len(set(patterns)) == 3
-
-
 def test_muted_lines_share_one_gray_entry():
     runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
     figure = draw(
@@ -160,20 +151,6 @@ def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
     assert "a point at the posterior's mean" in legend(figure)
     plain = draw(by_topology, columns="topology", agents=[0], layers=["floor"])
     assert "a point at the posterior's mean" not in legend(plain)
-
-
-def test_exact_and_floor_can_be_left_out(by_topology):
-    figure = draw(by_topology, columns="topology", agents=[0], layers=["intervals"])
-    assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
-    assert legend(figure) == ["95 % interval"]  # one line alone needs no name
-
-
-def test_runs_without_intervals_have_no_band():
-    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
-    measured.metrics[["lo", "hi"]] = np.nan
-    figure = draw([measured], agents=[0])
-    assert not figure.axes[0].collections
-    assert not figure.legends
 
 
 def test_panels_of_different_kinds():
@@ -280,26 +257,9 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert axes.get_xlim()[1] > 150
 
 
-def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
-    runs = [w2(run(topology="ring"), [0], diverged_at=3)]
-    (axes,) = draw(runs, agents=[0], y={"limits": [0, 100]}).axes
-    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
-    assert cross.get_ydata()[0] == shown(axes)["agent 1"].get_ydata()[-1]
-    assert [text.get_text() for text in axes.texts] == [
-        "all chains diverged,\nthe first at $k$ = 3"
-    ]
-
-
 def test_a_run_that_diverges_at_once_is_drawn():
     (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
     assert any(line.get_label().startswith("_diverged") for line in axes.lines)
-
-
-def test_selection_sets_order(by_topology):
-    figure = draw(
-        by_topology, columns="topology", agents=[0], select={"topology": ["ring", "complete"]}
-    )
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
 
 
 def sending(measured: Measured, each: float, price: str = "unicast_bytes") -> Measured:
@@ -334,25 +294,6 @@ def test_x_may_count_what_is_sent(xscale):
     assert band.min() == 100 * (not free)
 
 
-@pytest.mark.parametrize(
-    ("price", "each", "label", "unit"),
-    [
-        ("gradients", 40, "gradients taken by the whole network", "k"),
-        ("seconds", 1e-5, "simulated time", "s"),
-    ],
-)
-def test_x_may_count_other_prices(price, each, label, unit):
-    """However small they are: 1.5 ms here."""
-    options = {"lines": "sampler", "agents": [0], "x": {"counts": price}}
-    (axes,) = draw([sending(w2(run(sampler="d_ula"), [0]), each, price)], **options).axes
-    assert axes.get_xlabel() == label
-    assert axes.get_xlim() == pytest.approx((-3 * each, 153 * each))
-    axes.get_figure().canvas.draw()
-    assert axes.get_xticklabels()[2].get_text().endswith(unit)
-    with pytest.raises(ConcordError, match=f"add '{price}' to the metrics of experiment"):
-        draw([w2(run(sampler="d_ula"), [0])], **options)
-
-
 def test_missing_metric_names_figure_run_metric_and_remedy():
     measured = w2(run("linear", topology="ring"), [0])
     measured.metrics.loc[measured.metrics["metric"] == "w2", "metric"] = "other"
@@ -364,19 +305,11 @@ def test_missing_metric_names_figure_run_metric_and_remedy():
     )
 
 
-def test_missing_agent_says_which_there_are(by_topology):
-    with pytest.raises(ConcordError, match=r"agents 0, 1, average, not for 5; add it to record"):
-        draw(by_topology, columns="topology", agents=[5])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
-        ({"agents": [0]}, "would both be the panel"),
-        ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
-        ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
         ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
@@ -397,36 +330,9 @@ def test_mistakes_are_told(by_topology, options, message):
     assert str(caught.value).startswith("figure curves: ")
 
 
-def test_what_is_no_price_is_told():
-    with pytest.raises(
-        ConcordError, match=r"x\.counts: 'unicast' is no price; did you mean 'unicasts'"
-    ):
-        curves.reads(
-            build(curves.Params, {"metric": "w2", "x": {"counts": "unicast"}}, "x.yaml: figures.f")
-        )
-
-
 def test_no_runs_is_told():
     with pytest.raises(ConcordError, match="no runs to draw"):
         draw([])
-
-
-def readings() -> list[Measured]:
-    return [
-        w2(run(sampler=sampler, reading=reading), [0])
-        for sampler in ("admm", "d_ula")
-        for reading in ("published", "released")
-    ]
-
-
-def test_readings_of_one_color_are_filled_and_hollow():
-    (axes,) = draw(readings(), lines="sampler", hollow="reading", agents=[0]).axes
-    looks = [(line.get_color(), line.get_markerfacecolor()) for line in shown(axes).values()]
-    assert len(looks) == 4 and len({color for color, _ in looks}) == 2
-    assert [face == "white" for _, face in looks] == [False, True, False, True]
-    assert {line.get_linestyle() for line in shown(axes).values()} == {"-"}
-    with pytest.raises(ConcordError, match="draw one agent"):
-        draw(readings(), lines="sampler", hollow="reading", agents=[0, "average"])
 
 
 def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
@@ -462,12 +368,6 @@ def test_a_band_is_the_interval_or_a_standard_deviation(layer, low, high) -> Non
     assert at_start.max() == pytest.approx(high)
 
 
-def test_floor_and_no_band() -> None:
-    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], layers=[{"floor": "floor"}])
-    assert not figure.axes[0].collections
-    assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
-
-
 def test_differences_are_from_the_mean_of_all_lines() -> None:
     one, other = trained("a", 1.0), trained("b", 1.0)
     other.metrics["value"] = 3 * other.metrics["value"]
@@ -498,21 +398,6 @@ def test_a_slope_stands_beside_what_falls() -> None:
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_fitted_exponents_are_written_in_the_panel() -> None:
-    figure = drawn([trained("a", 1.0)], lines="training", layers=[{"exponent": "floor"}])
-    (text,) = figure.axes[0].texts
-    assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
-
-
-def test_panels_share_limits_that_hold_all_lines() -> None:
-    low, high = trained("a", 1.0), trained("b", 1.0)
-    high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
-    figure = drawn([low, high], lines="agent", columns="training")
-    bottom, top = figure.axes[0].get_ylim()
-    assert bottom < 1 / 101 and top > 50
-    assert figure.axes[1].get_ylim() == (bottom, top)
-
-
 def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
     runs = []
     for training, scale in (("a", 2.0), ("b", 30.0)):
@@ -521,13 +406,13 @@ def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
         steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
         table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
         runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
-    figure = drawn(runs, lines="agent", rows="training", x={"metric": "step", "label": "step size"})
+    figure = drawn(runs, lines="agent", rows="training", x={"counts": "step", "label": "step size"})
     k = np.arange(0, 101, 10)
     for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
         (line,) = panel.get_lines()
         assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
     assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
-    params = build(curves.Params, {"metric": "distance", "x": {"metric": "step"}}, "options")
+    params = build(curves.Params, {"metric": "distance", "x": {"counts": "step"}}, "options")
     assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
 
 
@@ -547,19 +432,6 @@ def accuracies(runs, **options):
     return draw(runs, lines="sampler", **shown, **options)
 
 
-def test_accuracy_has_a_line_and_band_per_run():
-    axes = accuracies([accuracy("admm"), accuracy("d_ula")]).axes[0]
-    assert len(axes.collections) == 2
-    band = axes.collections[1].get_paths()[0].vertices[:, 1]
-    np.testing.assert_allclose(band.min(), 0.4)
-
-
-def test_accuracy_can_be_zoomed():
-    axes = accuracies([accuracy("admm")], x={"limits": [0, 4]}, y={"limits": [0.6, None]}).axes[0]
-    assert axes.get_xlim() == (0, 4)
-    assert axes.get_ylim()[0] == 0.6
-
-
 def test_accuracies_may_be_shown_as_errors_or_in_percent():
     measured = accuracy("d_ula")
     mean, sd = (series(measured, f"accuracy_{of}", 0).value for of in ("mean", "sd"))
@@ -569,11 +441,6 @@ def test_accuracies_may_be_shown_as_errors_or_in_percent():
     assert bars.get_segments()[0][:, 1] == pytest.approx(1 - mean[0] + [-sd[0], sd[0]])
     (axes,) = accuracies([measured], y={"shows": "percent"}).axes
     assert shown(axes)["D-ULA, agent 1"].get_ydata() == pytest.approx(100 * mean)
-
-
-def test_three_lines_have_bars_in_place_of_bands():
-    (axes,) = accuracies([accuracy(s) for s in ("admm", "d_ula", "de_sgld")]).axes
-    assert {type(drawn).__name__ for drawn in axes.collections} == {"LineCollection"}
 
 
 def test_a_floor_far_below_is_an_arrow_with_its_number():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from concord.errors import ConcordError
 from concord.networks.topology import build_graph
 from concord.options import build
 from concord_studies.figures import networks
@@ -47,11 +46,6 @@ def test_sizes_are_named_when_they_differ():
     ]
 
 
-def test_a_selection_sets_the_order():
-    figure = draw([graph("ring"), graph("star")], select={"topology": ["star", "ring"]})
-    assert figure.axes[0].get_title(loc="left") == "(a) Star"
-
-
 @pytest.mark.parametrize(
     ("kind", "agents", "options"),
     [
@@ -93,11 +87,6 @@ def test_springs_are_placed_the_same_every_time():
     np.testing.assert_array_equal(networks.positions(graph_), networks.positions(graph_))
 
 
-def test_no_runs_is_told():
-    with pytest.raises(ConcordError, match="figure networks: there are no runs"):
-        draw([])
-
-
 def test_edges_with_a_direction_are_arrows_to_who_hears():
     (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
     at = networks.positions(build_graph("directed_ring", 6, every=2))
@@ -105,16 +94,3 @@ def test_edges_with_a_direction_are_arrows_to_who_hears():
     ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
     wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]
     assert ends == {(tuple(np.round(at[i], 9)), tuple(np.round(at[j], 9))) for i, j in wanted}
-
-
-@pytest.mark.parametrize(("direction", "lines"), [("link", 3), ("one_way", 6)])
-def test_weights_are_widths_and_losses_gaps(direction, lines):
-    measured = graph("path", 4)
-    loss = {"kind": "bernoulli", "rate": 0.25, "direction": direction}
-    measured.run["network"] = {"loss": loss}
-    measured.run["sampler"] = {"kind": "de_sgld", "weights": "lazy_metropolis"}
-    (axes,) = draw([measured], weights=True).axes
-    assert len(axes.patches) == lines
-    assert {round(patch.get_linewidth(), 6) for patch in axes.patches} == {round(0.3 + 4 / 6, 6)}
-    pattern = axes.patches[0]._dash_pattern[1]
-    assert pattern[1] / sum(pattern) == pytest.approx(0.25)

@@ -58,11 +58,6 @@ def test_chosen_agents_and_rows_of_panels():
     assert visible(figure)[3].lines[0].get_ydata()[0] == pytest.approx(0.4)
 
 
-def test_two_runs_of_one_network_are_refused():
-    with pytest.raises(ConcordError, match="would both be network network = 2"):
-        drawn([network(2), network(2)])
-
-
 def test_a_run_without_draws_is_told_what_to_record():
     run = network(2)
     bare = Measured(run.run, run.metrics[~run.metrics["metric"].str.startswith("draw_")])

@@ -126,13 +126,6 @@ def test_smoke_scale_is_seen_in_any_run():
     assert not results.is_smoke([results.Measured(paper, None)])
 
 
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("full", 7.0)])
-def test_figures_have_print_widths(tmp_path, width, inches):
-    drawn = figure(width=width)
-    style.save(drawn, [tmp_path / "f.png"])
-    assert image.imread(tmp_path / "f.png").shape[1] == round(200 * inches)
-
-
 @pytest.mark.parametrize("width", ["column", "full"])
 def test_nothing_is_cut_off_or_covered(width):
     drawn = figure(width=width)
@@ -171,21 +164,6 @@ def test_looks_are_fixed_by_value():
     assert style.looks("agent", ["average"])[0].color == style.BLACK
 
 
-@pytest.mark.parametrize(
-    ("key", "values"),
-    [
-        ("agent", [0, 1, 2, 3, 4, 5, "average"]),
-        ("sampler", ["de_sgld", "de_sghmc", "d_ula", "d_admms", "admm", "mine", "yours"]),
-        ("topology", ["complete", "ring", "no_edges", "star", "path", "grid"]),
-        ("sampler.step_size", [0.001, 0.003, 0.006, 0.009]),
-        ("initial", ["a", "b", "c", "d", "e", "f"]),
-    ],
-)
-def test_values_look_different(key, values):
-    looks = style.looks(key, values)
-    assert len(set(looks)) == len(values)
-
-
 def test_more_values_than_colors_still_differ():
     assert len(set(style.looks("agent", list(range(20))))) == 20
     assert len(set(style.looks("initial", [f"law {i}" for i in range(20)]))) == 20
@@ -195,26 +173,6 @@ def test_numbers_run_from_dark_to_light_in_their_order():
     looks = style.looks("sampler.rho", [10, 1, 1000, 100])
     light = [sum(to_rgb(look.color)) for look in looks]
     assert light[1] < light[0] < light[3] < light[2]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("topology", "no_edges", "No edges"),
-        ("topology", "erdos_renyi", "Erdős-Rényi"),
-        ("sampler", "de_sghmc", "DE-SGHMC"),
-        ("sampler", "gossip_ula", "Gossip ULA"),
-        ("sampler.step_size", 0.006, r"$\eta$ = 0.006"),
-        ("sampler.batch_size", None, "full gradients"),
-        ("agents", 20, "$N$ = 20"),
-        ("reading", "corrected", "corrected equations"),
-        ("reading", "published", "equations"),
-        ("agent", 2, "agent 3"),
-        ("sampler.delay", 3, "delay = 3"),
-    ],
-)
-def test_readers_see_names(key, value, text):
-    assert style.name(key, value) == text
 
 
 @pytest.mark.parametrize(
@@ -277,19 +235,6 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
     )
     places = [text.get_position()[1] * axes.bbox.height for text in axes.texts]
     assert np.diff(places).min() > 0.99 * style.SMALL * 1.25 * 100 / 72
-
-
-@pytest.mark.parametrize(("across", "lines"), [(1, 2), (3, 2)])
-def test_an_axis_label_keeps_to_its_panel(across, lines):
-    cells = _panels.listed([("", ["run"])] * across, across)
-    text = "bytes sent by the whole network (a copy per neighbor)"
-    panels = _panels.Panels(cells, 2.0)
-    panels.label(text, "y")
-    panels.figure.draw_without_rendering()
-    for axes in panels.axes:
-        label = axes.xaxis.label
-        assert label.get_text().count("\n") == lines - 1
-        assert label.get_window_extent().width <= panels.figure.bbox.width / across
 
 
 def test_reading_an_experiment_keeps_agents_as_text(tmp_path):

@@ -141,7 +141,7 @@ def test_families_say_what_they_read(family):
     module = kinds.find("metrics", family, "")
     text = Path(module.__file__).read_text()
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
-    read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
+    read |= {"draws"} if re.search(r"positions\(m\b", text) else set()
     read -= {"diverged_at", "broadcasts", "activations", "gradients"}
     either = family in ("w2", "chains_distance", "constraint")
     read -= {"x_average"} | ({"draws"} if either else set())

@@ -47,16 +47,6 @@ def test_features_of_a_data_set_are_scaled_as_asked():
     np.testing.assert_allclose(standardized, centered / raw.std(axis=0), atol=1e-12)
 
 
-def test_breast_cancer_is_standardized_and_has_an_intercept():
-    problem = build(agents=6, dataset="breast_cancer")
-    features, labels = problem.data.all_rows()
-    assert features.shape == (569, 31) and set(labels) == {0.0, 1.0}
-    np.testing.assert_allclose(features[:, :30].mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(features[:, :30].std(axis=0), 1, atol=1e-12)
-    assert (features[:, 30] == 1).all()
-    assert sorted(problem.counts) == [94, 95, 95, 95, 95, 95]
-
-
 @pytest.mark.parametrize(("agents", "kept", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
 def test_more_agents_than_points_are_refused(agents, kept, rows):
     with pytest.raises(ConcordError, match=f"{rows} rows cannot give each of {agents} agents"):
@@ -92,14 +82,3 @@ def test_a_tenth_is_kept_for_testing_and_scales_come_from_the_rest(telescope) ->
     assert training.sum() == truth.sum()
     order, wanted = np.lexsort(both.T), np.lexsort(raw.T)
     assert np.array_equal(training[order], truth[wanted])
-
-
-def test_accuracy_counts_test_rows(telescope) -> None:
-    problem = build(dataset="magic", test_fraction=0.1)
-    x = np.random.default_rng(3).standard_normal((2, 3, 11))
-    features, labels = problem.test
-    for chain in range(2):
-        for agent in range(3):
-            right = ((features @ x[chain, agent] >= 0) == labels).mean()
-            assert problem.accuracy(x)[chain, agent] == pytest.approx(right, abs=1e-12)
-    assert (problem.accuracy(np.full_like(x, np.nan)) == 0).all()

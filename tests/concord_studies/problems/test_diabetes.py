@@ -1,38 +1,23 @@
 """Linear regression on the rows of the diabetes data set."""
 
-from pathlib import Path
-
 import numpy as np
 
 import concord
 import concord_studies  # noqa: F401  which adds the kind
-from concord import kinds, streams
-from concord.options import build as parse
-from concord.sampling.partition import Partition
-
-
-def made(kind, agents=3, seed=1, **options):
-    module = kinds.find("problems", kind, "tests")
-    params = parse(module.Params, options, "problem")
-    module.check(params, agents)
-    split = Partition.parse({"kind": "equal"}, "partition")
-    return module.build(
-        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
-    )
 
 
 def test_diabetes_is_a_least_squares_fit_of_the_standardized_rows():
     from sklearn.datasets import load_diabetes
 
     X, y = load_diabetes(return_X_y=True)  # which scales to columns of length 1
-    problem = made("diabetes", 7)
+    problem = concord.problems.diabetes(7)
     rows = np.vstack([X * np.sqrt(442) / 0.7, np.eye(10)])
     target = np.concatenate([(y - y.mean()) / y.std() / 0.7, np.zeros(10)])
     np.testing.assert_allclose(
         problem.posterior.mean, np.linalg.lstsq(rows, target, rcond=None)[0], rtol=1e-8
     )
     assert problem.counts.sum() == 442 and np.ptp(problem.counts) == 1
-    held = made("diabetes", 7, test_fraction=0.25)
+    held = concord.problems.diabetes(7, test_fraction=0.25)
     assert held.counts.sum() == 442 - 110 and held.test[0].shape == (110, 10)
 
 
@@ -47,7 +32,3 @@ def test_held_out_rows_have_the_mean_density_over_a_law():
     # Five standard errors of the mean over the draws, at each of the 44 rows.
     error = 5 * density.std(axis=0) / np.sqrt(len(draws))
     assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()
-
-
-def test_in_python_it_takes_a_number_of_agents():
-    assert concord.problems.diabetes(agents=3).posterior.mean.shape == (10,)

@@ -1,26 +1,19 @@
 """The network on digits: it learns, alone and in mini-batches, and predicts what is held out."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from concord import streams
+import concord
+import concord_studies  # noqa: F401  which adds the kind
 from concord.contracts import WithInitial
 from concord.errors import ConcordError
 from concord.problem import WithMiniBatches
 from concord.reference import reference_of
-from concord.sampling.partition import Partition
 from concord_studies.contracts import Classifier, Predictive, WithTests
-from concord_studies.problems import digits
 
 
-def made(agents=3, partition=None, **options):
-    split = Partition.parse(partition or {"kind": "equal"}, "partition")
-    params = digits.Params(**options)
-    return digits.build(
-        params, agents, split, lambda what: streams.generator(1, what), Path("unused")
-    )
+def made(agents=3, **options):
+    return concord.problems.digits(agents, **options)
 
 
 def test_gradient_descent_learns_the_digits():
@@ -50,7 +43,7 @@ def test_it_offers_what_predictions_need():
 
 
 def test_labels_can_divide_the_images():
-    problem = made(5, {"kind": "dirichlet", "concentration": 0.1})
+    problem = made(5, partition={"kind": "dirichlet", "concentration": 0.1})
     shares = [np.bincount(problem.data.targets[i, :n], minlength=10) / n
               for i, n in enumerate(problem.counts)]  # fmt: skip
     assert np.max(shares) > 0.4

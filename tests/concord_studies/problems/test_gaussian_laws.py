@@ -1,25 +1,18 @@
 """Normal points and products of normal laws: their posteriors, in closed form."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from concord import streams
+import concord
+import concord_studies  # noqa: F401  which adds the kind
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition
 from concord_studies.problems import gaussian_location
 
-EQUAL = Partition.parse({"kind": "equal"}, "partition")
 COVARIANCE = ((2.0, 0.5), (0.5, 1.0))
 
 
 def location(agents=3, **options):
-    params = gaussian_location.Params(points=60, noise=COVARIANCE, **options)
-    gaussian_location.check(params, agents)
-    return gaussian_location.build(
-        params, agents, EQUAL, lambda what: streams.generator(1, what), Path()
-    )
+    return concord.problems.gaussian_location(agents, points=60, noise=COVARIANCE, **options)
 
 
 def test_the_mean_of_normal_points_has_the_conjugate_posterior():

@@ -3,22 +3,13 @@
 import numpy as np
 import pytest
 
-from concord import streams
+import concord
+import concord_studies  # noqa: F401  which adds the kind
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition
-from concord_studies.problems import ball
-
-EQUAL = Partition.parse({"kind": "equal"}, "partition")
-
-
-def stream(what):
-    return streams.generator(3, what)
 
 
 def in_ball(radius=1.0, model="linear_regression", agents=4, **given):
-    params = ball.Params(radius=radius, model=model, **given)
-    ball.check(params, agents)
-    return ball.build(params, agents, EQUAL, stream, None)
+    return concord.problems.ball(agents, radius=radius, model=model, seed=3, **given)
 
 
 @pytest.mark.parametrize("model", ["linear_regression", "logistic_regression"])

@@ -1,29 +1,21 @@
 """References: moments and draws that problems state, against quadrature of their potentials."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import concord
 import concord_studies  # noqa: F401  adds its kinds of problems
-from concord import kinds, streams
+from concord import kinds
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
-from concord.options import build as parse
+from concord.problems.from_options import from_options
 from concord.reference import reference_of
-from concord.sampling.partition import Partition
 
 
-def made(kind, agents=3, seed=1, **options):
-    module = kinds.find("problems", kind, "tests")
-    params = parse(module.Params, options, "problem")
-    module.check(params, agents)
-    split = Partition.parse({"kind": "equal"}, "partition")
-    return module.build(
-        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
-    )
+def made(kind, agents=3, **options):
+    return from_options(kinds.find("problems", kind, "tests"))(agents, **options)
 
 
 # Two parameters each, so that a grid is a second method; the dial is up where there is one.

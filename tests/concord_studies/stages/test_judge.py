@@ -196,7 +196,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
     ("options", "words"),
     [
         (
-            {"kind": "sparse_logistic", "dataset": "a9a", "train_rows": 9},
+            {"kind": "sparse_logistic", "train_rows": 9},
             "it reads a9a, which snakemake everything downloads",
         ),
         ({"kind": "lenet"}, "PyTorch"),

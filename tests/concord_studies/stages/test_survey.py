@@ -164,7 +164,7 @@ def test_a_run_is_computed_once(tmp_path):
 @pytest.mark.parametrize(
     ("experiment", "metric", "at", "chains", "rows"),
     [
-        ("walk", "w2_exact", "last", 0, 6),  # of an agent and of the average, 3 iterations
+        ("walk", "w2_exact", "last", 0, 7),  # of an agent and of the average, 3 iterations; a point
         ("other", "w2", "last", 50, 0),  # all
         ("classes", "accuracy_mean", [0, 20], 50, 5),  # mean, spread, and the part that diverged
         ("classes", "accuracy_mean", "all", 50, 43),

@@ -15,17 +15,12 @@ from concord_studies.results import Measured
 from concord_studies.tables import Table
 from diverged_runs import CHAINS, DIVERGED, LAST, measured
 
-CASES = {"sound": 0, "lost": CHAINS}
+CASES = {"gossip": 0, "triggered": CHAINS}  # as the runs of consensus_decay are called
 COLUMNS = [{"name": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
-    "consensus_decay": {
-        "pair": "case",
-        "plain": "sound",
-        "triggered": "lost",
-        "over": "step_size",
-    },
+    "consensus_decay": {"pair": "case"},
     "final_values": {"metrics": ["w2", "accuracy_mean"]},
-    "paired_differences": {"metric": "sinkhorn", "networks": "case"},
+    "paired_differences": {"metric": "sinkhorn", "networks": "case", "by": "step_size"},
     "printed_values": {
         "columns": COLUMNS,
         "rows": [{"name": "accuracy", "metric": "accuracy_digits", "printed": [0.5, 0.5]}],
@@ -64,7 +59,7 @@ ARENA = {"head_to_head", "leaderboard"}
 @pytest.mark.parametrize("kind", sorted({*kinds.names("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
     made = tabulated(kind, map(measured_run, CASES))
-    said = f"Diverged: lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+    said = f"Diverged: triggered ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     assert made.markdown().endswith(f"|\n\n{said}\n")
     assert made.note == said
     lines = list(csv.reader(io.StringIO(made.csv())))
@@ -80,7 +75,7 @@ def test_a_printed_value_that_diverged_has_a_note():
 
 
 def test_without_divergence_there_is_no_note():
-    made = tabulated("final_values", [measured_run("sound")])
+    made = tabulated("final_values", [measured_run("gossip")])
     assert "iverged" not in made.markdown() and made.note == ""
 
 

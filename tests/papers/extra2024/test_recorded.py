@@ -92,16 +92,6 @@ def test_of_records_together_none_is_refused_but_that_of_another_law(problem, ta
     assert refused == ["other"]
 
 
-def test_recorded_values_are_shown(problem, table):
-    other = run(problem, 2)
-    table({"x": other})
-    given = tables.Recorded("t", "w2", {"kind": "x"})
-    row = next(recorded.rows(measurement(run(problem, 1), problem=problem, recorded=given)))
-    value = w2(*fit(other["x"]), problem.posterior)[0, 0]
-    assert (row.metric, row.value) == ("w2_recorded", pytest.approx(value, abs=1e-6))
-    assert row.chance
-
-
 def test_a_record_of_fewer_chains_is_judged_by_its_own_error(tmp_path, monkeypatch):
     """Means of 20 chains of a known law beside 2000 of ours: 95 % inside; least below most."""
 
@@ -131,8 +121,3 @@ def test_distances_of_fewer_chains_are_not_compared(problem):
     given = tables.Recorded("t", "w2", chains=20)
     with pytest.raises(ConcordError, match="distances of fewer chains are larger"):
         list(recorded.rows(measurement(run(problem, 1), problem=problem, recorded=given)))
-
-
-def test_it_needs_a_record(problem):
-    with pytest.raises(ConcordError, match="recorded numbers"):
-        list(recorded.rows(measurement(run(problem, 1), problem=problem)))

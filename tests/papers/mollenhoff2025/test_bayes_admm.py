@@ -72,12 +72,6 @@ def test_later_rounds_leave_the_same_part(penalty):
             np.testing.assert_allclose(after, left * before, atol=1e-10)
 
 
-def test_without_hearing_agents_have_their_own_law():
-    """The first round's laws: the prior times the agent's likelihood to the power 1/rho."""
-    first = states(1, penalty=0.5)[0][1]
-    np.testing.assert_allclose(first.precision, PRIOR * np.eye(DIM) + LOSSES / 0.5, rtol=1e-12)
-
-
 @pytest.mark.parametrize("family", FAMILIES[:3])
 def test_an_agent_minimizes_its_objective(family):
     """E_q[loss + v'x - x'Vx/2] + rho KL(q || server), stationary in m and the free part of S."""

@@ -16,10 +16,8 @@ from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.options import build
 from concord.problem import CountedProblem
-from concord.record import Record, Recorder
 from concord.sampling import initial
 from concord.sampling.partition import Partition
-from concord.sampling.trace import join_traces
 from concord_studies.datasets.folder import DataFolder
 from processes import python
 
@@ -49,16 +47,13 @@ def problem(network: lenet.Network, agents: int = 2, rows: int = 6, **options) -
     return lenet.Classifier(network, images(agents * rows, 4, side), parts, tests, **options)
 
 
-def simulate(sampler, classifier, x0, steps, rng, record=None):
-    """Return the last state of a sampler's mini-batch chains, and what is recorded of them."""
+def simulate(sampler, classifier, x0, steps, rng):
+    """Return the last state of a sampler's mini-batch chains."""
     chosen = ChosenSampler.parse(sampler, "sampler")
     graph = network("ring", classifier.agents).graph
     running = Network(graph, None, "network", chosen.order).start(x0)
-    batches = MiniBatches(classifier, chosen.batches, len(x0), rng)
-    counted = CountedProblem(batches, len(x0))
-    recorder = Recorder(record or Record(), chosen.params, counted, running, x0.shape, steps)
-    state = run(chosen.params, counted, running, x0, steps, rng, [recorder])
-    return state, recorder.trace()
+    counted = CountedProblem(MiniBatches(classifier, chosen.batches, len(x0), rng), len(x0))
+    return run(chosen.params, counted, running, x0, steps, rng, [])
 
 
 def test_size_and_box_are_those_of_lenet5():
@@ -113,20 +108,6 @@ def test_gradient_is_that_of_each_agent_alone(torch):
         np.testing.assert_allclose(out[chain_, agent], 6 * flat.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_numpy_and_torch_share_memory(torch):
-    seen = []
-
-    def forward(weights, pictures):
-        seen.append(weights[0].data_ptr())
-        return torch.nn.functional.linear(pictures.flatten(1), *weights)
-
-    classifier = problem(lenet.Network(((10, 16), (10,)), forward), side=4)
-    x = classifier.initial((1, 2, classifier.dim), np.random.default_rng(0))
-    classifier.potential(x)
-    if not torch.cuda.is_available():
-        assert seen == [x[0, 0].ctypes.data, x[0, 1].ctypes.data]
-
-
 class Softmax:
     """Multinomial logistic regression in numpy: what ``problem`` gives for one linear layer."""
 
@@ -163,7 +144,7 @@ def test_d_ula_over_torch_is_d_ula_over_numpy(torch):
     ends = []
     for each in (over_torch, over_numpy):
         rng = streams.generator(1, "noise")
-        ends.append(simulate({"kind": "d_ula", **options}, each, x0, 20, rng)[0].x)
+        ends.append(simulate({"kind": "d_ula", **options}, each, x0, 20, rng).x)
     # float64 on both sides: rounding only
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9, atol=1e-9)
     assert np.abs(ends[0] - x0).max() > 0.1
@@ -189,69 +170,6 @@ def test_pooled_convolution_is_torchs(torch, ties):
         np.testing.assert_allclose(mine, torchs, rtol=1e-12, atol=1e-12)
 
 
-class Stacked:
-    """A generator that draws each chain's numbers from that chain's own generator."""
-
-    def __init__(self, generators) -> None:
-        self.generators = generators
-
-    def standard_normal(self, shape, dtype):
-        return np.stack([rng.standard_normal(shape[1:], dtype=dtype) for rng in self.generators])
-
-    def permuted(self, order, axis):
-        pairs = zip(order, self.generators, strict=True)
-        return np.stack([rng.permuted(chain, axis=axis - 1) for chain, rng in pairs])
-
-
-@pytest.mark.parametrize(
-    ("sampler", "agents", "options"),
-    [("sgd", 1, {}), ("c_ula", 1, {}), ("d_ula", 3, {"fusion": 0.1})],
-)
-def test_chains_together_are_each_chain_alone(torch, sampler, agents, options):
-    """With the same random numbers; also what is predicted of them, and how often they learn."""
-    classifier = problem(LENET5, agents=agents)
-    batches = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs"}
-    chosen = {"kind": sampler, **batches, **options}
-    x0 = classifier.initial((3, agents, classifier.dim), np.random.default_rng(0))
-    record = Record(every=2, draws=False, average=False, averages=("predictive",), burn_in=3)
-
-    def trace(start, rng):
-        return simulate(chosen, classifier, start, 6, rng, record)[1]
-
-    def generators():
-        return [streams.generator(1, "noise", chain) for chain in range(3)]
-
-    together = trace(x0, Stacked(generators()))
-    joined = join_traces([trace(x0[c : c + 1], Stacked([r])) for c, r in enumerate(generators())])
-    np.testing.assert_array_equal(together["predictive_mean"], joined["predictive_mean"])
-    np.testing.assert_array_equal(together["predictive_sd"], joined["predictive_sd"])
-    assert np.ptp(together["predictive_mean"], axis=0).max() > 1e-3  # chains do differ
-
-
-@pytest.mark.parametrize(
-    ("sampler", "agents", "options"),
-    [
-        ("c_ula", 1, {}),
-        ("sgd", 1, {}),
-        ("d_ula", 3, {"fusion": 0.1}),
-        ("d_ula", 3, {"fusion": 0.1, "noise_variance": "one"}),
-        ("d_ula", 3, {"fusion": 0.1, "update_order": "in_place"}),
-        ("de_sgld", 3, {}),
-        ("de_sghmc", 3, {"friction": 1.0}),
-    ],
-)
-def test_samplers_keep_float32(torch, sampler, agents, options):
-    classifier = problem(LENET5, agents=agents)
-    rng = streams.generator(1, "noise")
-    law = initial.Law("problem")
-    x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
-    options = {"step_size": 1e-4, "batch_size": 2, **options}
-    state, _ = simulate({"kind": sampler, **options}, classifier, x0, 2, rng)
-    assert x0.dtype == state.x.dtype == np.float32
-    assert np.isfinite(state.x).all()
-    assert np.abs(state.x - x0).max() > 0
-
-
 def test_initial_positions_have_the_problems_dtype():
     classifier = problem(LENET5)
     normal = initial.Law("normal")
@@ -261,41 +179,6 @@ def test_initial_positions_have_the_problems_dtype():
     assert initial.positions(normal, plain, (1, 2, 5), rng).dtype == np.float64
     with pytest.raises(ConcordError, match="states no law of initial positions"):
         initial.positions(initial.Law("problem"), plain, (1, 2, 5), rng)
-
-
-def recorder_of(record, classifier, iterations):
-    """Return the recorder of two chains whose sampler has no read-out."""
-    shape = 2, 2, classifier.dim
-    running = network("ring", 2).start(np.zeros(shape))
-    return Recorder(record, object(), CountedProblem(classifier, 2), running, shape, iterations)
-
-
-def test_averages_are_mean_and_sd_of_the_recorded_draws(torch):
-    classifier = problem(LENET5)
-    rng = np.random.default_rng(0)
-    draws = [classifier.initial((2, 2, classifier.dim), rng) for _ in range(5)]
-    record = Record(
-        at=(0, 1, 3, 4), draws=False, average=False, averages=("predictive",), burn_in=0
-    )
-    recorder = recorder_of(record, classifier, 4)
-    for k, x in enumerate(draws):
-        recorder(k, SimpleNamespace(x=x))
-    trace = recorder.trace()
-    expected = np.stack([classifier.predictive(draws[k]) for k in (1, 3, 4)]).astype(float)
-    assert trace["predictive_mean"].shape == (2, 2, 11, 10)
-    # stored as float32
-    np.testing.assert_allclose(trace["predictive_mean"], expected.mean(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(
-        trace["predictive_sd"], expected.std(axis=0, ddof=1), rtol=1e-4, atol=1e-7
-    )
-    np.testing.assert_allclose(expected.sum(axis=-1), 1, rtol=1e-5)
-
-
-def test_averages_need_a_draw_after_burn_in():
-    record = Record(every=2, averages=("predictive",), burn_in=4)
-    classifier = problem(LENET5)
-    with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
-        recorder_of(record, classifier, 5)
 
 
 def test_images_are_resized_and_scaled(torch):
@@ -393,19 +276,6 @@ def test_wrong_options_are_refused(options, message):
         build(lenet.Params, options, "problem")
 
 
-def test_images_reported_one_by_one():
-    labels = np.array([3, 8, 8, 5])
-    assert lenet._example_rows([3, "first_8"], labels, "examples.svhn") == {"3": 3, "first_8": 1}
-    for wrong in ([4], [-1], ["first_4"], ["third_8"], [1.5], "all"):
-        with pytest.raises(ConcordError, match=r"examples\.svhn"):
-            lenet._example_rows(wrong, labels, "examples.svhn")
-
-
-def test_more_agents_than_images_are_refused():
-    with pytest.raises(ConcordError, match="3 rows cannot give each of 4 agents"):
-        lenet.check(lenet.Params(training_images=3), 4)
-
-
 @pytest.fixture
 def resources(tmp_path, monkeypatch):
     """Small files in the formats of MNIST and SVHN, where the data sets' files would be."""
@@ -474,21 +344,6 @@ def test_svhn_is_left_out_where_its_file_is_not_at_hand(resources):
     assert list(classifier.tests) == ["mnist", "digits"]
     assert classifier.examples == {}
     assert lenet.takes(lenet.Params(out_of_distribution=("digits",))) == ()
-
-
-def test_measuring_does_not_need_torch(resources, monkeypatch):
-    monkeypatch.setattr(lenet, "find_spec", lambda name: None)
-    classifier = built(resources)
-    assert classifier.dim == 61706 and len(classifier.tests["mnist"].labels) == 5
-
-
-def test_svhn_does_not_change_the_predictions_of_mnist(torch, resources):
-    whole = built(resources)
-    (resources / lenet.SVHN).unlink()
-    part = built(resources)
-    x = whole.initial((1, 3, whole.dim), np.random.default_rng(0))
-    np.testing.assert_array_equal(whole.predictive(x)[:, :, :5], part.predictive(x)[:, :, :5])
-    np.testing.assert_array_equal(whole.accuracy(x), part.accuracy(x))
 
 
 def test_weights_that_are_no_numbers_classify_nothing_right(torch, resources):

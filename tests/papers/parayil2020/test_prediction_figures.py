@@ -104,9 +104,6 @@ def test_a_map_that_was_not_run_is_said():
     (axes,) = figure.axes
     assert axes.images and axes.get_title(loc="left") == "M"
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["not run"]
-    lone = maps(runs, panels=panels[:1], missing={"confusion_svhn": "not run"})
-    assert not lone.axes
-    assert [t.get_text() for t in lone.legends[0].get_texts()] == ["not run"]
     with pytest.raises(ConcordError, match="names no metric"):
         maps(runs, panels=[{"title": "SGD"}])
 

@@ -50,7 +50,7 @@ check = check_heterogeneity
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
-) -> DividedGaussian:
+) -> QuadraticProblem:
     """Draw the posterior's mean and rotation, then the tilts of the agents.
 
     The posterior depends on ``stream("data")`` alone, not on the number of agents nor on what they
@@ -62,18 +62,10 @@ def build(
     rotation *= np.sign(np.diag(triangle))  # uniform, where QR alone has signs of its own
     values = params.condition ** -np.linspace(0, 1, dim)
     law = Gaussian(mean, (rotation * values) @ rotation.T)
-    return DividedGaussian(law, *draw_tilts(agents, law, params, stream("heterogeneity")))
-
-
-class DividedGaussian(QuadraticProblem):
-    """A Gaussian posterior divided among agents who differ by linear and quadratic tilts.
-
-    Its ``posterior`` is the one that was chosen; ``convex`` says whether all f_i are.
-    """
-
-    def __init__(self, law: Gaussian, linear: np.ndarray, quadratic: np.ndarray) -> None:
-        precision, agents = np.linalg.inv(law.cov), len(linear)
-        super().__init__(precision / agents + quadratic, precision @ law.mean / agents - linear)
-        self.posterior = law
-        values = np.linalg.eigvalsh(self.gram)
-        self.convex = bool((values[:, 0] >= -1e-12 * values[:, -1]).all())
+    linear, quadratic = draw_tilts(agents, law, params, stream("heterogeneity"))
+    precision = np.linalg.inv(law.cov)
+    problem = QuadraticProblem(
+        precision / agents + quadratic, precision @ law.mean / agents - linear
+    )
+    problem.posterior = law
+    return problem

@@ -37,7 +37,6 @@ from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
 CELLS = 640  # along each axis of the reference posterior
-DRAWN, KEPT = 40_000, 0.05  # draws of a reference in more dimensions, and the least share kept
 
 
 class Params(Options):
@@ -310,10 +309,7 @@ class LogisticRegression(RowsOfRegression):
         return slopes + self.prior_gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         features = self.data.features.take(agents, axis=0)
         residual = sigmoid((features @ x[..., None])[..., 0])
         residual -= self.data.targets.take(agents, axis=0)
@@ -399,41 +395,14 @@ class LogisticRegression(RowsOfRegression):
 
     @cached_property
     def reference(self) -> Grid | Draws:
-        """Return the posterior: on a dense grid if dim is 2, else by draws.
+        """Return the posterior: on a dense grid if dim is 2, else by weighted points.
 
-        Draws of more parameters are made by rejection where the prior is narrow, and else weighted
-        points about a Gaussian fit (``gaussian_fit.estimate_posterior``), with its errors.
+        They lie about a Gaussian fit (``gaussian_fit.estimate_posterior``, with its errors).
         """
         if self.dim == 2:
             wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
             return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
-        draws = self._draw_by_rejection() if self.prior == "gaussian" else None
-        return gaussian_fit.estimate_posterior(self) if draws is None else Draws(draws)
-
-    def _draw_by_rejection(self) -> np.ndarray | None:
-        """Draw independently from the posterior by rejection; None if too few draws are kept.
-
-        About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the
-        likelihood is log-concave: a draw of N(m, v I) is kept with the probability that is left.
-        """
-        features, labels = self.data.all_rows()
-        signed, mode = features * (1 - 2 * labels)[:, None], np.zeros((1, self.dim))
-        precision = np.array([1 / self.prior_scale])
-        mode = _newton.minimize(
-            _newton.Data.from_signed(signed[None]), precision, mode[None], mode[None]
-        )[0]
-        mode = mode[0]
-        at = signed @ mode[0]
-        slope = sigmoid(at) @ signed
-        rng, kept, least = np.random.default_rng(DRAWN), mode[:0], np.logaddexp(0, at).sum()
-        block = max(1, 4_000_000 // len(labels))
-        while len(kept) < DRAWN:
-            away = np.sqrt(self.prior_scale) * rng.standard_normal((block, self.dim))
-            over = np.logaddexp(0, (mode + away) @ signed.T).sum(axis=1) - least - away @ slope
-            kept = np.concatenate([kept, (mode + away)[rng.random(block) < np.exp(-over)]])
-            if len(kept) < KEPT * block:
-                return None
-        return kept[:DRAWN]
+        return gaussian_fit.estimate_posterior(self)
 
     def prior_gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the prior's gradient -s grad log p(x_i), (chains, agents, dim)."""

@@ -183,57 +183,41 @@ class TiedMixture(OneDataSet):
     2`, so that gradients need the points through :math:`\sum_j t_j` and :math:`\sum_j t_j x_j`
     only: one exponential for each point.
 
-    points: shape (agents, n_max), padded with zeros. reference: the exact posterior, a ``Grid``.
+    points: shape (agents, n_max), padded with zeros. mask: 1 for points, 0 for padding. totals:
+    number and sum of each agent's points, (agents, 2). reference: the exact posterior, a ``Grid``.
     """
 
     dim = 2
     posterior = None
 
     def __init__(self, data: AgentData, params: Params) -> None:
-        self.counts = data.counts
-        self.points = data.targets
-        self.agents = len(data.counts)
-        self.params = params
-        self._data, self._mask = data, data.mask
-
-    @cached_property
-    def _table(self) -> np.ndarray:
-        """Return 1 and x_j of every point, (agents, n_max, 2); zero on padding."""
-        return np.stack([self._mask, self.points], axis=-1)
-
-    @cached_property
-    def _totals(self) -> np.ndarray:
-        """Return number and sum of each agent's points, (agents, 2)."""
-        return self._table.sum(axis=1)
+        self.counts, self.agents, self.params = data.counts, len(data.counts), params
+        self._data = data
+        self.points, self.mask = data.targets, data.mask
+        self._table = np.stack([self.mask, self.points], axis=-1)
+        self.totals = self._table.sum(axis=1)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
         tilts = _component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
-        sums = (tilts @ self._table).swapaxes(0, 1)
-        return self._slopes(x, sums, self._totals)
+        return self.slopes(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim).
-
-        agents: their numbers, (chains, few). x: their positions, (chains, few, dim).
-        """
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
-        return self._slopes(x, sums[..., 0, :], self._totals.take(agents, axis=0))
+        return self.slopes(x, sums[..., 0, :], self.totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim).
-
-        rows: points of the mini-batches, (chains, agents, batch), numbered within each agent.
-        """
+        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         _, points = self._data.points_at(rows)
         tilts, count = _component_contrasts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
         totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
         scale = (self.counts / count)[:, None]
-        return self._slopes(x, scale * sums, scale * totals)
+        return self.slopes(x, scale * sums, scale * totals)
 
-    def _slopes(self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    def slopes(self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Return gradients at x from sums over points, (..., agents, 2).
 
         sums: of t_j and t_j x_j, (..., agents, 2). totals: of 1 and x_j, (agents, 2).
@@ -244,9 +228,9 @@ class TiedMixture(OneDataSet):
         # sum_j (1 - r_j) (theta_1 - x_j) / s and sum_j r_j (m - x_j) / s
         pull = first * ones[..., 0] - ones[..., 1]
         second_pull = mean * moments[..., 0] - moments[..., 1]
-        if _has_tied_means(self.params):
+        if self.params.second_mean == MEANS[0]:
             pull = pull + second_pull
-        prior = _prior_precision(self.params) / self.agents
+        prior = 1 / np.array(self.params.prior_variances) / self.agents
         return np.stack([pull, second_pull], axis=-1) + prior * x
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
@@ -264,9 +248,9 @@ class TiedMixture(OneDataSet):
         first, mean = _means(self.params, x)
         weight, middle = (mean - first) / self.params.variance, (first + mean) / 2
         odds = weight[..., None] * (self.points - middle[..., None])
-        odds[:, self._mask == 0] = -np.inf
-        alone = (((first[..., None] - self.points) ** 2) * self._mask).sum(axis=-1)
-        prior = 0.5 * (x**2 @ _prior_precision(self.params)) / self.agents
+        odds[:, self.mask == 0] = -np.inf
+        alone = (((first[..., None] - self.points) ** 2) * self.mask).sum(axis=-1)
+        prior = 0.5 * (x**2 @ (1 / np.array(self.params.prior_variances))) / self.agents
         likelihood = sum_softplus(np.moveaxis(odds, -1, 0)) - alone / (2 * self.params.variance)
         potential: np.ndarray = prior - likelihood
         return potential
@@ -278,7 +262,7 @@ class TiedMixture(OneDataSet):
     @property
     def _all_points(self) -> np.ndarray:
         """Return the points of all agents, (points,)."""
-        return self.points[self._mask.astype(bool)]
+        return self.points[self.mask.astype(bool)]
 
     @property
     def two_modes(self) -> bool:
@@ -312,7 +296,7 @@ class TiedMixtures:
     def __init__(self, sets: list[TiedMixture], stream: Stream) -> None:
         self.sets, self._stream = sets, stream
         self.counts, self.agents = sets[0].counts, sets[0].agents
-        self._kept = np.empty(0), np.empty(0)
+        self._of_chains = np.empty(0), np.empty(0)
         if any((one.counts != self.counts).any() for one in sets):
             raise ConcordError(
                 "partition: data sets must divide their points in the same numbers; "
@@ -337,18 +321,13 @@ class TiedMixtures:
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        points, totals = self._points_of_chains(len(x))
-        one = self.sets[0]
+        if len(self._of_chains[0]) != len(x):  # kept for the next call
+            sets = [self.sets[chain % len(self.sets)] for chain in range(len(x))]
+            self._of_chains = np.stack([s.points for s in sets]), np.stack([s.totals for s in sets])
+        (points, totals), one = self._of_chains, self.sets[0]
         tilts = _component_contrasts(one.params, x, points)
-        sums = np.stack([np.vecdot(tilts, one._mask), np.vecdot(tilts, points)], axis=-1)
-        return one._slopes(x, sums, totals)
-
-    def _points_of_chains(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return points and totals of a number of chains, cached for the next call."""
-        if len(self._kept[0]) != chains:
-            sets = [self.sets[chain % len(self.sets)] for chain in range(chains)]
-            self._kept = np.stack([s.points for s in sets]), np.stack([s._totals for s in sets])
-        return self._kept
+        sums = np.stack([np.vecdot(tilts, one.mask), np.vecdot(tilts, points)], axis=-1)
+        return one.slopes(x, sums, totals)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
@@ -366,9 +345,8 @@ def _log_posterior(
     With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
     likelihood of the point is that of the first component times :math:`1 + e^{z_j}`.
     """
-    u, v = _prior_precision(params)
-    variance = params.variance
-    mean = first + second if _has_tied_means(params) else second
+    (u, v), variance = 1 / np.array(params.prior_variances), params.variance
+    mean = first + second if params.second_mean == MEANS[0] else second
     weight, middle = (mean - first) / variance, (first + mean) / 2
     alone = len(points) * first**2 - 2 * points.sum() * first
     log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
@@ -386,20 +364,10 @@ def _reference(points: bytes, params: Params) -> Grid:
     return from_log_density(density, box, params.grid)
 
 
-def _has_tied_means(params: Params) -> bool:
-    """Return whether the second component's mean is theta_1 + theta_2."""
-    return params.second_mean == MEANS[0]
-
-
-def _prior_precision(params: Params) -> np.ndarray:
-    """Return the precisions of the priors of theta_1 and theta_2, (2,)."""
-    return 1 / np.array(params.prior_variances)
-
-
 def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the components' means, theta_1 and m, at x (..., 2)."""
     first, second = x[..., 0], x[..., 1]
-    return first, first + second if _has_tied_means(params) else second
+    return first, first + second if params.second_mean == MEANS[0] else second
 
 
 def _component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:

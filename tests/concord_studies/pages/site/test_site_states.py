@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import by_hand
-from concord.errors import ConcordError
 from concord_studies import provenance
 from concord_studies.claims import ledger, robustness
 from concord_studies.configuration.config import load_config
@@ -176,8 +175,6 @@ def half_deleted(made: Results) -> None:
 SAME = r"None of \d{2,} committed verdicts differs\."
 STAGES: dict[str, tuple[Callable[[Results], None], str | None]] = {
     "nothing": (lambda made: None, None),
-    "figures": (lambda made: made.draw(KEY, "fig3"), None),
-    "a table": (lambda made: made.draw(KEY, "lemma12"), None),
     "reproduce": (lambda made: [made.draw(KEY), made.draw(OTHER)], None),
     "ledger": (ledgers, SAME),
     "the arena alone": (
@@ -282,12 +279,3 @@ def test_at_most_forty_entries_of_the_navigation_are_open(tmp_path):
     opened = {path.name: page.open_entries for path, page in pages(tmp_path / "site").items()}
     assert 15 < opened["index.html"] <= opened["samplers.html"] <= 40
     assert {name: count for name, count in opened.items() if count > 40} == {}
-
-
-def test_a_damaged_provenance_is_told(studies, tmp_path, built):
-    made = Results(tmp_path / "results", studies)
-    made.draw(KEY, "fig3")
-    for text in ('{"seed": ', "[1]"):
-        (made.folder / KEY / "figures" / "fig3.json").write_text(text)
-        with pytest.raises(ConcordError, match=r"fig3\.json: it is missing or damaged; delete"):
-            built(made.folder)

@@ -178,7 +178,8 @@ def _linear(
     yield from known(m, {"gossip_floor": floor})
     ticks = np.array([k for k in m.trace.draw if k > 0], dtype=int)
     mean, cov = exact.initial_moments(agents, dim, moments)
-    errors, averages = [], []
+    errors: list[list[float]] = []
+    averages: list[exact.Moments] = []
     for _ in range(ticks[-1] + 1):
         errors.append(_expect(squares, mean, cov))
         averages.append(exact.marginals(mean, cov, agents, dim)[2:])
@@ -200,9 +201,8 @@ def _linear(
     )
     first = _divergence(*averages[0], posterior)[0]
     of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
-    settled_mean, settled_cov = exact.marginals(*limit, agents, dim)[2:]
-    settled = _divergence(settled_mean, settled_cov, posterior)[0]
-    ends = np.array([_divergence(*averages[k], posterior, gossip.step) for k in ticks])
+    settled = _divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
+    ends = np.array([_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {
         "gossip_consensus": apart[ticks] / agents,

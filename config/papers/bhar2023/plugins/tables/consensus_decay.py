@@ -70,7 +70,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         rate = _slope(np.log(steps), np.concatenate(redrawn, axis=1), 1.0)
         rows.append(["rate of the plateau, over alpha", None, *rate])
     columns = ["quantity", "alpha", "value", "lo", "hi"]
-    return Table(columns, rows, laid_out=_lay_out(rows))
+    return Table(columns, rows, _lay_out(rows))
 
 
 def _lay_out(rows: Sequence[Sequence[Any]]) -> Layout:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def soften(potential: np.ndarray, smoothing: float) -> OnLine:
     mass /= mass.sum()
     mean = mass @ x
     second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
-    inverse = partial(np.interp, xp=np.concatenate([[0.0], mass.cumsum()]), fp=edges)
+    inverse: Any = partial(np.interp, xp=np.concatenate([[0.0], mass.cumsum()]), fp=edges)
     moments = np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])
     return OnLine(*moments, partial(_draw, inverse), inverse)
 

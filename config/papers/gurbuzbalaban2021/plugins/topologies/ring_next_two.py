@@ -10,13 +10,9 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.topologies import ring
-from concord.options import Options
+from concord.options import Options as Params
 
 NAME = "ring"
-
-
-class Params(Options):
-    """The topology has no options."""
 
 
 def graph(params: Params, agents: int) -> Any:

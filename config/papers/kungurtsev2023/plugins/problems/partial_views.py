@@ -1,7 +1,7 @@
 r"""Linear regression of agents that see all rows, and some of the features each.
 
 .. math::
-    f_i(w) = \frac{\tau}{2} \lVert y - X_i w \rVert^2 + \frac{1}{2 v N} \lVert w \rVert^2
+    f_i(w) = \frac{\tau}{2} \lVert y - X_i w \rVert^2 + \frac{1}{2 N} \lVert w \rVert^2
 
 X_i has the features of agent i and an intercept, and zeros in the other columns. The product of the
 exp(-f_i) is another law than the posterior of the regression on all features: agents explain y
@@ -15,7 +15,6 @@ features and target are standardized over the others. ``partition`` divides feat
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.laws.gaussian import Gaussian
@@ -27,14 +26,13 @@ from concord_studies.datasets import readers
 
 NAME = "partial views"
 FEATURES = 10
+TEST = 0.3  # of the rows
 
 
 class Params(Options):
     """Options of the regression, and of the law that is its posterior."""
 
     precision: Annotated[Positive, "precision tau of the standardized target"] = 10.0
-    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
-    test_fraction: Annotated[float, Meta(ge=0, le=0.9), "fraction of the rows for testing"] = 0.3
     posterior_of: Annotated[
         Literal["views", "all"],
         "the posterior: of the agents' potentials together, or of the regression on all features",
@@ -57,7 +55,7 @@ def build(
 ) -> PartialViews:
     """Standardize the rows, and give each agent the features that the partition says."""
     features, targets = readers.diabetes()
-    count = round(params.test_fraction * len(targets))
+    count = round(TEST * len(targets))
     training, testing = split_test_rows(len(targets), count, stream)
     table = np.column_stack([features, targets])
     table = (table - table[training].mean(axis=0)) / table[training].std(axis=0)
@@ -68,7 +66,7 @@ def build(
         row[own] = 1.0
     gram = params.precision * X[training].T @ X[training]
     shift = params.precision * X[training].T @ y[training]
-    prior = np.eye(FEATURES + 1) / params.prior_variance
+    prior = np.eye(FEATURES + 1)
     each = seen[:, :, None] * seen[:, None, :] * gram + prior / agents
     problem = PartialViews(each, seen * shift)
     problem.test = X[testing], y[testing]

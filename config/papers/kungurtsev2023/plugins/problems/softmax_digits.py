@@ -21,7 +21,7 @@ from scipy.special import log_softmax, softmax
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.options import Options, Positive
+from concord.options import Options
 from concord.problems.one_data_set import OneDataSet
 from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
@@ -29,12 +29,12 @@ from concord_studies.datasets import readers
 
 NAME = "softmax regression on digits"
 TEST, SIDE, CLASSES = 360, 8, 10
+PRIOR_VARIANCE = 0.1  # v
 
 
 class Params(Options):
-    """Options of the prior, and of what agents see."""
+    """Options of what agents see."""
 
-    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 0.1
     views: Annotated[
         Literal["labels", "quarters"], "agents have some classes, or a quarter of every image"
     ] = "labels"
@@ -65,7 +65,7 @@ def build(
         seen[:, :-1] = (row // 4 * 2 + column // 4) == np.arange(4)[:, None]
         data = AgentData.from_parts(images, labels, [training] * 4)
         data = AgentData(data.features * seen[:, None], data.targets, data.counts)
-    return SoftmaxDigits(data, params, images[testing], labels[testing])
+    return SoftmaxDigits(data, images[testing], labels[testing])
 
 
 class SoftmaxDigits(OneDataSet):
@@ -73,12 +73,10 @@ class SoftmaxDigits(OneDataSet):
 
     posterior = None
 
-    def __init__(
-        self, data: AgentData, params: Params, images: np.ndarray, labels: np.ndarray
-    ) -> None:
+    def __init__(self, data: AgentData, images: np.ndarray, labels: np.ndarray) -> None:
         self.data, self.counts, self.agents = data, data.counts, len(data.counts)
         self.dim = (SIDE * SIDE + 1) * CLASSES
-        self._decay = 1 / (params.prior_variance * self.agents)
+        self._decay = 1 / (PRIOR_VARIANCE * self.agents)
         self._wanted = np.eye(CLASSES)[data.targets] * data.mask[..., None]
         self._images = images
         self.tests = {"digits": SimpleNamespace(labels=labels)}

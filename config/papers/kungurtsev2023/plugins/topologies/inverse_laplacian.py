@@ -12,13 +12,9 @@ import networkx as nx
 import numpy as np
 
 from concord.networks.topologies import complete
-from concord.options import Options
+from concord.options import Options as Params
 
 NAME = "inverse Laplacian of a path"
-
-
-class Params(Options):
-    """The topology has no options."""
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

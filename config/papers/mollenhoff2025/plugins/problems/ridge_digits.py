@@ -11,23 +11,16 @@ The posterior is Gaussian, with the same covariance for each digit's weights and
 Source: mollenhoff2025's released code.
 """
 
-from typing import Annotated
-
 import numpy as np
 
 from concord.contracts import DataSets, Stream
-from concord.options import Options, Positive
+from concord.options import Options as Params
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition, check_rows
 
 NAME = "least squares for digits"
 TABLE, CLASSES = "mollenhoff2025_digits", 10
-
-
-class Params(Options):
-    """Options of the prior."""
-
-    prior_precision: Annotated[Positive, "precision delta of the prior N(0, I / delta)"] = 25.0
+PRIOR_PRECISION = 25.0  # delta
 
 
 class RidgeDigits(QuadraticProblem):
@@ -62,7 +55,7 @@ def build(
     labels = table.pop("digit").astype(int)
     X, Y = np.column_stack(list(table.values())) / 255, np.eye(CLASSES)[labels]
     owner = (labels * agents // CLASSES == np.arange(agents)[:, None]).astype(float)
-    share = params.prior_precision / agents
+    share = PRIOR_PRECISION / agents
     gram = np.einsum("an,np,nq->apq", owner, X, X, optimize=True)
     blocks = np.kron(gram, np.eye(CLASSES)) + share * np.eye(X.shape[1] * CLASSES)
     shift = np.einsum("an,np,nc->apc", owner, X, Y, optimize=True).reshape(agents, -1)

@@ -37,7 +37,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
-from concord.options import Count, Positive, Share
+from concord.options import Count, Positive
 from concord.problem import Quadratic
 from concord.sampler import Sampler
 
@@ -74,7 +74,6 @@ class BayesADMM(Sampler):
     ] = "full"
     penalty: Annotated[Positive | None, "penalty rho; none: 1/N"] = None
     damping: Annotated[Positive, "factor gamma of the dual step"] = 1.0
-    server_weight: Annotated[Share | None, "alpha; none: 1/(1 + N rho)"] = None
     start: Annotated[Positive | None, "precision at which all start; none: the prior's"] = None
     dual: Annotated[
         Literal["natural", "expectation", "second_moments"],
@@ -116,7 +115,7 @@ class BayesADMM(Sampler):
         _, _, _, center, tightness, v, V = state
         agents, dim = v.shape
         rho = self.penalty or 1 / agents
-        alpha = 1 / (1 + agents * rho) if self.server_weight is None else self.server_weight
+        alpha = 1 / (1 + agents * rho)
         prior = agents * float(problem.prior_precision) * np.eye(dim)
         H = problem.gram - prior / agents
         mean, precision = self._solve(H, problem.shift, rho, state)

@@ -12,7 +12,6 @@ researcher writes in a paper's YAML (Parayil et al., Fig S3)::
 A set that no panel has is named below with its text in ``missing``; without one it is an error.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -63,60 +62,49 @@ def reads(params: Params) -> list[Read]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw densities of predictive probabilities, a panel for each run."""
-    panels = Panels(listed((p.title, [run_of(p, runs)]) for p in params.panels), 1.45, width="full")
-    missing = params.missing or {}
-    looks = style.looks("set", list(params.sets))
+    chosen = [
+        (p.title, [selection.only(selection.select(runs, p.select), f"panel {p.title!r}")])
+        for p in params.panels
+    ]
+    panels, missing = Panels(listed(chosen), 1.45, width="full"), params.missing or {}
+    each = zip(params.sets, style.looks("set", list(params.sets)), _PATTERNS, strict=False)
+    looks = {name: (look, pattern) for name, look, pattern in each}
     drawn = set()
     for panel, (cell, ax) in zip(params.panels, panels, strict=True):
-        for name, look, pattern in zip(params.sets, looks, _PATTERNS, strict=False):
-            metric = f"confidence_density_{name}_"
-            density = numbers(cell.runs[0], metric, panel.agent, name in missing)
-            if density is not None:
+        for name, (look, pattern) in looks.items():
+            density = _read_density(cell.runs[0], name, panel.agent)
+            if len(density):
                 bins = np.linspace(0, 1, len(density) + 1)
                 look_of = {"color": look.color, "linewidth": 1.1, "linestyle": pattern}
                 ax.stairs(density, bins, baseline=None, **look_of)
                 drawn.add(name)
+            elif name not in missing:
+                raise ConcordError(
+                    f"run {cell.runs[0].name} has no confidence_density_{name}_* of agent "
+                    f"{panel.agent}; choose another set or agent, or say in missing why"
+                )
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     panels.axes[0].set_ylim(*limits(params.ylim, "ylim"))  # of all of them
     label_log_axis(panels.axes[0].yaxis)
     panels.label("probability of the predicted label", "density")
-    handles: list[Any] = [
-        style.entry(text, color=look.color, linestyle=pattern)
+    handles = [
+        style.entry(params.sets[name], color=look.color, linestyle=pattern)
+        for name, (look, pattern) in looks.items()
         if name in drawn
-        else style.entry(missing[name], linestyle="")
-        for (name, text), look, pattern in zip(params.sets.items(), looks, _PATTERNS, strict=False)
     ]
-    # What is missing comes last: it is no line.
-    handles.sort(key=lambda handle: handle.get_linestyle() == "None")
-    return panels.with_legend(handles)
+    lacking = [style.entry(missing[name], linestyle="") for name in looks if name not in drawn]
+    return panels.with_legend([*handles, *lacking])
 
 
 # Sets that coincide are both seen; the first is the one that a sampler was trained on.
 _PATTERNS: tuple[Any, ...] = ("-", "-.", (0, (2.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)))
 
 
-def run_of(panel: Panel, runs: Sequence[Measured]) -> Measured:
-    """Return the only run that a panel selects."""
-    return selection.only(selection.select(runs, panel.select), f"panel {panel.title!r}")
-
-
-def numbers(run: Measured, prefix: str, agent: int, may_lack: bool) -> np.ndarray | None:
-    """Return the values of the metrics ``<prefix><i>`` in the order of i.
-
-    None where the run has none of them and ``may_lack`` allows that.
-    """
-    table = run.metrics[run.metrics["agent"] == str(agent)]
-    found = {}
-    for metric, value in zip(table["metric"], table["value"], strict=True):
-        if index := re.fullmatch(re.escape(prefix) + r"(\d+)", metric):
-            found[int(index[1])] = float(value)
-    if not found:
-        if may_lack:
-            return None
-        raise ConcordError(
-            f"run {run.name} has no metrics {prefix}* of agent {agent}; add "
-            "'predictions' to the metrics of its experiment, or choose another set or agent"
-        )
-    return np.array([found[place] for place in sorted(found)])
+def _read_density(run: Measured, name: str, agent: int) -> np.ndarray:
+    """Return the density on a test set in the order of its bins; empty where the run has none."""
+    prefix, table = f"confidence_density_{name}_", run.metrics
+    own = table[(table["agent"] == str(agent)) & table["metric"].str.startswith(prefix)]
+    bins = own["metric"].str.removeprefix(prefix).astype(int)
+    return own["value"].to_numpy()[np.argsort(bins)]

@@ -34,7 +34,8 @@ that diverged nothing is predicted, and nothing is known: the numbers are not a 
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -75,47 +76,41 @@ LABELS = {
 BINS = 40
 LEARNED = 0.5
 
-# A number: its metric, value, ends of its interval, and the images that decide it (None: chains).
-Number = tuple[str, float, float | None, float | None, int | None]
-
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield predictive metrics of each recorded agent and test set, at the last iteration."""
-    mean, sd = m.trace["predictive_mean"], m.trace["predictive_sd"]
+    mean, sd = m.trace["predictive_mean"].astype(float), m.trace["predictive_sd"]
     if not isinstance(m.problem, WithTests):
         raise lacking("predictions", "a problem with test sets")
-    sizes = [len(images.labels) for images in m.problem.tests.values()]
-    if mean.shape[2] != sum(sizes):
+    ends = np.cumsum([len(images.labels) for images in m.problem.tests.values()])
+    if mean.shape[2] != ends[-1]:
         raise ConcordError(
-            f"the trace has predictions for {mean.shape[2]} test images, there are {sum(sizes)}; "
+            f"the trace has predictions for {mean.shape[2]} test images, there are {ends[-1]}; "
             "delete the trace to have it made again"
         )
-    last = int(m.trace.draw[-1])
-    parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    tests = {
-        name: (images.labels, mean[:, :, part].astype(float), sd[:, :, part])
-        for (name, images), part in zip(m.problem.tests.items(), parts, strict=True)
+    sets = {
+        name: (images.labels, *(x[:, :, end - len(images.labels) : end] for x in (mean, sd)))
+        for (name, images), end in zip(m.problem.tests.items(), ends, strict=True)
     }
-    labels, chances, _ = next(iter(tests.values()))
+    labels, chances, _ = next(iter(sets.values()))
     learned = _accuracy(chances, labels).mean(axis=1) > LEARNED
     unknown = ~np.isfinite(chances).all(axis=(1, 2, 3))
     share = float(learned.mean()) + (np.nan if unknown.any() else 0)
-    ends = wilson(share, len(learned))
-    yield Row(last, "network", "learned_share", share, *ends, trials=len(learned))
+    of_share = share, *wilson(share, len(learned))
+    yield Row(m.last, "network", "learned_share", *of_share, trials=len(learned))
     used = learned | unknown if learned.any() else np.full(len(learned), True)
-    single = len(learned) == 1
-    for name, (labels, chances, spreads) in tests.items():
+    for name, (labels, chances, spreads) in sets.items():
+        examples = m.problem.examples.get(name, {})
         for column, agent in enumerate(m.agents):
-            mine = chances[used, column]
-            for metric, value, lo, hi, trials in _of_set(name, mine, labels, single):
-                yield Row(last, agent, metric, value, lo, hi, trials=trials)
-            examples = m.problem.examples.get(name, {})
-            for row in _examples(name, examples, mine, spreads[used, column], labels):
-                yield Row(last, agent, *row, trials=None if row[2] is None else len(mine))
+            own, spread = chances[used, column], spreads[used, column]
+            for row in _of_set(name, own, labels, single=len(learned) == 1):
+                yield row._replace(iteration=m.last, agent=agent)
+            for row in _examples(name, examples, own, spread, labels):
+                yield row._replace(iteration=m.last, agent=agent)
         if len(m.agents) > 1:
             apart = np.ptp(_accuracy(chances[used], labels), axis=1)
-            count = int(used.sum())
-            yield Row(last, "network", f"accuracy_apart_{name}", *over_chains(apart), True, count)
+            of_agents = over_chains(apart)
+            yield Row(m.last, "network", f"accuracy_apart_{name}", *of_agents, trials=len(apart))
 
 
 def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -124,7 +119,12 @@ def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
 
 
-def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Number]:
+def _row(metric: str, *number: Any, **more: Any) -> Row:
+    """Return a row that has no place yet."""
+    return Row(0, "", metric, *number, **more)
+
+
+def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Row]:
     """Yield metrics of class probabilities (chains, images, classes) on a labeled test set.
 
     Intervals are over images where the chain is a ``single`` one.
@@ -133,47 +133,46 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
 
-    def number(metric: str, each: np.ndarray, ends: tuple[float, float], count: int) -> Number:
+    def number(metric: str, each: np.ndarray, ends: Sequence[Any], count: int) -> Row:
         """Return the mean over chains of a metric; ``ends`` and ``count`` are of its images."""
         if single:
-            return metric, float(each[0]), *ends, count
-        return metric, *over_chains(each), chains
+            return _row(metric, float(each[0]), *ends, trials=count)
+        return _row(metric, *over_chains(each), trials=chains)
 
     right = _accuracy(chances, labels)
     yield number(f"accuracy_{name}", right, wilson(right[0], images), images)
-    _, lo, hi = mean_interval(confidence[0])
     mean, sd = confidence.mean(axis=1), confidence.std(axis=1)
-    yield number(f"confidence_mean_{name}", mean, (float(lo), float(hi)), images)
+    yield number(f"confidence_mean_{name}", mean, mean_interval(confidence[0])[1:], images)
     yield number(f"confidence_sd_{name}", sd, _sd(confidence[0])[1:], images)
     counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
-    for bin_, share in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
-        yield f"confidence_density_{name}_{bin_}", share, None, None, None
+    for place, density in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
+        yield _row(f"confidence_density_{name}_{place}", density)
     for true in range(classes):
-        mine = labels == true
-        count = int(mine.sum())
+        here = labels == true
+        count = int(here.sum())
         if count:
-            recall = (predicted[:, mine] == true).mean(axis=1) + unknown
+            recall = (predicted[:, here] == true).mean(axis=1) + unknown
             yield number(f"recall_{name}_{true}", recall, wilson(recall[0], count), count)
-        found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
-        average = chances[:, mine].mean(axis=(0, 1)) if count else np.full(classes, np.nan)
+        found = np.bincount(predicted[:, here].ravel(), minlength=classes) / chains + unknown
+        average = chances[:, here].mean(axis=(0, 1)) if count else np.full(classes, np.nan)
         for label in range(classes):
-            confused = found[label] / chains + unknown
-            yield f"confusion_{name}_{true}_{label}", confused, None, None, None
-            yield f"probability_{name}_{true}_{label}", average[label], None, None, None
+            yield _row(f"confusion_{name}_{true}_{label}", found[label])
+            yield _row(f"probability_{name}_{true}_{label}", average[label])
 
 
 def _examples(
     name: str, examples: Mapping[str, int], chances: np.ndarray, sd: np.ndarray, labels: np.ndarray
-) -> Iterator[tuple[str, float, float | None, float | None, bool]]:
+) -> Iterator[Row]:
     """Yield label, prediction and probability of example images, with intervals."""
     average = chances.mean(axis=0)
-    for image, row in examples.items():
-        label = average[row].argmax()
-        predicted = label if np.isfinite(average[row, label]) else np.nan
-        yield f"example_true_{name}_{image}", labels[row], None, None, False
-        yield f"example_predicted_{name}_{image}", predicted, None, None, True
+    for image, place in examples.items():
+        label = average[place].argmax()
+        predicted = label if np.isfinite(average[place, label]) else np.nan
+        yield _row(f"example_true_{name}_{image}", labels[place], chance=False)
+        yield _row(f"example_predicted_{name}_{image}", predicted)
         for metric, values in (("probability", chances), ("sd", sd)):
-            yield f"example_{metric}_{name}_{image}", *over_chains(values[:, row, label]), True
+            of_image = over_chains(values[:, place, label])
+            yield _row(f"example_{metric}_{name}_{image}", *of_image, trials=len(values))
 
 
 def _sd(values: np.ndarray) -> tuple[float, float, float]:

@@ -18,26 +18,28 @@ from typing import Annotated
 import numpy as np
 
 from concord.options import Options
-from concord_studies import selection
+from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 from concord_studies.scores import paired
-from concord_studies.tables import Table, marks_divergence
+from concord_studies.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
     """Options of a table of paired differences."""
 
     metric: Annotated[str, "metric, recorded per replicate"]
+    by: Annotated[str, NamesLabel("label of which the table shows every value")]
     networks: Annotated[str, NamesLabel("label whose values are compared")] = "agents"
-    by: Annotated[str | None, NamesLabel("label of which the table shows every value")] = None
-    agent: Annotated[int | str, "agent: an index, average or network"] = 0
+
+
+AGENT = 0
 
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs of the table must have."""
-    return [Read(f"{params.metric}_set_0", agents=(params.agent,))]
+    return [Read(f"{params.metric}_set_0", agents=(AGENT,))]
 
 
 @marks_divergence
@@ -47,43 +49,38 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     A ConcordError if a run has fewer than two replicates, or others than the run it is compared
     with.
     """
-    groups = selection.split(runs, params.by) if params.by else [(None, list(runs))]
     lines = []
-    for value, group in groups:
-        for (a, first), (b, second) in itertools.combinations(
-            selection.split(group, params.networks), 2
-        ):
-            differences = paired(
-                selection.only(first, f"{params.networks} = {a}"),
-                selection.only(second, f"{params.networks} = {b}"),
-                params.metric,
-                params.agent,
+    for value, group in selection.split(runs, params.by):
+        networks = selection.split(group, params.networks)
+        for (a, first), (b, second) in itertools.combinations(networks, 2):
+            sides = (
+                selection.only(own, f"{params.networks} = {n}")
+                for n, own in ((a, first), (b, second))
             )
-            head = [params.metric, *([value] if params.by else []), a, b]
-            lines.append([*head, *_tests(differences)])
-    by = [params.by] if params.by else []
-    pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
-    tests = ["difference", "lo", "hi", "sets in which it is negative", "data sets"]
-    tests += ["p (t test)", "p (sign test)"]
-    return Table(["metric", *by, *pair, *tests], lines)
+            one, other = sides
+            differences = paired(one, other, params.metric, AGENT)
+            lines.append([params.metric, value, a, b, *_tests(differences)])
+    heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
+    tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
+    n = len(heads)
+    texts = [
+        [*map(str, line[:n]), words.rounded(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
+        + [words.rounded(p) for p in line[n + 5 :]]
+        for line in lines
+    ]
+    layout = Layout([*heads, "difference", *tests], texts, n)
+    return Table([*heads, "difference", "lo", "hi", *tests], lines, layout)
 
 
-def _tests(differences: np.ndarray) -> list[float | int]:
+def _tests(differences: np.ndarray) -> list[float]:
     """Return mean, t interval, counts and p-values of paired differences."""
     from scipy import stats  # a second, which planning does without
 
+    count = len(differences)
     if not np.isfinite(differences).all():  # a run that diverged
-        return [float("nan")] * 3 + [0, len(differences)] + [float("nan")] * 2
+        return [np.nan] * 3 + [0, count] + [np.nan] * 2
     test = stats.ttest_1samp(differences, 0.0)
-    lo, hi = test.confidence_interval(0.95)
     negative = int((differences < 0).sum())
-    sign = stats.binomtest(negative, len(differences)).pvalue
-    return [
-        float(differences.mean()),
-        float(lo),
-        float(hi),
-        negative,
-        len(differences),
-        float(test.pvalue),
-        float(sign),
-    ]
+    sign = stats.binomtest(negative, count).pvalue
+    ends = map(float, test.confidence_interval(0.95))
+    return [float(differences.mean()), *ends, negative, count, float(test.pvalue), float(sign)]

@@ -88,7 +88,7 @@ def _draw_panel(axes: Axes, run: Measured, k: int) -> None:
         own = now[now["agent"] == str(agent)].groupby("metric")["value"]
         draws = own.get_group("draw")
         ticks: dict[str, Any] = {"marker": "|", "markersize": 5.5, "markeredgewidth": 0.35}
-        line = {"linestyle": "", "color": look.color, "alpha": 0.5, "zorder": 2}
+        line: dict[str, Any] = {"linestyle": "", "color": look.color, "alpha": 0.5, "zorder": 2}
         axes.plot(draws, np.full(len(draws), height), **ticks, **line)
         if "law_sd" in own.groups and 0 < (sd := own.get_group("law_sd").item()) < np.inf:
             x, density = _bell(own.get_group("law_mean").item(), sd, 4)

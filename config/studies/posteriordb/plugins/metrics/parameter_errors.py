@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import WithNames
+from concord.distances import positions
 from concord.laws.intervals import quantile
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, lacking
 from concord_studies.metrics._references import posterior
-from concord_studies.metrics.w2 import pooled
+from concord_studies.transport import thinned
 
 METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
 RECORDS = ("draws",)
@@ -47,8 +48,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise lacking("parameter_errors", "a problem whose parameters have names")
     exact = _named(m, posterior(m.problem, "parameter_errors").sample(10_000, m.stream("draws")))
     center, spread = exact.mean(axis=0), exact.std(axis=0)
-    agents, draws = pooled(m, MOST)
-    values = _named(m, draws)  # (chains, draws, agents and their average, parameters)
+    agents, draws = positions(m.trace)
+    late = thinned(m.late, max(MOST // len(draws), 1))
+    values = _named(m, draws[:, late])  # (chains, draws, agents and their average, parameters)
     who = {
         "network": [k for k, name in enumerate(agents) if name != "average"],
         "average": [k for k, name in enumerate(agents) if name == "average"],
