@@ -142,7 +142,7 @@ def test_the_front_is_what_nothing_lies_below_and_left_of(tmp_path):
     points = [(1.0, 4.0), (2.0, 5.0), (3.0, 2.0), (4.0, 3.0), (5.0, 1.0), (np.inf, 0.1)]
     runs = [cell({"x": x, "y": y}, entry="ab"[i % 2], share=i) for i, (x, y) in enumerate(points)]
     runs.append(cell({"x": np.inf, "y": 1.0}, entry="c", share=7))
-    figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
+    figure = draw(metric_pairs, runs, tmp_path, x="x", y="y")
     assert "C (no point)" in texts(figure)
     (legend,) = figure.legends
     assert len(legend.get_texts()) == 4  # a, b, c and the front
@@ -153,7 +153,7 @@ def test_the_front_is_what_nothing_lies_below_and_left_of(tmp_path):
 
 def test_a_front_without_any_point_is_drawn_empty(tmp_path):
     runs = [cell({"x": np.inf, "y": 1.0}, entry=entry) for entry in "ab"]
-    figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
+    figure = draw(metric_pairs, runs, tmp_path, x="x", y="y")
     assert {"A (no point)", "B (no point)"} <= {*texts(figure)}
     lines = [cell({"p": np.inf}, entry="a", agents=n) for n in (4, 8)]
     draw(curves, lines, tmp_path, **GROWTH)

@@ -6,7 +6,6 @@ a researcher writes in a study's YAML::
 
     x: bytes_to_0.1
     y: stationary_b2
-    lines: entry
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures._options import Names
 from concord_studies.figures._panels import Panels, lines, listed
-from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 
@@ -31,10 +29,8 @@ class Params(Options):
 
     x: Annotated[str, "metric on the x axis"]
     y: Annotated[str, "metric on the y axis"]
-    lines: Annotated[str, NamesLabel("label that colors tell apart")]
     xlabel: Annotated[str | None, "text of the x axis; none: the metric's name"] = None
     ylabel: Annotated[str | None, "text of the y axis; none: the metric's name"] = None
-    front: Annotated[bool, "draw the Pareto front of both being small"] = False
     names: Names = None
 
 
@@ -50,7 +46,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     panels = Panels(listed([("", shown)]), 2.6)
     ax = panels.axes[0]
     everything, handles = [], []
-    for _, look, text, own in lines(shown, shown, params.lines, params.names):
+    for _, look, text, own in lines(shown, shown, "entry", params.names):
         points = np.array([_point(run, params) for run in own])
         points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
         ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
@@ -62,12 +58,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_yscale("log")
         label_log_axis(ax.xaxis)
         label_log_axis(ax.yaxis)
-        if params.front:
-            x, y = front(np.concatenate(everything))
-            ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
+        x, y = front(np.concatenate(everything))
+        ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
-    if params.front:
-        handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
+    handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
     return panels.with_legend(handles)
 
 
