@@ -90,19 +90,24 @@ def compare(
     True
     """
     study = Study(ARENA, load_config()) if study is None else study
-    known = {*kinds.names("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
+    stated = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
+    known = {*kinds.names("samplers"), *stated}
     if not names:
         raise ConcordError("compare: no sampler is named; name one or more, such as 'de_sgld'")
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
-    lawless, lines = _find_lawless(study, names), []
+    samplers = {
+        name: stated.get(name) or ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
+        for name in names
+    }
+    lawless = [name for name, of in samplers.items() if not metrics.states_law(of.params)]
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
     shown = {name: words.called(name, study.sections.names) or name for name in names}
-    experiment = experiment or ("sampled" if lawless else "tasks")
+    experiment, lines = experiment or ("sampled" if lawless else "tasks"), []
     if lawless and experiment == "sampled":
-        stated = words.either(shown[name] for name in lawless)
-        lines.append(f"Scores are estimated from chains, since no exact law is known of {stated}.")
+        whose = words.either(shown[name] for name in lawless)
+        lines.append(f"Scores are estimated from chains, since no exact law is known of {whose}.")
     if experiment not in study.arenas:
         raise ConcordError(
             f"--experiment: {study.path} has no arena {experiment!r}; "
@@ -227,17 +232,6 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
         f"{name}, tuned on each task: {tried} ({found['settings']} settings); "
         f"on {task}: {words.options(chosen)}; fixed: {fixed or 'nothing else'}"
     )
-
-
-def _find_lawless(study: Study, names: Sequence[str]) -> list[str]:
-    entries = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
-    samplers = {
-        name: entries[name]
-        if name in entries
-        else ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
-        for name in names
-    }
-    return [name for name, chosen in samplers.items() if not metrics.states_law(chosen.params)]
 
 
 def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
