@@ -82,7 +82,7 @@ def sample_chains(
     progress: whether to show a progress bar; None: if the error stream is a terminal.
     keep: whether an interrupt (Ctrl-C) returns the trace of the blocks that are done, or of the
     first block so far, and prints a line that says so; otherwise it is raised.
-    strict: raise ``record.Diverged`` as soon as a chain diverges.
+    strict: raise ``record.ChainDivergence`` as soon as a chain diverges.
     """
     begin, end = span or (0, chains)
     shape = chains, network.agents, problem.dim

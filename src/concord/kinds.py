@@ -51,7 +51,7 @@ def _folders(package: str) -> list[str]:
 
 
 def add_rooms(rooms: dict[str, Room]) -> None:
-    """Add rooms of a package above the library, or its kinds to a room that there is."""
+    """Register rooms (groups of plug-ins); a room that exists gets the packages of the new one."""
     for name, room in rooms.items():
         packages = ROOMS[name].packages if name in ROOMS else ()
         ROOMS[name] = room._replace(packages=tuple(dict.fromkeys((*packages, *room.packages))))

@@ -20,7 +20,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import LawInputs, laws_of_updates, update_of, with_errors
+from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
 from concord.laws.paths import Path, stack_versions
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
@@ -155,7 +155,7 @@ class LinearizedPath(Path):
         if self._errors is None:
             return update_of(sampler, problem, self._network)
         batches, errors = self._errors
-        return with_errors(update_of(sampler, problem, self._network, batches), errors)
+        return add_gradient_errors(update_of(sampler, problem, self._network, batches), errors)
 
 
 def refuse_local_steps(samplers: Sequence[Any]) -> None:

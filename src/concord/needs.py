@@ -89,8 +89,8 @@ def require(problem: Any, method: str, remedy: str) -> None:
         )
 
 
-def check_curved(precisions: np.ndarray) -> None:
-    """Refuse agents whose precision, one of (agents, dim, dim), is not positive definite."""
+def check_positive_definite(precisions: np.ndarray) -> None:
+    """Raise a ConcordError if a precision, one of (agents, dim, dim), is not positive definite."""
     values = np.linalg.eigvalsh(precisions)
     flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
     if flat.size:

@@ -78,7 +78,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    if value is None and not _takes_none(kind):
+    if value is None and not _keeps_none(kind):
         value = {}
     try:
         made = msgspec.convert(value, kind, dec_hook=parse_self)
@@ -96,8 +96,8 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     return made
 
 
-def _takes_none(kind: Any) -> bool:
-    """Return whether a type is one of plain values, or a union of these alone."""
+def _keeps_none(kind: Any) -> bool:
+    """Return whether None stays None, not an empty mapping: whether all members are plain."""
     from concord.hints import members  # for values that are missing
 
     return PLAIN.issuperset(hint for hint, _ in members(kind))

@@ -28,8 +28,8 @@ _AXES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Diverged(Exception):
-    """The exception by which a strict ``Recorder`` ends a run as soon as a chain diverges."""
+class ChainDivergence(Exception):
+    """A chain has diverged: the exception by which a strict ``Recorder`` ends a run."""
 
 
 class Record(Options):
@@ -71,8 +71,8 @@ class Recorder:
     """A callback of the loop that records what ``Record`` specifies of every due iteration.
 
     shape: that of the positions, (chains, agents, dim). iterations: the last iteration.
-    strict: raise ``Diverged`` as soon as a chain diverges. Otherwise the iteration is noted as the
-    run's result, and the chain goes on.
+    strict: raise ``ChainDivergence`` as soon as a chain diverges. Otherwise the iteration is noted
+    as the run's result, and the chain goes on.
     """
 
     def __init__(
@@ -164,12 +164,12 @@ class Recorder:
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
         """Note iteration k for each chain of x that leaves the finite range for the first time.
 
-        Raises ``Diverged`` if the recorder is strict.
+        Raises ``ChainDivergence`` if the recorder is strict.
         """
         inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
         if self._strict and not inside.all():
-            raise Diverged
+            raise ChainDivergence
 
     def trace(self) -> Trace:
         """Return the trace of the iterations recorded so far, with chains as first axis (ArviZ)."""

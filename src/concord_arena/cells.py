@@ -53,7 +53,7 @@ from concord_arena.laws import Laws
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.scores import Levels
 from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
-from concord_studies.intervals import over_chains
+from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
 from concord_studies.privacy import sigma
 from concord_studies.runs.run import Run
@@ -400,7 +400,7 @@ def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
     """Return the row of a mean over data sets with its interval; ``exact`` is the posterior's."""
     if level == "exact":
         level, metric = "network", f"{metric}_exact"
-    return Row(k, level, metric, *over_chains(values), trials=len(values))
+    return Row(k, level, metric, *mean_over_chains(values), trials=len(values))
 
 
 def _scores(k: int, metric: str, values: Levels, each: bool = True) -> Iterator[Row]:

@@ -21,14 +21,14 @@ from concord.chains import Labels, sample_chains
 from concord.fast import compile_steps
 from concord.networks.network import Network
 from concord.problem import Problem
-from concord.record import Diverged, Record
+from concord.record import ChainDivergence, Record
 from concord.reference import Reference, WithReference, reference_of
 from concord.sampler import Sampler
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_arena.scores import Levels
 from concord_studies import metrics
-from concord_studies.contracts import Predictive, WithTests
+from concord_studies.contracts import Predictive, WithTestSets
 from concord_studies.metrics import Measurement
 from concord_studies.runs.run import Run
 
@@ -77,7 +77,7 @@ class Chains:
             try:
                 trace = self._sample(name, problem, sampler, iterations, strict=True)
                 found.append(_score(trace, problem))
-            except Diverged:
+            except ChainDivergence:
                 found.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
         return scores.stack(found)
 
@@ -117,7 +117,7 @@ class Chains:
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
-        """Return the trace of a sampler's answers; ``strict`` raises ``Diverged``."""
+        """Return the trace of a sampler's answers; ``strict`` raises ``ChainDivergence``."""
         run = self._run
         options = f"{sampler}" if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
@@ -252,7 +252,7 @@ def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> Levels:
 
 def _loss(trace: Trace, problem: Problem) -> Levels:
     """Return the log loss on the first test set by level, (iterations,)."""
-    assert isinstance(problem, Predictive) and isinstance(problem, WithTests)
+    assert isinstance(problem, Predictive) and isinstance(problem, WithTestSets)
     labels = next(iter(problem.tests.values())).labels
     images = np.arange(len(labels))
 

@@ -65,7 +65,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     mode = minimize(lambda x: energy(x[None, None])[0, 0], np.zeros(dim), jac=force).x
     for _ in range(3):  # to rounding
         mode = mode - np.linalg.solve(hessian(mode), force(mode))
-    root = _coarse(np.linalg.cholesky(np.linalg.inv(hessian(mode))))
+    root = _round_coarsely(np.linalg.cholesky(np.linalg.inv(hessian(mode))))
     x = mode + 2 * rng.standard_normal((chains, dim)) @ root.T
     step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
@@ -90,12 +90,12 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
         elif (k + 1) % recipe.thin == 0:
             kept[:, k // recipe.thin] = x
         if k == -1:
-            step = float(_coarse(np.array(step)))
+            step = float(_round_coarsely(np.array(step)))
     return np.round(kept, DIGITS)
 
 
-def _coarse(values: np.ndarray) -> np.ndarray:
-    """Return numbers rounded to three digits, the same whatever rounding errors before."""
+def _round_coarsely(values: np.ndarray) -> np.ndarray:
+    """Return numbers rounded to three digits, so that earlier rounding errors do not show."""
     return values.astype(np.float16).astype(float)
 
 

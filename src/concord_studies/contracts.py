@@ -81,8 +81,8 @@ class Predictive(Protocol):
 
 
 @runtime_checkable
-class WithTests(Protocol):
-    """A problem with test sets, in the order in which ``predictive`` has their images."""
+class WithTestSets(Protocol):
+    """A problem with named test sets; ``predictive`` has their images one set after another."""
 
     tests: Mapping[str, Any]  # by name; each has ``labels``, (images,)
     examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
@@ -147,7 +147,7 @@ def declared(module: Any, name: str) -> Any:
 
 
 class Read(NamedTuple):
-    """A metric that every run shown must have; as a plain name, one that some run must have."""
+    """A metric that every run shown must have; a plain name is one that some run must have."""
 
     metric: str
     select: Mapping[str, Any] | None = None  # of the runs shown only those that match

@@ -80,16 +80,17 @@ def _path_of(root: str | Path) -> str:
 @cache
 def read(path: str) -> File:
     """Return the digest and the imports of a file, from the cache where the file is the same."""
-    known, now = _remembered(), list(signature(path) or ())
+    known, now = _load_cache(), list(signature(path) or ())
     if path not in known or known[path][0] != now:
-        known[path] = now, _parsed(path)
+        known[path] = now, _parse_file(path)
         if CACHE.parent.is_dir():
-            _at_the_end()
+            _save_cache_at_exit()
     return File(*known[path][1])
 
 
 @cache
-def _remembered() -> dict[str, Any]:
+def _load_cache() -> dict[str, Any]:
+    """Return signature, digest and imports of files by path, as saved by an earlier process."""
     try:
         found: dict[str, Any] = json.loads(CACHE.read_text())
     except (OSError, ValueError):
@@ -98,12 +99,13 @@ def _remembered() -> dict[str, Any]:
 
 
 @cache
-def _at_the_end() -> None:
-    """Write what was read of files when Python ends, for the next time."""
-    atexit.register(lambda: CACHE.write_text(json.dumps(_remembered())))
+def _save_cache_at_exit() -> None:
+    """Have Python write the cache of digests and imports when it ends; once in a process."""
+    atexit.register(lambda: CACHE.write_text(json.dumps(_load_cache())))
 
 
-def _parsed(path: str) -> File:
+def _parse_file(path: str) -> File:
+    """Return a Python file's digest, without docstrings, and the files and libraries it imports."""
     try:
         tree = ast.parse(Path(path).read_bytes(), path)
     except OSError as error:

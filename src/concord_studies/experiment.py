@@ -74,8 +74,8 @@ class Experiment:
         return sum(map(cost, self.runs.values()))
 
     @property
-    def parts(self) -> int:
-        """Return in how many parts jobs make the experiment; 0: one job makes a short one."""
+    def part_count(self) -> int:
+        """Return the number of parts, one for each job; 0: one job makes a short experiment."""
         first, most = next(iter(self.runs.values())), len(blocks(self))
         if first.arena is not None:
             return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS))
@@ -119,7 +119,7 @@ def read_runs(path: Path) -> Experiment:
         study = Path(stated["study"])
         if not kinds.studies:
             kinds.use(study)
-        runs = {name: _run_of(own, f"{path}: {name}") for name, own in stated["runs"].items()}
+        runs = {name: _read_run(own, f"{path}: {name}") for name, own in stated["runs"].items()}
         if not runs:
             raise ValueError("it has no run")
         return Experiment(study, runs, stated["universe"])
@@ -127,8 +127,8 @@ def read_runs(path: Path) -> Experiment:
         raise ConcordError(f"{path}: it is not as planning writes it ({error}); {AGAIN}") from None
 
 
-def _run_of(document: Mapping[str, Any], where: str) -> Run:
-    """Return the run that a document states; a universe's has no chains if all is exact."""
+def _read_run(document: Mapping[str, Any], where: str) -> Run:
+    """Return the run of a resolved document, which may have no chains; ``where`` is for errors."""
     chains = document["chains"]
     run = Run.from_document({**document, "chains": max(chains, 1)}, where)
     return run if chains else with_changes(run, chains=0)
@@ -140,7 +140,7 @@ Block = tuple[str, int, int]  # chains of a run: its name, from the first to bef
 
 
 def blocks(experiment: Experiment) -> list[list[Block]]:
-    """Return what an experiment can be divided into: chains of runs, or tasks of an arena.
+    """Return the smallest parts of an experiment: chains of runs, or tasks of an arena.
 
     All entries of a task share data sets and posteriors, which are computed once.
     """
@@ -159,9 +159,9 @@ def blocks(experiment: Experiment) -> list[list[Block]]:
 
 
 def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
-    """Return one of several parts, numbered from 1; adjacent blocks of a run are joined.
+    """Return the blocks of part number ``part`` of ``parts``, counted from 1.
 
-    A ConcordError if there are not so many.
+    Adjacent blocks of a run are joined. A ConcordError if there are fewer blocks than parts.
     """
     every = blocks(experiment)
     if not 1 <= part <= parts <= len(every):
@@ -261,7 +261,7 @@ def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
 
 
 def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Trace]:
-    """Return the draws of all runs, joined from parts; refuse parts that are not the runs'."""
+    """Join the files of draws of the parts; a ConcordError if they do not fit the runs."""
     pieces: dict[str, list[Trace]] = {}
     for path in parts:
         for name, trace in read_traces(path).items():
@@ -279,7 +279,7 @@ def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Tra
 def _join_scores(
     experiment: Experiment, parts: Sequence[Path]
 ) -> tuple[dict[str, Sequence[Row]], dict[str, Any]]:
-    """Return the rows of all cells, and what is told of them, joined from parts."""
+    """Join the files of scores of the parts: rows by cell; chosen options and CPU seconds."""
     cells: dict[str, Any] = {}
     for path in parts:
         cells |= json.loads(read_text(path))

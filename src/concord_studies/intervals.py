@@ -35,8 +35,8 @@ def replication_reach(count: float, numbers: int = 1) -> float:
     return math.sqrt(2) + math.sqrt(ratio)
 
 
-def over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
-    """Return the mean over chains of one number, and the ends of its interval.
+def mean_over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
+    """Return the mean over chains of a number, and the ends of its confidence interval.
 
     values: the number of each chain, (chains,). The ends are None where there is no interval.
     """

@@ -184,7 +184,7 @@ class Plan:
         experiment = self.experiment(wildcards)
         name = "scores.{}-of-{}.json" if experiment.is_arena else "draws.{}-of-{}.nc"
         folder = f"{self.results}/{wildcards.study}/{wildcards.experiment}"
-        count = experiment.parts
+        count = experiment.part_count
         return [f"{folder}/{name.format(part + 1, count)}" for part in range(count)]
 
     @exit_with_sentence
@@ -391,7 +391,7 @@ class Plan:
 
     def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of short experiments, of which a cluster's job makes several."""
-        return None if self.experiment(wildcards).parts else "experiments"
+        return None if self.experiment(wildcards).part_count else "experiments"
 
 
 def _stated_scores(study: Study) -> dict[str, Any]:

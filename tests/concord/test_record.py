@@ -8,7 +8,7 @@ import pytest
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.networks.construction import network
-from concord.record import Diverged, Record, RunningMoments
+from concord.record import ChainDivergence, Record, RunningMoments
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.push_sum_sgld import PushSumSGLD
@@ -197,7 +197,7 @@ def test_a_strict_run_ends_where_a_chain_diverges():
             Leaving.seen = k
             return State(state.x * 1e5)
 
-    with pytest.raises(Diverged):
+    with pytest.raises(ChainDivergence):
         sample_chains(
             Leaving(), Probed(4), RING, law=Law("normal"), record=Record(at=(50,)), chains=2,
             iterations=50, seed=1, labels=Labels(), strict=True,

@@ -194,9 +194,10 @@ def build_moves(
 def _move_to_senders(
     received: np.ndarray, ways: tuple[np.ndarray, np.ndarray], agents: int, dim: int
 ) -> np.ndarray:
-    """Return G with each vector's effect in its sender's block instead of its receiver's.
+    """Move what each received vector does to the state from its receiver's to its sender's rows.
 
-    received: G, (S, lanes * edges * dim). ways: receiver and sender of each directed edge.
+    received: G, the state's response to received vectors, (S, lanes * edges * dim); the result has
+    the same shape. ways: receiver and sender of each directed edge.
     """
     edges = np.arange(len(ways[0]))
     lanes = received.shape[1] // (len(edges) * dim)

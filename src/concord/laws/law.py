@@ -148,7 +148,7 @@ def laws_of_versions(
             )
         choices = [reader.choices() for reader in readers]
         firsts = [of(0) for of in choices]
-        if not all(firsts[0].same(choices[0](k)) for k in (1, 2, 7)):
+        if not all(firsts[0].equals(choices[0](k)) for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
         initial_moments = paths.stack_versions(
             [exact.initial_moments(agents, dim, positions)] * len(readers)
@@ -159,7 +159,7 @@ def laws_of_versions(
         return paths.RandomPath(lambda k: powers, *args)
     updates = [reader.update() for reader in readers]
     if errors is not None:
-        updates = [with_errors(update, errors[1]) for update in updates]
+        updates = [add_gradient_errors(update, errors[1]) for update in updates]
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
     return laws_of_updates(updates, starts, network, dim, mix)
 
@@ -202,8 +202,8 @@ def laws_of_updates(
     return paths.build_lossy_path(updates, losses, starts, network.agents, dim, mix, turn, noise)
 
 
-def with_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
-    """Return an update whose noise includes gradient errors of constant covariance.
+def add_gradient_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
+    """Return the update with gradient errors of constant covariance added to its noise.
 
     errors: covariance of each agent's errors, (agents, dim, dim).
     """

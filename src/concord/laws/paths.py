@@ -84,7 +84,7 @@ class Path:
         return other
 
     def periodic_part(self) -> Self:
-        """Return the laws under the steps of a turn alone, as if it began at iteration 0."""
+        """Return the laws under the periodic steps alone, as if they began at iteration 0."""
         begin, period = self._turn or (0, 1)
         if not begin:
             return self
@@ -129,7 +129,10 @@ class Path:
             return results and self._marginals((results[0] / count, results[1] / count**2))
 
     def limit(self) -> Marginals | None:
-        """Return the laws in the limit, (versions, ...); None where no powers lead to it."""
+        """Return the laws of the answers as iterations go to infinity, (versions, ...).
+
+        None where steps do not repeat, or powers of a period's steps are not computed.
+        """
         return (
             None
             if self._turn is None or self._turn_powers() is None
@@ -146,8 +149,8 @@ class Path:
             self._step_cache[k] = self._step_at(k)
         return self._step_cache[k]
 
-    def _turn_powers(self) -> Any:
-        """Return the powers of a turn's composition; None where there are none."""
+    def _turn_powers(self) -> Powers | None:
+        """Return the powers of the update of a whole period (turn); None to go step by step."""
         return self._powers
 
     def _advance(
@@ -234,12 +237,12 @@ class DeterministicPath(Path):
             return self._marginals(moments)
 
     def _turn_powers(self) -> Powers:
-        """Return the powers of a turn's composition, computed at the first call."""
+        """Return the powers of the composition of a period's steps, computed at the first call."""
         self._powers = self._powers or Powers(self._cycle())
         return self._powers
 
     def _cycle(self) -> Affine:
-        """Return the composition of the steps of one turn."""
+        """Return the composition of the steps of one period."""
         begin, period = self._turn or (0, 1)
         return exact.compose(*map(self._step, range(begin, begin + period)))
 

@@ -65,7 +65,7 @@ class Draws(WithMoments):
 
     @property
     def draws(self) -> float:
-        """The number of independent draws that these are worth, 1 / sum of squared weights.
+        """The effective sample size, 1 / sum of squared weights.
 
         The law's means have the error of a standard deviation over its square root.
         """

@@ -203,7 +203,7 @@ class ScriptedNetwork(Network):
         return started
 
     def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
-        """Mix with what neighbors sent before; refuse a network on which that may be a lie."""
+        """Mix neighbors' last vectors; refuse if a Byzantine agent may have replaced them."""
         if self._channels is not None and self.is_lossless:
             raise UnreadableStep("it mixes what was heard before, which may be a lie")
         return super().mix_known(weights, x, lane)

@@ -70,7 +70,7 @@ class Choices:
         )
         return cls(versions[0].probability, *parts)
 
-    def same(self, other: Choices) -> bool:
+    def equals(self, other: Choices) -> bool:
         """Return whether another step has the same updates with the same probabilities."""
         return all(
             np.array_equal(getattr(self, field.name), getattr(other, field.name))

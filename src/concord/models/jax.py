@@ -66,7 +66,7 @@ class CompiledModel(Model):
                 """Return the value at z (dim,) of the function that is minimized."""
                 return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
 
-            return _newton(goal, x)
+            return _minimize_by_newton(goal, x)
 
         def everywhere(function: Any, arrays: int, *own: Array) -> Any:
             """Return a function, compiled over chains and agents, of one chain and agent.
@@ -142,7 +142,7 @@ class CompiledModel(Model):
         return x, cost
 
 
-def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+def _minimize_by_newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     """Return a local minimizer of a smooth function near x, and its cost in gradients.
 
     The function need not be convex: Newton's direction uses the absolute eigenvalues of the

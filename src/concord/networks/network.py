@@ -402,7 +402,7 @@ class Network(Summarized):
         return self._cached_matrix("signless_laplacian")
 
     def _cached_matrix(self, name: str) -> Matrix:
-        """Return the graph's matrix of a method's name; it is cached."""
+        """Return the matrix that the graph's method ``name`` builds, from the cache once built."""
         if name not in self._matrices:
             self._matrices[name] = getattr(self.graph, name)()
         return self._matrices[name]

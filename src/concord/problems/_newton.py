@@ -43,7 +43,7 @@ class Data(NamedTuple):
 
     @classmethod
     def from_signed(cls, signed: np.ndarray) -> Data:
-        """Return the data of signed features, (A, points, dim)."""
+        """Return the arrays that the steps need, computed from signed features (A, points, dim)."""
         products = (signed[..., :, None] * signed[..., None, :]).reshape(*signed.shape[:2], -1)
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products)
 
@@ -68,12 +68,12 @@ def minimize(
     guess = np.where(lost[..., None] | ~np.isfinite(start).all(axis=-1, keepdims=True), 0.0, start)
     few = guess.shape[0] * guess.shape[1] // 16
     with np.errstate(over="ignore"):
-        x, spent, left = _newton(data, curvature, b, guess, 12, few)
+        x, spent, left = _take_newton_steps(data, curvature, b, guess, 12, few)
         if left.any():  # one problem each: (K, points, dim), (K,), (K, 1, dim)
             agent, chain = np.nonzero(left)
             alone = x[agent, chain][:, None] * (len(agent) <= few)
             problems = data.part(agent), curvature[agent], b[agent, chain][:, None]
-            alone, more, still = _newton(*problems, alone, 300, to_rounding=True)
+            alone, more, still = _take_newton_steps(*problems, alone, 300, to_rounding=True)
             x[agent, chain] = alone[:, 0]
             spent[agent, chain] += more[:, 0]
             left[agent, chain] = still[:, 0]
@@ -86,7 +86,7 @@ def minimize(
     return x, spent
 
 
-def _newton(
+def _take_newton_steps(
     data: Data,
     curvature: np.ndarray,
     b: np.ndarray,
@@ -95,11 +95,13 @@ def _newton(
     few: int = 0,
     to_rounding: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return x after at most ``steps`` Newton steps, its cost, and a mask of those not converged.
+    """Take damped Newton steps on the module's objective for A agents with m problems each.
 
-    b and x are (A, m, dim), the other results (A, m). The iteration stops early when at most
-    ``few`` problems have not converged. With ``to_rounding`` a problem also counts as converged if
-    its gradient can fall no further because of rounding.
+    data: the signed features. curvature: c, (A,). b, x: the linear term and the first points,
+    (A, m, dim). Returns the last points, the gradients that each problem cost, and a mask of the
+    problems not converged, both (A, m). Ends after ``steps`` steps, or when at most ``few``
+    have not. With ``to_rounding`` a problem whose gradient can fall no further because of rounding
+    counts as converged.
     """
     c = curvature[:, None, None]
 

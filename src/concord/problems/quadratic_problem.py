@@ -11,7 +11,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.needs import check_curved
+from concord.needs import check_positive_definite
 from concord.problems.arithmetic import multiply
 from concord.problems.one_data_set import OneDataSet
 from concord.values import read_numbers
@@ -78,7 +78,7 @@ class QuadraticProblem(OneDataSet):
         if self._inverted is not None and np.array_equal(self._inverted[0], curvature):
             return self._inverted[1]
         matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
-        check_curved(matrices)
+        check_positive_definite(matrices)
         self._inverted = curvature.copy(), np.linalg.inv(matrices)
         return self._inverted[1]
 

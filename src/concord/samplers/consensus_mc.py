@@ -36,7 +36,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from concord.needs import Needs, check_curved, require
+from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
 from concord.problem import Quadratic
@@ -87,7 +87,7 @@ class ConsensusMC(Sampler):
         if self.step_size is None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
         if isinstance(problem, Quadratic):
-            check_curved(problem.gram)
+            check_positive_definite(problem.gram)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with moments of no draws yet."""

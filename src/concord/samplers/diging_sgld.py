@@ -38,7 +38,7 @@ TRACKED = 1  # the lane of the tracked gradients
 
 
 class State(NamedTuple):
-    """Positions x, and tracked gradients minus the agent's own v, both (chains, agents, dim)."""
+    """Positions x, and v = y - grad f(x) of tracked gradients y, both (chains, agents, dim)."""
 
     x: np.ndarray
     v: np.ndarray

@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from concord.needs import Needs, check_curved, require
+from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Count
 from concord.random import draw_choice
@@ -68,7 +68,7 @@ class FSGLD(Sampler):
             for method in ("minimize", "hessian_product"):
                 require(problem, method, "use surrogates: none")
             if problem is not None:
-                check_curved(laplace_surrogates(problem)[0])
+                check_positive_definite(laplace_surrogates(problem)[0])
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with the surrogates' drift precomputed."""

@@ -39,7 +39,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from concord.needs import Needs, check_curved, require
+from concord.needs import Needs, check_positive_definite, require
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.options import Positive
@@ -84,7 +84,7 @@ class GraphGibbs(Sampler):
         super().check(problem, network)
         if self.step_size is None and problem is not None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
-            check_curved(self._precision(problem, network))
+            check_positive_definite(self._precision(problem, network))
 
     def _precision(self, problem: Any, network: Network) -> np.ndarray:
         """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""

@@ -55,9 +55,10 @@ Probability = Annotated[float, Meta(gt=0, le=1)]
 
 
 class State(NamedTuple):
-    """Positions x, references r and controls, (chains, agents, dim); both empty without renewal.
+    """Positions x, reference points r, and control vectors, (chains, agents, dim) each.
 
-    control: c, and with full gradients c minus the agent's own gradient at r, which is then empty.
+    control: c; with full gradients c less the agent's own gradient at r. reference: empty with full
+    gradients. Without renewal both are empty.
     """
 
     x: np.ndarray

@@ -30,7 +30,7 @@ from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive
 from concord_studies import words
 from concord_studies.claims.quantities import (
-    Diverged,
+    DivergedQuantity,
     Missing,
     Numbers,
     Quantity,
@@ -316,7 +316,7 @@ class Trend(_Rule):
             except ConcordError as error:
                 raise Missing(f"a paired trend: {error}") from None
             if np.isnan(each).any():
-                raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
+                raise DivergedQuantity([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
             mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)
             source.trials.append(len(each))
             found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))

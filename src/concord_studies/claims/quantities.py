@@ -38,7 +38,7 @@ class Missing(Exception):
     """The error that a number which a claim needs is not there, with the reason."""
 
 
-class Diverged(Exception):
+class DivergedQuantity(Exception):
     """The error that a claim's quantities are undefined, since a run diverged."""
 
     def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
@@ -193,7 +193,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     """Return the numbers of all quantities of a check, with joint 95 % intervals.
 
     ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
-    interval of a random number; ``Diverged`` if a value is not one because its run diverged.
+    interval of a random number; ``DivergedQuantity`` if a value is none because its run diverged.
     """
     drawn = [(quantity, source.runs(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
@@ -203,7 +203,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
         for place in table["place"][np.isnan(table["value"])][:1]
     ]
     if lost:
-        raise Diverged([quantity for quantity, _ in lost], lost[0][1])
+        raise DivergedQuantity([quantity for quantity, _ in lost], lost[0][1])
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
     source.trials += [
         n for _, _, table in tables for n in table["trials"][table["chance"]].tolist()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord_studies.claims.quantities import Diverged, Missing, Quantity, Source, show
+from concord_studies.claims.quantities import DivergedQuantity, Missing, Quantity, Source, show
 from concord_studies.results import Measured
 
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
@@ -125,7 +125,7 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
         return replace(found, verdict=TIE)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
-    except Diverged as diverged:
+    except DivergedQuantity as diverged:
         only_worse = all(quantity is check.worse() for quantity in diverged.quantities)
         return Judgement(LOST if only_worse else FAILS, str(diverged))
 

@@ -126,7 +126,7 @@ def config_schema() -> dict[str, Any]:
 
 
 def study_schema(execute: bool = True) -> dict[str, Any]:
-    """Return the schema of a study's files, with everything that options may be."""
+    """Return the schema of a study's files; ``execute``: plug-ins, for their options too."""
     (_,), definitions = msgspec.json.schema_components([Sections], ref_template=f"{REF}{{name}}")
     _describe(definitions, {cls.__name__: cls for cls in _classes(Sections)})
     sections = definitions.pop("Sections")

@@ -147,8 +147,8 @@ class Check(Options, forbid_unknown_fields=False):
     both: Annotated[Keys, "keys that its quantities share"] = {}
 
 
-class Family(Claim, kw_only=True):
-    """A claim; with ``for`` one for each of its cells (``concord_studies.configuration.cases``)."""
+class ClaimTemplate(Claim, kw_only=True):
+    """A claim, or with ``for`` a template that ``configuration.cases`` fills in for each case."""
 
     check: Annotated[Check, "check kind and its options"]
     reason: Annotated[str, "why this rule and tolerance"] = ""
@@ -193,4 +193,4 @@ class Sections(Options):
     ] = {}
     figures: Annotated[dict[Id, Output], "figures by id"] = {}
     tables: Annotated[dict[Id, Output], "tables by id"] = {}
-    claims: Annotated[dict[Template, Family], "the paper's claims, by id"] = {}
+    claims: Annotated[dict[Template, ClaimTemplate], "the paper's claims, by id"] = {}

@@ -55,11 +55,11 @@ def fetch(
         try:
             with whole(destination) as part:
                 if isinstance(source, Path):
-                    _refuse(mismatch(source, file))
+                    _raise_if_refused(mismatch(source, file))
                     shutil.copyfile(source, part)
                 else:
                     _download(source, part, timeout)
-                    _refuse(mismatch(part, file))
+                    _raise_if_refused(mismatch(part, file))
             return destination
         except _Refused as error:
             reasons.append(f"{source} {error}")
@@ -75,10 +75,11 @@ def fetch(
 
 
 class _Refused(Exception):
-    """Why a source is passed over."""
+    """The reason to try the next source of a file."""
 
 
-def _refuse(why: str | None) -> None:
+def _raise_if_refused(why: str | None) -> None:
+    """Raise ``_Refused`` with the reason to refuse a source; none: accept it."""
     if why is not None:
         raise _Refused(why)
 

@@ -96,7 +96,7 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
         own.sort(key=lambda row: (_value(row), row["universe"] != BASE))
         top, below = axes[:, column]
         _numbers(top, own)
-        _dots(below, own, lines)
+        _draw_dots(below, own, lines)
         top.set_title(reading)
     _scale(axes[0, 0], [row for row in shown if row["value"] is not None])
     what = next((row["what"] for row in shown if row["what"]), "")
@@ -198,7 +198,7 @@ def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str
     return lines
 
 
-def _dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> None:
+def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> None:
     """Mark below every number how its universe deviates, with dots and seeds' numbers."""
     axes.grid(False)
     for line in range(0, len(lines), 2):

@@ -102,8 +102,8 @@ OF_CHAINS = ("w2_floor",)
 HALF_DECADE = math.sqrt(10)
 
 
-class LayerOf(Options):
-    """A layer that names what it draws, by one of these keys."""
+class ParameterizedLayer(Options):
+    """A layer with one parameter, such as the metric that it draws."""
 
     sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
     floor: Annotated[str | None, "metric that is the floor"] = None
@@ -122,7 +122,7 @@ Layer = (
         "difference",
         "deviation",
     ]
-    | LayerOf
+    | ParameterizedLayer
 )
 Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
 Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
@@ -205,7 +205,9 @@ class Params(Options):
 
     def layer_option(self, key: str) -> Any:
         """Return the value of a layer's key, such as a metric; None if no layer has it."""
-        values = (getattr(layer, key) for layer in self.layers if isinstance(layer, LayerOf))
+        values = (
+            getattr(layer, key) for layer in self.layers if isinstance(layer, ParameterizedLayer)
+        )
         return next(filter(None, values), None)
 
     def with_panel(self, panel: Panel) -> "Params":

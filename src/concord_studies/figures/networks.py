@@ -45,7 +45,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the figure's runs must have."""
+    """Return no metrics: the figure shows graphs alone."""
     return []
 
 

@@ -445,7 +445,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
         figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
         data = image.getvalue()
         with whole(path) as part:
-            part.write_bytes(_short(data) if path.suffix == ".svg" else data)
+            part.write_bytes(_shorten_svg(data) if path.suffix == ".svg" else data)
     if mark is not None:
         mark.remove()
 
@@ -460,17 +460,17 @@ def _simplify(figure: Figure) -> None:
         )
 
 
-def _short(svg: bytes) -> bytes:
+def _shorten_svg(svg: bytes) -> bytes:
     """Return an SVG with coordinates rounded to a hundredth of a point, and fallback fonts.
 
-    Verdana's letters are about as wide.
+    The fallback is Verdana, whose letters are about as wide.
     """
 
-    def rounded(tag: re.Match[bytes]) -> bytes:
+    def round_numbers(tag: re.Match[bytes]) -> bytes:
         """Return an SVG tag with its numbers rounded to two decimals."""
         return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
 
-    tags = re.sub(rb"<[^>]+>", rounded, svg)
+    tags = re.sub(rb"<[^>]+>", round_numbers, svg)
     return re.sub(rb"'DejaVu Sans'(, sans-serif)?", rb"'DejaVu Sans', Verdana, sans-serif", tags)
 
 

@@ -163,7 +163,7 @@ def check_network(family: Any, conditions: Conditions | None, where: str = "") -
     has, needs = NETWORKS[about]
     if not has(conditions or Conditions()):
         name = family.__name__.rpartition(".")[2]
-        raise ConcordError(f"{where}{lacking(name, needs)}")
+        raise ConcordError(f"{where}{unmet_need(name, needs)}")
 
 
 def check(
@@ -365,9 +365,9 @@ def _conditions(families: tuple[Any, ...]) -> list[str]:
     return [name for family in families for name in declared(family, "CONDITIONS")]
 
 
-def lacking(family: str, what: str) -> ConcordError:
-    """Return the error with which a family refuses an unsuited run; ``what`` is needed."""
-    return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+def unmet_need(family: str, need: str) -> ConcordError:
+    """Return the error of a metric family for a run that lacks ``need``."""
+    return ConcordError(f"metric {family} needs {need}; remove it from this run's metrics")
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

@@ -1,30 +1,30 @@
-"""The posteriors that metrics compare with, or the refusal of a metric that has none."""
+"""The posteriors that metrics compare with; an error where a problem does not have one."""
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.problem import Problem
 from concord.reference import Reference, WithReference, reference_of
-from concord_studies.metrics import lacking
+from concord_studies.metrics import unmet_need
 
 
-def posterior(problem: Problem, metric: str) -> Reference:
-    """Return the posterior of a problem, or an error that names the metric that needs it."""
+def require_posterior(problem: Problem, metric: str) -> Reference:
+    """Return a problem's posterior; a ConcordError that names the metric if it is not known."""
     try:
         return reference_of(problem)
     except ConcordError as error:
         raise ConcordError(f"metric {metric}: {error}") from None
 
 
-def gaussian(problem: Problem, metric: str) -> Gaussian:
-    """Return a problem's Gaussian posterior, or an error that names the metric."""
+def require_gaussian(problem: Problem, metric: str) -> Gaussian:
+    """Return a problem's Gaussian posterior; a ConcordError that names the metric if not one."""
     if problem.posterior is None:
-        raise lacking(metric, "a problem with an exact Gaussian posterior")
+        raise unmet_need(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
 
 
-def grid(problem: Problem, metric: str) -> Grid:
-    """Return a problem's posterior on a grid, or an error that names the metric."""
+def require_grid(problem: Problem, metric: str) -> Grid:
+    """Return a problem's posterior on a grid; a ConcordError that names the metric if none."""
     found = problem.reference if isinstance(problem, WithReference) else None
     if not isinstance(found, Grid):
         raise ConcordError(

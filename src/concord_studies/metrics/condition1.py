@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concord.networks.spectrum import spectrum_of
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
-from concord_studies.metrics import Measurement, Row, lacking
+from concord_studies.metrics import Measurement, Row, unmet_need
 from concord_studies.metrics._theorems import Condition, conditions, with_values
 
 METRICS = with_values(
@@ -21,7 +21,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield the value of every condition, and whether it holds (1) or not (0)."""
     params = m.sampler
     if not isinstance(params, (DULA, GossipULA)):
-        raise lacking("condition1", "a sampler with the schedules step_size and fusion")
+        raise unmet_need("condition1", "a sampler with the schedules step_size and fusion")
     step, fusion = params.step_size, params.fusion
     largest = spectrum_of(m.network.graph)["laplacian_max"]
     found = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)

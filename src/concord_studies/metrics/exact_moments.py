@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 from concord_studies.metrics.stationary import NAMES, compare
 
 SHOWN = ("trace", "bias")
@@ -26,7 +26,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     law, target = m.law, m.problem.posterior
     if law is None or target is None:
-        raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
+        raise unmet_need(
+            "exact_moments", "an affine sampler on a Gaussian problem, and its exact law"
+        )
     for agent in (*m.trace.agent.tolist(), "average"):
         for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()

@@ -11,9 +11,9 @@ import numpy as np
 from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.quadrature import Grid
 from concord_studies.contracts import Label
-from concord_studies.intervals import excess_interval, over_chains
+from concord_studies.intervals import excess_interval, mean_over_chains
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import grid
+from concord_studies.metrics._references import require_grid
 from concord_studies.transport import marginal_w1
 
 METRICS = (
@@ -44,7 +44,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     w1_marginal_floor: what as many independent exact draws as one chain records show.
     w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
     """
-    exact = grid(m.problem, "marginal_distance")
+    exact = require_grid(m.problem, "marginal_distance")
     x = m.trace["x"].transpose(3, 0, 2, 1)  # (dim, chain, agent, draw)
     rows = m.late
     late = x[..., rows]
@@ -87,7 +87,8 @@ def _pool(draws: np.ndarray, exact: Grid) -> float:
 def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float | None, float | None]:
     """Return the mean W1 of ``count`` exact draws from the posterior, with its interval."""
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
-    return over_chains(np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0))
+    distances = np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0)
+    return mean_over_chains(distances)
 
 
 def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
 from concord.reference import WithReference
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._references import grid
+from concord_studies.metrics._references import require_grid
 
 METRICS = ("density", "cell_[01]")
 RECORDS = ("draws",)
@@ -28,7 +28,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     area, per agent, and for the agent "posterior" the exact one.
     """
     law = None if isinstance(m.problem, WithReference) else m.problem.posterior
-    exact = grid(m.problem, "posterior_density") if law is None else _normal(law)
+    exact = require_grid(m.problem, "posterior_density") if law is None else _normal(law)
     edges = []
     for axis in range(2):
         tails = np.interp([1e-3, 1 - 1e-3], exact.cdf(axis), exact.edges[axis])

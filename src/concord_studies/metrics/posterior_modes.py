@@ -7,7 +7,7 @@ import numpy as np
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import grid
+from concord_studies.metrics._references import require_grid
 
 METRICS = (
     *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
@@ -37,7 +37,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     of changes between two recorded draws of a chain. mode_<sign>_<d>: where the exact density is
     highest on either side.
     """
-    exact = grid(m.problem, "posterior_modes")
+    exact = require_grid(m.problem, "posterior_modes")
     second = m.trace["x"][..., 1][:, m.late]
     negative = second < 0
     unknown = np.where(np.isfinite(second).all(axis=1), 0.0, np.nan)  # a chain that diverged

@@ -18,7 +18,7 @@ import numpy as np
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import posterior
+from concord_studies.metrics._references import require_posterior
 
 METRICS = ("running_mean_error", "running_trace_error")
 RECORDS = ("draws",)
@@ -30,7 +30,7 @@ LABELS = {
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield errors of each agent's time average at iterations beyond burn-in, with intervals."""
-    mean, cov = posterior(m.problem, "running_mean").moments()
+    mean, cov = require_posterior(m.problem, "running_mean").moments()
     away, total = m.trace["x"][:, m.late] - mean, np.trace(cov)
     counts = np.arange(1, away.shape[1] + 1)[:, None]
     centers = np.cumsum(away, axis=1) / counts[..., None]

@@ -7,7 +7,7 @@ from concord.laws.read_off import NoLaw
 from concord.sampling.schedules import Schedule
 from concord.stability import constant_steps, largest_stable_step
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, lacking
+from concord_studies.metrics import Measurement, Row, known, unmet_need
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 EXACT = METRICS
@@ -45,7 +45,7 @@ def _steps(m: Measurement) -> dict[str, Schedule]:
     except NoLaw:
         steps = {}
     if not steps:
-        raise lacking(
+        raise unmet_need(
             "stable_step",
             "an affine sampler with a step size on linear regression, without mini-batches in "
             "epochs",

@@ -16,7 +16,7 @@ from concord.laws.switching import Choices
 from concord.laws.wasserstein import w2
 from concord.networks.network import Network
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.metrics import Measurement, Row, known, series, unmet_need
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
@@ -56,11 +56,11 @@ def rows(m: Measurement) -> Iterator[Row]:
         )
     what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
     if target is None:
-        raise lacking("stationary", what)
+        raise unmet_need("stationary", what)
     try:
         radius, law = _limit(m)
     except NoLaw:
-        raise lacking("stationary", what) from None
+        raise unmet_need("stationary", what) from None
     yield from known(m, {"spectral_radius": radius})
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):

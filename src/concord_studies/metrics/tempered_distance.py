@@ -14,8 +14,8 @@ import numpy as np
 from concord.laws.quadrature import from_log_density
 from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label, LogDensity
-from concord_studies.metrics import Measurement, Row, known, lacking
-from concord_studies.metrics._references import grid
+from concord_studies.metrics import Measurement, Row, known, unmet_need
+from concord_studies.metrics._references import require_grid
 from concord_studies.transport import marginal_w1
 
 METRICS = (
@@ -40,9 +40,9 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     Of mini-batches that are not scaled up the same as law_tempered_w1, and the power, law_power.
     """
-    problem, exact = m.problem, grid(m.problem, "tempered_distance")
+    problem, exact = m.problem, require_grid(m.problem, "tempered_distance")
     if not isinstance(problem, LogDensity):
-        raise lacking("tempered_distance", "a problem with a log_posterior")
+        raise unmet_need("tempered_distance", "a problem with a log_posterior")
     power, name, batches = POWER, "law_half_w1", m.batches
     if batches.points_stood_for is not None:
         stands = problem.agents * batches.points_stood_for

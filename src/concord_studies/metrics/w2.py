@@ -10,7 +10,7 @@ from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known, series
-from concord_studies.metrics._references import gaussian
+from concord_studies.metrics._references import require_gaussian
 
 METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
 OF_LAW = ("w2_exact",)
@@ -29,7 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     w2_point: of a point at the posterior's mean, sqrt(tr V), V the covariance; a law farther away
     says less of the posterior than its mean alone.
     """
-    target = gaussian(m.problem, "w2")
+    target = require_gaussian(m.problem, "w2")
     names, draws = positions(m.trace)
     if m.trace.chains:
         found = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)

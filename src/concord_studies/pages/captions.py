@@ -58,7 +58,7 @@ def of(paper: Study, section: str, name: str) -> Caption:
     readings = paper.meanings(runs)
     if not paper.about.reference and "published" not in paper.sections.readings:
         readings.pop("published", None)  # nothing was printed
-    found = describe(entry, runs, paper.assumptions, readings, reads, titles, _named(paper))
+    found = describe(entry, runs, paper.assumptions, readings, reads, titles, _sampler_names(paper))
     return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
 
 
@@ -169,13 +169,14 @@ _SETTING = {
 
 
 def _way(sampler: Mapping[str, Any]) -> Way:
+    """Return a sampler's kind and those of its options that are words, as a key."""
     said = _options("samplers", sampler)
     chosen = [text for key, text in said.items() if isinstance(sampler.get(key, text), (str, bool))]
     return (str(sampler["kind"]), *chosen)
 
 
-def _labelled(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
-    """Return a study's name for the sampler of a run; nothing where no label tells it."""
+def _sampler_name(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+    """Return a study's name for the sampler of a run, by the run's labels; "" if none has one."""
     labels = run.get("labels") or {}
     of_samplers = (str(labels[key]) for key in _OF_SAMPLERS if key in labels)
     return next((str(names[label]) for label in of_samplers if label in names), "")
@@ -186,11 +187,11 @@ _OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant")
 
 
 @cache
-def _named(study: Study) -> Mapping[Way, str]:
-    """Return how a study calls the samplers that only some of its experiments label."""
+def _sampler_names(study: Study) -> Mapping[Way, str]:
+    """Return a study's names of samplers, also for its experiments that do not label them."""
     found: dict[Way, set[str]] = {}
     for run in study.runs.values():
-        if run.arena is None and (name := _labelled(run.document, study.sections.names)):
+        if run.arena is None and (name := _sampler_name(run.document, study.sections.names)):
             found.setdefault(_way(run.document["sampler"]), set()).add(name)
     return {way: next(iter(called)) for way, called in found.items() if len(called) == 1}
 
@@ -203,7 +204,7 @@ def _samplers(
     readings: dict[Way, set[str]] = {}
     for run in runs:
         sampler, way = run["sampler"], _way(run["sampler"])
-        name = _labelled(run, names) or called.get(way) or words.name("sampler", way[0])
+        name = _sampler_name(run, names) or called.get(way) or words.name("sampler", way[0])
         key: Way = (name, *way)
         rows.setdefault(key, []).append(_options("samplers", sampler))
         readings.setdefault(key, set()).add(run["reading"])
@@ -211,14 +212,16 @@ def _samplers(
     return [
         (
             key[0] + ("" if readings[key] == every else f", {words.either(sorted(readings[key]))}"),
-            _joined(o),
+            _join_options(o),
         )
         for key, o in rows.items()
     ]
 
 
-def _joined(options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None) -> str:
-    """Return options and the values of each; ``usual`` are those of who does not state one."""
+def _join_options(
+    options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None
+) -> str:
+    """Return a text of options and their values; ``usual`` are those that a mapping omits."""
     keys = dict.fromkeys(key for one in options for key in one)
     usual = usual or {}
     every = [{**usual, **one} for one in options]
@@ -233,7 +236,7 @@ def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
         rows.setdefault(one["kind"], []).append(_options(package, one))
     texts = []
     for kind, options in rows.items():
-        told = _joined(options, _usual(kinds.find(package, kind, package).Params))
+        told = _join_options(options, _usual(kinds.find(package, kind, package).Params))
         texts.append(f"{words.kind(what, kind)} ({told})" if told else words.kind(what, kind))
     return words.either(texts)
 
@@ -296,15 +299,15 @@ def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> l
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
     folded = markup.fold("How it was made", below(caption))
-    return "\n".join([*_titled(caption, markup.markdown), *folded])
+    return "\n".join([*_title_lines(caption, markup.markdown), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_titled(caption, markup.rst), *below(caption, markup.rst)])
+    return "\n".join([*_title_lines(caption, markup.rst), *below(caption, markup.rst)])
 
 
-def _titled(caption: Caption, escape: Callable[[str], str]) -> list[str]:
+def _title_lines(caption: Caption, escape: Callable[[str], str]) -> list[str]:
     """Return the lines above the fold with the title before the first of them."""
     title, lines = f"**{escape(markup.sentence(caption['title']))}**", above(caption, escape)
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]

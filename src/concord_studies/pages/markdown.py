@@ -50,14 +50,15 @@ def page(
         lines += section.lines
         writers = [figure if column == "figure" else markdown for column in section.columns]
         rows = [
-            [_written(cell, write) for write, cell in zip(writers, row, strict=True)]
+            [_render_cell(cell, write) for write, cell in zip(writers, row, strict=True)]
             for row in section.rows
         ]
         lines += [*markdown_table(section.columns, rows), ""] if section.columns else []
     return "\n".join(lines)
 
 
-def _written(cell: str | Folded, write: Callable[[str], str]) -> str:
+def _render_cell(cell: str | Folded, write: Callable[[str], str]) -> str:
+    """Return a cell of a table as Markdown, with further lines folded under a summary."""
     if isinstance(cell, str):
         return write(cell)
     lines = "<br>".join(map(markdown, cell.lines))

@@ -75,7 +75,7 @@ class Funnel(HeterogeneousProblem):
         super().__init__(law, agents, params, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
-        """Return f of the module text at x = (v, x_2, ..., x_d), (...)."""
+        """Return f, minus the log density of the funnel, at x = (v, x_2, ..., x_d), (...)."""
         v = x[..., 0]
         squares = (x[..., 1:] ** 2).sum(axis=-1)
         return 0.5 * (self._precision * v**2 + np.exp(-v) * squares) + self._half * v

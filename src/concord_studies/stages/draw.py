@@ -23,7 +23,7 @@ from concord_studies.results import Measured, is_smoke
 
 
 def state_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
-    """Return the entry of a figure or table as planning writes it."""
+    """Return the inputs of a figure or table by name, the text of its runs included."""
     entry, (_, params) = study.output(section, name), study.kind_of(section, name)
     return {
         "study": str(study.path),

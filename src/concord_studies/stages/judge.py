@@ -29,10 +29,10 @@ _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
 
 def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
-    """Return what a study's verdicts are made from beside metrics, as planning writes it.
+    """Return the inputs, other than metrics, of a study's verdicts: digests and settings by name.
 
-    varied: whether the table over the universes says which verdicts depend on the seed; none: those
-    that were committed do.
+    varied: whether the table over the universes says which verdicts depend on the seed. Otherwise
+    the committed verdicts say it.
     """
     reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
     seeds = [] if varied else sorted(ledgers.by_seed(reads, _expected(study)))

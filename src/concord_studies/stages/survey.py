@@ -29,7 +29,7 @@ DRAWING = "concord_studies.figures._specifications"
 
 
 def state_inputs(study: Study) -> dict[str, Any]:
-    """Return what verdicts over the universes are made from beside metrics, as planning writes."""
+    """Return the inputs, other than metrics, of a study's verdicts over its universes, by name."""
     return {**judge.state_inputs(study, varied=True), "survey": state_code(__name__, DRAWING)}
 
 
@@ -78,7 +78,7 @@ def judge_universes(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
         other = found.runs[universe].get((run.experiment, run.name))
         if other is None:
             return base(run)
-        own = _run_of(found, universe, other, base, computed, folders)
+        own = _find_run(found, universe, other, base, computed, folders)
         for reads in found.universes[universe].reads(run):
             own = rename_metrics(own, reads.metric, reads.agent)
         return own
@@ -92,7 +92,7 @@ def judge_universes(found: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
                 yield robustness.row(*key, name, case.judge(find))
 
 
-def _run_of(
+def _find_run(
     found: Multiverse,
     universe: str,
     run: Run,

@@ -70,7 +70,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
     keys = ["experiment", *labels, "agent", "iteration"]
     rows = [
-        [*_of(run, labels), row.agent, int(row.iteration), row.metric, row.value]
+        [*_row_key(run, labels), row.agent, int(row.iteration), row.metric, row.value]
         + [None if math.isnan(end) else end for end in (row.lo, row.hi)]
         for run in runs
         for row in _rows(run, params)
@@ -78,19 +78,21 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     if not rows:
         agents = words.either({str(agent): None for run in runs for agent in run.metrics["agent"]})
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
-    first = {_of(run, labels) for run in runs if matches(run.run, params.first or {})}
-    layout = _laid_out(params, keys, rows, first)
+    first = {_row_key(run, labels) for run in runs if matches(run.run, params.first or {})}
+    layout = _lay_out(params, keys, rows, first)
     return Table([*keys, "metric", "value", "lo", "hi"], rows, layout)
 
 
-def _laid_out(
+def _lay_out(
     params: Params,
     keys: Sequence[str],
     rows: Sequence[Sequence[Any]],
     first: Collection[tuple[Any, ...]],
 ) -> Layout:
-    """Return the layout of rows in the long form.
+    """Lay out the rows of the long form as a table for readers.
 
+    keys: the names of the entries with which each of the rows begins: experiment, labels, agent,
+    iteration; metric, value and the interval's ends follow.
     first: experiment and labels of the runs whose rows come first.
     """
     agent, iteration = keys.index("agent"), keys.index("iteration")
@@ -121,22 +123,22 @@ def _laid_out(
     down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
-    def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
-        """Return the texts of a cell's dimensions at some places."""
-        return tuple(_said(dims[place], cell[place], params.names) for place in places)
+    def cell_names(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+        """Return the names of a cell's row or column, of the dimensions at some places."""
+        return tuple(_reader_text(dims[place], cell[place], params.names) for place in places)
 
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
-        table.setdefault(named(cell, down), {})[named(cell, over)] = text
-    shown = {named(cell, down) for cell in cells if cell[:agent] in first}
+        table.setdefault(cell_names(cell, down), {})[cell_names(cell, over)] = text
+    shown = {cell_names(cell, down) for cell in cells if cell[:agent] in first}
     seen = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
     in_order = sorted(cells, key=lambda cell: [seen[place].index(cell[place]) for place in over])
-    columns = list(dict.fromkeys(named(cell, over) for cell in in_order))
+    columns = list(dict.fromkeys(cell_names(cell, over) for cell in in_order))
     heads = [", ".join(text for text in column if text != "network") for column in columns]
     if not over:  # one column, which is about the metric
-        heads = [_said("metric", next(iter(cells))[-1], params.names)]
+        heads = [_reader_text("metric", next(iter(cells))[-1], params.names)]
     return Layout(
-        [*(_said("", dims[place], params.names) for place in down), *heads],
+        [*(_reader_text("", dims[place], params.names) for place in down), *heads],
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
         len(down),
         len(shown) if params.first else Layout.shown,
@@ -190,8 +192,8 @@ def _texts(found: dict[str, list[Any]], apart: bool) -> dict[str, str]:
     return texts
 
 
-def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
-    """Return the text of a key's value, or of the key itself if ``key`` is empty, for readers."""
+def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
+    """Return a key's value as readers see it, or the key itself if ``key`` is empty."""
     if value is None:
         return ""
     if given := words.own(key, value, names):
@@ -211,8 +213,8 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
         return words.name(key, text)
 
 
-def _of(run: Measured, labels: Sequence[str]) -> tuple[Any, ...]:
-    """Return a run's experiment and its values of labels."""
+def _row_key(run: Measured, labels: Sequence[str]) -> tuple[Any, ...]:
+    """Return the first entries of the keys of a run's rows: its experiment and labels."""
     return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
 
 

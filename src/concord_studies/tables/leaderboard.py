@@ -126,7 +126,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
         counts, _intervals(means), np.concatenate(scores).T, strict=True
     ):
         cells_of = [cells[name] for cells in tasks.values() if name in cells]
-        steps, end = (_of(cells_of, f"{what}_by_{price}") for what in ("steps", "end"))
+        steps, end = (_network_values(cells_of, f"{what}_by_{price}") for what in ("steps", "end"))
         known = column[~np.isnan(column)]
         rows.append(
             {
@@ -157,8 +157,8 @@ def _intervals(ranks: np.ndarray) -> np.ndarray:
     return np.transpose(mean_interval(ranks)).clip(1, ranks.shape[1])
 
 
-def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
-    """Return the network's values of a metric from all cells that have it."""
+def _network_values(cells: Sequence[Measured], metric: str) -> np.ndarray:
+    """Return the values of one of the network's metrics in all cells that have it."""
     found = [of_sets(cell, metric, "network") for cell in cells]
     return np.concatenate([np.empty(0), *found])
 

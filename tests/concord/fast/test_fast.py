@@ -18,7 +18,7 @@ from concord.networks.network import Network
 from concord.options import build
 from concord.problems import quadratic_problem
 from concord.problems.kinds import tied_mixture
-from concord.record import Diverged, Record
+from concord.record import ChainDivergence, Record
 from concord.samplers import de_sgld, gossip_ula
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
@@ -165,7 +165,7 @@ def test_chains_diverge_at_the_iteration_of_plain_steps(sampler: str, problem: s
     for name in {"unicasts", "broadcasts", "gradients", "activations"} & found.variables.keys():
         np.testing.assert_array_equal(found[name], expected[name])
     assert len(plain) < 30
-    with pytest.raises(Diverged):
+    with pytest.raises(ChainDivergence):
         traces(own, posterior, strict=True, **options)
 
 

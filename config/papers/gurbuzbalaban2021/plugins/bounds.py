@@ -10,7 +10,7 @@ from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.sampling.initial import normal
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.metrics import Measurement, Row, known, series, unmet_need
 
 from .theory import Bound, Setting
 
@@ -32,7 +32,7 @@ def build_setting(m: Measurement, theorem: str, sampler: type[Any], name: str) -
         or not isinstance(problem, SampledLaw)
         or m.law is None
     ):
-        raise lacking(
+        raise unmet_need(
             theorem,
             f"{name} with a constant step, full gradients, simultaneous updates and a symmetric W "
             "on linear regression, starting from N(mean, sd^2 I)",

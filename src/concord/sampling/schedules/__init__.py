@@ -110,10 +110,10 @@ class Schedule:
     def __str__(self) -> str:
         """Return the formula for captions, such as ``0.01/(1+0.1k)``."""
         if self.constant:
-            return _short(self.initial)
-        slope = "k" if self.c == 1 else f"{_short(self.c)}k"
-        power = "" if self.exponent == 1 else f"^{_short(self.exponent)}"
-        return f"{_short(self.a)}/({_short(self.b)}+{slope}){power}"
+            return _format_number(self.initial)
+        slope = "k" if self.c == 1 else f"{_format_number(self.c)}k"
+        power = "" if self.exponent == 1 else f"^{_format_number(self.exponent)}"
+        return f"{_format_number(self.a)}/({_format_number(self.b)}+{slope}){power}"
 
 
 class _ScheduleChoice(Chosen):
@@ -153,6 +153,6 @@ class FunctionSchedule(Schedule):
         return f"{self.form.kind}({options})"
 
 
-def _short(number: float) -> str:
+def _format_number(number: float) -> str:
     """Return a number as text with at most twelve digits."""
     return f"{number:.12g}"

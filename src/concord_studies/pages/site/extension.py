@@ -13,7 +13,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 def setup(app: Any) -> dict[str, Any]:
     """Register what this module adds."""
-    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    app.add_html_math_renderer("mathml", (_write_inline_math, None), (_write_display_math, None))
     app.connect("doctree-read", _link_pictures)
     app.connect("html-page-context", _add_roles, priority=900)  # after the theme's
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -36,12 +36,14 @@ def _add_roles(app: Any, page: str, template: str, context: dict[str, Any], tree
         )
 
 
-def _inline(visitor: Any, node: Any) -> None:
+def _write_inline_math(visitor: Any, node: Any) -> None:
+    """Write an equation within a line as MathML, into the HTML that ``visitor`` collects."""
     visitor.body.append(_mathml(node, node.astext(), False))
     raise SkipNode
 
 
-def _display(visitor: Any, node: Any) -> None:
+def _write_display_math(visitor: Any, node: Any) -> None:
+    """Write equations on lines of their own as MathML that scrolls."""
     # A blank line parts equations, as in Sphinx's other renderers. One may be wider than a phone,
     # and is then scrolled, by keyboard too.
     for latex in re.split(r"\n\s*\n", node.astext()):

@@ -42,7 +42,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 lines += [*markdown_table(columns, map(_option, kind["options"])), ""]
         yield package, "\n".join(lines)
     yield "study", "\n".join(_study())
-    yield "python", "\n".join(_python())
+    yield "python", "\n".join(_python_page())
 
 
 def _text(kind: Mapping[str, Any]) -> list[str]:
@@ -107,7 +107,7 @@ def _keys(part: Mapping[str, Any]) -> list[str]:
     rows = [
         (
             _code(key) + (" (required)" if key in required else ""),
-            _shape(value),
+            _describe_type(value),
             _prose(value.get("description", "")),
         )
         for key, value in part["properties"].items()
@@ -115,8 +115,8 @@ def _keys(part: Mapping[str, Any]) -> list[str]:
     return [*markdown_table(("key", "what it holds", "meaning"), rows), ""]
 
 
-def _shape(value: Mapping[str, Any]) -> str:
-    """Return what a key of a JSON Schema holds, in words."""
+def _describe_type(value: Mapping[str, Any]) -> str:
+    """Return the type of a value of a JSON Schema in words, such as "list of text"."""
     if "$ref" in value:
         return markdown(value["$ref"].rpartition("/")[2])
     if "enum" in value:
@@ -125,21 +125,21 @@ def _shape(value: Mapping[str, Any]) -> str:
         return _code(str(value["const"]))
     for several in ("anyOf", "oneOf", "allOf"):
         if several in value:
-            found = dict.fromkeys(_shape(part) for part in value[several])
+            found = dict.fromkeys(_describe_type(part) for part in value[several])
             return ("; " if several == "allOf" else " or ").join(found)
     kind = value.get("type", "any value")
     if kind == "array":
         items = value.get("items") or (value.get("prefixItems") or [{}])[0]
-        return f"list of {_shape(items)}" if isinstance(items, dict) else "list"
+        return f"list of {_describe_type(items)}" if isinstance(items, dict) else "list"
     if kind == "object" and isinstance(value.get("additionalProperties"), dict):
-        inner = _shape(value["additionalProperties"])
+        inner = _describe_type(value["additionalProperties"])
         return f"mapping to {inner}" if inner != "any value" else "mapping"
     names = {"string": "text", "object": "mapping", "null": "none", "boolean": "true or false"}
     return " or ".join(names.get(k, k) for k in ([kind] if isinstance(kind, str) else kind))
 
 
-def _python() -> list[str]:
-    """Return what ``import concord`` offers, from its docstrings."""
+def _python_page() -> list[str]:
+    """Return the lines of the page of ``import concord``: its classes and functions."""
     lines = ["# Python", "", "What `import concord` offers.", ""]
     for name in sorted(set(dir(concord)) - {"__version__", "problems"}, key=str.lower):
         kind = "class" if isinstance(getattr(concord, name), type) else "function"

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 
 METRICS = ("halving",)
 EXACT = METRICS
@@ -29,7 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     law, target = m.law, m.problem.posterior
     if law is None or target is None:
-        raise lacking("halving", "an affine sampler on a Gaussian problem, and its exact law")
+        raise unmet_need("halving", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):
         error = law.moments_of(agent)[0] - target.mean
         bias = np.sqrt((error @ np.linalg.inv(target.cov) * error).sum(axis=1))

@@ -29,7 +29,7 @@ from concord.random import activity
 from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
-from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.metrics import Measurement, Row, known, series, unmet_need
 from concord_studies.metrics._theorems import conditions, with_values
 
 from .. import theory
@@ -80,7 +80,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or params.communication == "never"
         or not (params.step_size.constant and params.fusion.constant)
     ):
-        raise lacking("gossip_theorems", "gossip ULA that communicates, with constant steps")
+        raise unmet_need("gossip_theorems", "gossip ULA that communicates, with constant steps")
     gossip = _gossip(m, params)
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
@@ -140,7 +140,7 @@ def _curvature(problem: Problem) -> Curvature:
     elif isinstance(problem, Curved):
         least, most = problem.curvature()
     else:
-        raise lacking("gossip_theorems", "a problem that bounds its curvature")
+        raise unmet_need("gossip_theorems", "a problem that bounds its curvature")
     if not np.isfinite(most).all():
         return Curvature(np.inf, np.inf, 0.0, np.inf)
     low, high = (np.linalg.eigvalsh(each.sum(axis=0)) for each in (least, most))
@@ -172,7 +172,7 @@ def _linear(
     choices = StepReader(plain, problem, m.network).choices()(0)
     limit = choices.stationary()
     if limit is None:
-        raise lacking("gossip_theorems", "steps for which the second moments settle")
+        raise unmet_need("gossip_theorems", "steps for which the second moments settle")
     squares = _squares(m, params, problem)
     floor = _expect(squares, *limit)[0] / agents
     yield from known(m, {"gossip_floor": floor})

@@ -6,9 +6,9 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.intervals import over_chains
+from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import posterior
+from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import costs, distances, thinned
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
@@ -31,7 +31,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     same distance between two independent exact samples. More draws would cost more than they tell:
     the time grows as their number to the power 2.4, while intervals are those of the chains.
     """
-    target = posterior(m.problem, "posterior_distance")
+    target = require_posterior(m.problem, "posterior_distance")
     chosen = thinned(m.late, DRAWS)
     x = m.trace["x"][:, chosen]
     chains, count, agents, _ = x.shape
@@ -46,5 +46,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     for place, order in enumerate(ORDERS):
         found = {f"posterior_w{order}": mean_interval(values[place])}
         yield from series([m.last], m.agents, found)
-        floor = over_chains(floors[:, place])
+        floor = mean_over_chains(floors[:, place])
         yield Row(m.last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)

@@ -16,9 +16,9 @@ from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.reference_laws import WithQuantiles
 from concord.laws.wasserstein import correct_interval
 from concord_studies.contracts import Label
-from concord_studies.intervals import over_chains
-from concord_studies.metrics import Measurement, Row, lacking, series
-from concord_studies.metrics._references import posterior
+from concord_studies.intervals import mean_over_chains
+from concord_studies.metrics import Measurement, Row, series, unmet_need
+from concord_studies.metrics._references import require_posterior
 
 METRICS = ("chains_w2", "chains_w2_floor")
 LABELS = {
@@ -33,9 +33,9 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     The floor is what as many independent exact draws show.
     """
-    target = posterior(m.problem, "chains_distance")
+    target = require_posterior(m.problem, "chains_distance")
     if not isinstance(target, WithQuantiles):
-        raise lacking("chains_distance", "a problem whose posterior has quantiles")
+        raise unmet_need("chains_distance", "a problem whose posterior has quantiles")
     names, draws = positions(m.trace)
     chains = len(draws)
     exact = target.quantiles((np.arange(chains) + 0.5) / chains)  # (chains, dim)
@@ -57,5 +57,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield from series(m.trace.draw, names, {"chains_w2": (value, lo, hi)})
     sets = np.sort(target.sample(FLOORS * chains, m.stream("floor")).reshape(chains, FLOORS, -1), 0)
     yield Row(
-        m.iterations, "network", "chains_w2_floor", *over_chains(distance(sets)), trials=FLOORS
+        m.iterations, "network", "chains_w2_floor", *mean_over_chains(distance(sets)), trials=FLOORS
     )

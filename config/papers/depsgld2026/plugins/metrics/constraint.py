@@ -12,7 +12,7 @@ from concord.laws.intervals import mean_interval
 from concord.samplers.de_psgld import DEPSGLD
 from concord_studies.contracts import Label
 from concord_studies.intervals import wilson
-from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.metrics import Measurement, Row, known, series, unmet_need
 
 from ..problems import polynomial
 
@@ -34,7 +34,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     on an interval, exact.
     """
     if not isinstance(m.sampler, DEPSGLD):
-        raise lacking("constraint", "a sampler with a constraint")
+        raise unmet_need("constraint", "a sampler with a constraint")
     params = m.sampler
     if isinstance(m.problem, polynomial.Polynomial):
         levels = (np.arange(LEVELS) + 0.5) / LEVELS

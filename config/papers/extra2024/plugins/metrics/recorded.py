@@ -22,8 +22,8 @@ from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.wasserstein import bootstrap_w2
 from concord_studies.contracts import Label
 from concord_studies.datasets.tables import tabled
-from concord_studies.metrics import Measurement, Row, lacking
-from concord_studies.metrics._references import gaussian
+from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics._references import require_gaussian
 
 METRICS = ("*_recorded", "recorded_*")
 LABELS = {
@@ -43,7 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     recorded_least: its mean of other runs of our law, and what all records together exceed.
     """
     if m.recorded is None:
-        raise lacking("recorded", "recorded numbers: the run's key recorded")
+        raise unmet_need("recorded", "recorded numbers: the run's key recorded")
     names, ours, ends, again, theirs = _own(m)
     record = np.full((len(m.trace.draw), len(names)), np.nan)
     table, metric = tabled(m.recorded.table, m.resources), m.recorded.metric
@@ -116,7 +116,7 @@ def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray,
         raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")
     names, draws = positions(m.trace)
     squares = np.empty((REPLICATES, *draws[0, ..., 0].shape))
-    target, flat = gaussian(m.problem, "recorded"), squares.reshape(REPLICATES, -1)
+    target, flat = require_gaussian(m.problem, "recorded"), squares.reshape(REPLICATES, -1)
     value, *ends = bootstrap_w2(draws, target, REPLICATES, stream, resampled=flat)
     with np.errstate(invalid="ignore"):
         excess = squares.mean(axis=0) - value**2  # the bias that resampling adds

@@ -14,7 +14,7 @@ from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 
 METRICS = ("budget_w2", "budget_ratio")
 EXACT = METRICS
@@ -44,7 +44,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not isinstance(problem, SampledLaw)
         or m.initial.moments(problem.dim) is None
     ):
-        raise lacking("budget", "DE-SGLD or DE-SGHMC with full gradients on linear regression")
+        raise unmet_need("budget", "DE-SGLD or DE-SGHMC with full gradients on linear regression")
     mu = float(np.linalg.eigvalsh(problem.gram).min())
     for budget in BUDGETS:
         eta = np.log(np.sqrt(budget)) / (mu * budget)

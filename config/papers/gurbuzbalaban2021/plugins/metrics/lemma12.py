@@ -7,7 +7,7 @@ import numpy as np
 from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking
+from concord_studies.metrics import Measurement, Row, unmet_need
 from concord_studies.metrics._theorems import conditions
 
 from .. import theory
@@ -38,7 +38,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or (spectrum := weights_spectrum(m)) is None
         or (batches.batch_scale, batches.batch_pool) != ("data", "all")
     ):
-        raise lacking(
+        raise unmet_need(
             "lemma12",
             "DE-SGHMC with simultaneous updates, a symmetric W and unbiased gradients on linear "
             "regression",

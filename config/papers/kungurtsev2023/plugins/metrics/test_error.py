@@ -14,7 +14,7 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 
 METRICS = ("test_error",)
 RECORDS = ("draws",)
@@ -24,7 +24,7 @@ LABELS = {"test_error": Label("mean squared error on rows for testing", "test er
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's error by iteration, a mean over chains with an interval."""
     if getattr(m.problem, "test", None) is None:
-        raise lacking("test_error", "a linear regression with rows for testing")
+        raise unmet_need("test_error", "a linear regression with rows for testing")
     X, y = m.problem.test  # type: ignore[attr-defined]
     x = m.trace["x"][:, 1:]  # without the start
     means = np.cumsum(x, axis=1) / np.arange(1, x.shape[1] + 1)[:, None, None]

@@ -14,7 +14,7 @@ import numpy as np
 from concord.problem import CountedProblem
 from concord_studies import metrics
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 from concord_studies.metrics.stationary import NAMES, compare
 
 OF_LAWS = tuple(f"admm_{name}" for name in NAMES)
@@ -35,7 +35,7 @@ LABELS = {
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the numbers of the recorded agents' laws at every recorded iteration but the first."""
     if not hasattr(m.sampler, "family"):
-        raise lacking("admm_law", "the sampler bayes_admm")
+        raise unmet_need("admm_law", "the sampler bayes_admm")
     problem, target = m.problem, m.problem.posterior
     shape = 1, problem.agents, problem.dim
     rng, x0 = np.random.default_rng(0), np.zeros(shape)  # of draws, which are not used

@@ -15,7 +15,7 @@ from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.contracts import Label
 from concord_studies.intervals import percentile_interval
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 
 METRICS = (
     "consensus_binned",
@@ -42,11 +42,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     and delta_2 - delta_1.
     """
     if not isinstance(m.sampler, (DULA, GossipULA)):
-        raise lacking("consensus_rate", "a sampler with the schedules step_size and fusion")
+        raise unmet_need("consensus_rate", "a sampler with the schedules step_size and fusion")
     recorded, errors = m.trace.draw, m.trace["consensus_error"]
     late = recorded > 0
     if not late.any():
-        raise lacking("consensus_rate", "a recorded iteration besides 0")
+        raise unmet_need("consensus_rate", "a recorded iteration besides 0")
     recorded, errors = recorded[late], errors[:, late]
     edges = np.geomspace(recorded[0], recorded[-1] + 1, BINS + 1)
     place = np.clip(np.searchsorted(edges, recorded, side="right") - 1, 0, BINS - 1)

@@ -13,7 +13,7 @@ from concord.laws.gaussian import Gaussian
 from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking, series
+from concord_studies.metrics import Measurement, Row, series, unmet_need
 from concord_studies.metrics._theorems import Condition, conditions, with_values
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
@@ -40,7 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not isinstance(params, DULA)
         or not isinstance(problem, Quadratic)
     ):
-        raise lacking("kl", "D-ULA with full gradients on linear regression")
+        raise unmet_need("kl", "D-ULA with full gradients on linear regression")
     divergence = kl(law.average_mean, law.average_cov, target)
     spread = np.trace(law.cov, axis1=-2, axis2=-1).mean(axis=1) + (law.mean**2).sum(2).mean(axis=1)
     middle = np.trace(law.average_cov, axis1=-2, axis2=-1) + (law.average_mean**2).sum(axis=1)

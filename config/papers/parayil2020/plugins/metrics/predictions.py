@@ -41,9 +41,9 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, quantile
-from concord_studies.contracts import Label, WithTests
-from concord_studies.intervals import over_chains, wilson
-from concord_studies.metrics import Measurement, Row, lacking
+from concord_studies.contracts import Label, WithTestSets
+from concord_studies.intervals import mean_over_chains, wilson
+from concord_studies.metrics import Measurement, Row, unmet_need
 
 _OF_A_SET = (
     *("accuracy_{set}", "accuracy_apart_{set}", "recall_{set}_[0-9]"),
@@ -80,8 +80,8 @@ LEARNED = 0.5
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield predictive metrics of each recorded agent and test set, at the last iteration."""
     mean, sd = m.trace["predictive_mean"].astype(float), m.trace["predictive_sd"]
-    if not isinstance(m.problem, WithTests):
-        raise lacking("predictions", "a problem with test sets")
+    if not isinstance(m.problem, WithTestSets):
+        raise unmet_need("predictions", "a problem with test sets")
     ends = np.cumsum([len(images.labels) for images in m.problem.tests.values()])
     if mean.shape[2] != ends[-1]:
         raise ConcordError(
@@ -109,7 +109,7 @@ def rows(m: Measurement) -> Iterator[Row]:
                 yield row._replace(iteration=m.last, agent=agent)
         if len(m.agents) > 1:
             apart = np.ptp(_accuracy(chances[used], labels), axis=1)
-            of_agents = over_chains(apart)
+            of_agents = mean_over_chains(apart)
             yield Row(m.last, "network", f"accuracy_apart_{name}", *of_agents, trials=len(apart))
 
 
@@ -137,7 +137,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
         """Return the mean over chains of a metric; ``ends`` and ``count`` are of its images."""
         if single:
             return _row(metric, float(each[0]), *ends, trials=count)
-        return _row(metric, *over_chains(each), trials=chains)
+        return _row(metric, *mean_over_chains(each), trials=chains)
 
     right = _accuracy(chances, labels)
     yield number(f"accuracy_{name}", right, wilson(right[0], images), images)
@@ -171,7 +171,7 @@ def _examples(
         yield _row(f"example_true_{name}_{image}", labels[place], chance=False)
         yield _row(f"example_predicted_{name}_{image}", predicted)
         for metric, values in (("probability", chances), ("sd", sd)):
-            of_image = over_chains(values[:, place, label])
+            of_image = mean_over_chains(values[:, place, label])
             yield _row(f"example_{metric}_{name}_{image}", *of_image, trials=len(values))
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from concord_studies.contracts import Label, Replicated
-from concord_studies.intervals import over_chains
+from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._references import posterior
+from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import costs, distances, thinned
 
 METRICS = (
@@ -65,11 +65,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     for place, name in enumerate(NAMES):
         for column, agent in enumerate(m.agents):
             each = values[:, column, place]
-            yield Row(last, agent, name, *over_chains(each), trials=len(each))
+            yield Row(last, agent, name, *mean_over_chains(each), trials=len(each))
             if len(each) > 1:
                 for number, value in enumerate(each):
                     yield Row(last, agent, f"{name}_set_{number}", value)
-        floor = over_chains(floors[:, place])
+        floor = mean_over_chains(floors[:, place])
         yield Row(last, "network", f"{name}_floor", *floor, trials=len(floors))
 
 
@@ -89,7 +89,7 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
     counts = [len(sample) for sample in samples]
     if replicates is not None:
         return samples, replicates.exact_pairs(counts)
-    exact, rng = posterior(m.problem, "sinkhorn"), m.stream("sinkhorn")
+    exact, rng = require_posterior(m.problem, "sinkhorn"), m.stream("sinkhorn")
     return samples, [exact.sample(2 * n, rng).reshape(2, n, -1) for n in FLOORS * counts]
 
 

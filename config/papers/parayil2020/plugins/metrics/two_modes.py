@@ -8,7 +8,7 @@ import numpy as np
 from concord.problems.kinds import tied_mixture
 from concord_studies.contracts import Label
 from concord_studies.intervals import wilson
-from concord_studies.metrics import Measurement, Row, lacking
+from concord_studies.metrics import Measurement, Row, unmet_need
 
 METRICS = ("two_modes_share",)
 LABELS = {
@@ -28,7 +28,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     problem: Any = m.problem
     if not isinstance(problem, tied_mixture.TiedMixture):
-        raise lacking("two_modes", "one data set of tied_mixture")
+        raise unmet_need("two_modes", "one data set of tied_mixture")
     params, rng = problem.params, m.stream("two modes")
     whole = [np.arange(params.points)]
     found = [

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 from concord.networks.compressions import qsgd
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, lacking
+from concord_studies.metrics import Measurement, Row, known, unmet_need
 
 METRICS = ("saved_by_coding", "saved_by_coding_natural")
 EXACT = METRICS
@@ -33,7 +33,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield 32 d over the bits of a coded message, with the base-2 and the natural logarithm."""
     compression = getattr(m.sampler, "compression", None)
     if getattr(compression, "kind", None) != "qsgd":
-        raise lacking("coded_bits", "a sampler with compression qsgd")
+        raise unmet_need("coded_bits", "a sampler with compression qsgd")
     dim, levels = m.problem.dim, qsgd.count_levels(compression.params)  # type: ignore[union-attr]
     found = {"saved_by_coding": math.log2, "saved_by_coding_natural": math.log}
     return known(m, {name: 32 * dim / bits(dim, levels, log) for name, log in found.items()})

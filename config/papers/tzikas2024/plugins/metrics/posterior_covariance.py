@@ -6,7 +6,7 @@ import numpy as np
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, known
-from concord_studies.metrics._references import gaussian
+from concord_studies.metrics._references import require_gaussian
 
 METRICS = ("posterior_covariance_max",)
 EXACT = METRICS
@@ -19,5 +19,5 @@ LABELS = {
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the largest absolute entry of the exact posterior's covariance."""
-    target = gaussian(m.problem, "posterior_covariance")
+    target = require_gaussian(m.problem, "posterior_covariance")
     return known(m, {"posterior_covariance_max": np.abs(target.cov).max()})

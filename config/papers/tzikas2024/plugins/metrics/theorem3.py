@@ -8,7 +8,7 @@ from concord.networks.network import Network
 from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, lacking
+from concord_studies.metrics import Measurement, Row, known, unmet_need
 
 from .. import theory
 
@@ -31,7 +31,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     at m_f = 2, the paper's example; nan where no tau_f will do.
     """
     if not isinstance(m.problem, Quadratic):
-        raise lacking("theorem3", "linear regression")
+        raise unmet_need("theorem3", "linear regression")
     theorem = compute_theorem(m.problem, m.network)
     constants = {
         "tau_G": theorem.tau_graph,

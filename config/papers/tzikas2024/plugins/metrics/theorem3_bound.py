@@ -13,7 +13,7 @@ from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, known, lacking, series
+from concord_studies.metrics import Measurement, Row, known, series, unmet_need
 
 from .. import theory
 from .theorem3 import compute_theorem
@@ -46,7 +46,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not np.isfinite((theorem := compute_theorem(problem, m.network)).penalty)
         or m.initial.moments(problem.dim) is None
     ):
-        raise lacking(
+        raise unmet_need(
             "theorem3_bound",
             "D-ADMMS with simultaneous updates on a connected network and linear regression, from "
             "a start that is stated",

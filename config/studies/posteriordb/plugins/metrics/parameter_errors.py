@@ -10,8 +10,8 @@ from concord.contracts import WithNames
 from concord.distances import positions
 from concord.laws.intervals import quantile
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, lacking
-from concord_studies.metrics._references import posterior
+from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import thinned
 
 METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
@@ -45,8 +45,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     its bias: the largest of several errors is too large by chance.
     """
     if not isinstance(m.problem, WithNames):
-        raise lacking("parameter_errors", "a problem whose parameters have names")
-    exact = _named(m, posterior(m.problem, "parameter_errors").sample(10_000, m.stream("draws")))
+        raise unmet_need("parameter_errors", "a problem whose parameters have names")
+    posterior = require_posterior(m.problem, "parameter_errors")
+    exact = _named(m, posterior.sample(10_000, m.stream("draws")))
     center, spread = exact.mean(axis=0), exact.std(axis=0)
     agents, draws = positions(m.trace)
     late = thinned(m.late, max(MOST // len(draws), 1))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from concord.stability import with_step
-from concord_studies.metrics import Measurement, Row, lacking, stable_step, stationary
+from concord_studies.metrics import Measurement, Row, stable_step, stationary, unmet_need
 
 METRICS = tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS))
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
@@ -22,7 +22,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     most = stable_step.largest(m)
     if not np.isfinite(most):
-        raise lacking("stationary_steps", "a sampler that is stable for some steps, not for all")
+        raise unmet_need("stationary_steps", "a sampler that is stable for some steps, not for all")
     last = max(m.iterations - 1, 0)
     for percent in PERCENT:
         step = percent / 100 * most
