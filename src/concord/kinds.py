@@ -30,7 +30,7 @@ _files: dict[tuple[str, str], tuple[str, str]] = {}  # module and file of each o
 
 @cache
 def built_in(room: str) -> tuple[str, ...]:
-    """Return the names of a room's kinds that are built in."""
+    """Return the names of the built-in kinds of a room, such as "samplers"."""
     return tuple(sorted(_modules(room)))
 
 
@@ -159,7 +159,7 @@ def use(*folders: Path) -> None:
 
 
 def add(path: Path) -> tuple[str, str]:
-    """Use a file as a kind; return its room, which is its folder's name, and its own name."""
+    """Register a plug-in's file; return its room, the folder's name, and its own name."""
     folder, name = path.absolute().parent, path.stem
     if folder.parent.name == "plugins" and folder.name not in ROOMS:
         raise ConcordError(f"{path}: no room is called so; {nearest(folder.name, ROOMS)}")

@@ -78,7 +78,7 @@ def check_needs(sampler: Any, problem: Any, network: Network) -> None:
 
 
 def require(problem: Any, method: str, remedy: str) -> None:
-    """Refuse a problem without a method, with a remedy for the user; None stands for any problem.
+    """Raise a ConcordError with a remedy if a problem, unless it is None, lacks a method.
 
     method: the name of the method or attribute, such as ``minimize``.
     """

@@ -47,12 +47,12 @@ Some = Annotated[tuple[T, ...], Meta(min_length=1)]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _CheckedMeta(msgspec.StructMeta):
-    """The metaclass that checks options given in Python as those of a file."""
+    """The metaclass that checks options given in Python like options in a file."""
 
     if not TYPE_CHECKING:
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
-            """Build the class from values by position and by name, checked as those of a file."""
+            """Build the class from values by position and name, checked like values in a file."""
             given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
             if len(given) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
@@ -121,13 +121,13 @@ def _lists(value: Any) -> Any:
 
 
 class Chosen:
-    """A kind of a room with its options, parsed from ``{kind: ring, ...}``."""
+    """A plug-in chosen by name with its options, parsed from ``{kind: ring, ...}``."""
 
     room: ClassVar[str]
     __slots__ = ("kind", "module", "params")
 
     def __init__(self, kind: str, **options: Any) -> None:
-        """Choose a kind of the class's room with options given by name."""
+        """Choose a plug-in of the class's group, with options given by name."""
         self._choose(kind, options, "")
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:

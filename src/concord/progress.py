@@ -36,7 +36,7 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
 
 
 def _tell_each_minute(total: int, what: str) -> Callable[..., object]:
-    """Return ``done(n=1)``, which prints at most once a minute how many of the steps are done."""
+    """Return ``done(n=1)``, which counts finished steps and prints them at most once a minute."""
     count, last = 0, time.monotonic()
 
     def done(n: int = 1) -> None:

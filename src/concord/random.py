@@ -48,7 +48,7 @@ def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
 
 
 def count_steps_ahead(rng: Any, numbers: int, most: int) -> int:
-    """Return for how many steps random numbers are drawn together.
+    """Return the number of steps whose random numbers are drawn together.
 
     numbers: how many numbers a step takes. most: how many may be drawn together. It is one step
     where the generator enumerates choices.

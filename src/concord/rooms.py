@@ -9,7 +9,7 @@ from concord.errors import ConcordError
 
 
 class Room(NamedTuple):
-    """The word for one kind of a room, the room's packages, and the names that a kind defines."""
+    """A group of plug-ins: the word for one, their packages, and the names that each defines."""
 
     one: str
     packages: tuple[str, ...]

@@ -37,7 +37,7 @@ from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import Coordinates, along
-from concord_arena.tuning import changed, find_limit, read_value
+from concord_arena.tuning import find_limit, read_value, vary
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -106,7 +106,7 @@ class Lattice(NamedTuple):
 
     def sampler(self, j: float) -> Sampler:
         """Return the entry's sampler with the option values at place j."""
-        return changed(self.entry.sampler, self.values(j), self.entry.name)
+        return vary(self.entry.sampler, self.values(j), self.entry.name)
 
 
 class Found(NamedTuple):
@@ -203,7 +203,7 @@ class Search:
             if np.isfinite(best.score):
                 yield best
 
-    def confirmed(self, found: Found) -> Found:
+    def confirm(self, found: Found) -> Found:
         """Return a screened setting rescored by its own law, or a better neighbor.
 
         ``NoLaw`` where that is too large.
@@ -258,15 +258,15 @@ class Search:
             self._try(lattice, sorted(places), only=read)
         return self._best([lattice], read, how)
 
-    def stated(self, entry: Entry) -> Iterator[Found]:
-        """Yield settings along octaves, unscored, for the read-outs agents and average."""
+    def unscored_settings(self, entry: Entry) -> Iterator[Found]:
+        """Yield unscored settings an octave apart, for the read-outs agents and average."""
         for lattice in self.lattices(entry):
             known = np.isfinite(lattice.limit)
             octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if known else np.s_[-12:]]
             for read in ("agents", "average"):
                 count = self._iterations(lattice.price, read) if read in self.reads else 0
                 for j in octaves if count >= 1 else ():
-                    yield self._found(lattice, j, read, [j], "chains", Score(np.inf, count, {}))
+                    yield self._price(lattice, j, read, [j], "chains", Score(np.inf, count, {}))
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and a setting's b2 at these iterations for the wished level."""
@@ -281,7 +281,7 @@ class Search:
         found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
-            one = changed(entry.sampler, own, entry.name)
+            one = vary(entry.sampler, own, entry.name)
             given = self.problem, self.network, self._masks()
             price = prices.price_per_iteration(one, *given)
             if self._iterations(price, "agents") < 1:
@@ -428,9 +428,9 @@ class Search:
                         break
                     near.append(i)
         b2 = {level: max(b2, self._floor) for level, b2 in score.b2.items()}
-        return self._found(lattice, j, read, near, how, score._replace(b2=b2))
+        return self._price(lattice, j, read, near, how, score._replace(b2=b2))
 
-    def _found(
+    def _price(
         self,
         lattice: Lattice,
         j: float,
@@ -439,7 +439,7 @@ class Search:
         how: str,
         score: Score,
     ) -> Found:
-        """Return a setting with score and price; near: places at most twice as bad."""
+        """Return a setting with score and price. near: lattice places at most twice as bad."""
         value, count, b2 = score
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
         within = lattice.step(max(near)), lattice.step(min(near))

@@ -48,11 +48,11 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Sampler
 from concord_arena import prices, scores
-from concord_arena.chains import Chains, known
+from concord_arena.chains import Chains, has_posterior
 from concord_arena.laws import Laws
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.scores import Levels
-from concord_arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
+from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, refine, settings
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
 from concord_studies.privacy import sigma
@@ -131,7 +131,7 @@ class Tried(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The setting that is chosen at a budget, and what is reported of the choice."""
+    """The setting chosen at a budget, with the numbers reported of the choice."""
 
     setting: Setting
     price: Mapping[str, float]
@@ -189,7 +189,7 @@ class _Cell:
         )
         self._tunes = arena.tune is not None and arena.share is None
         self._seeks = self._tunes and arena.aim is not None
-        self._metric = "b2" if known(self._first) else "log_loss"
+        self._metric = "b2" if has_posterior(self._first) else "log_loss"
         count = SETTINGS if self._seeks else sum(map(len, self.settings))
         self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
@@ -250,12 +250,12 @@ class _Cell:
             return None
         chosen, arena = self._best(tried, name), self._arena
         if self._seeks:
-            more = between(arena, chosen.setting, self._where)
+            more = refine(arena, chosen.setting, self._where)
             return self._best([*tried, *self._try(self.group(more), name)], name)
         for _ in range(WIDER if self._tunes and not arena.paid else 0):
             if not (end := self._end(chosen)):
                 break
-            more = beyond(arena, chosen.setting, end == "largest", self._where)
+            more = extend(arena, chosen.setting, end == "largest", self._where)
             tried += self._try(self.group(more), name)
             chosen = self._best(tried, name)
         return chosen

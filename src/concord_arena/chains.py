@@ -37,8 +37,8 @@ LATE = 50  # draws of a chain that are compared, from its second half
 FLOORS = 20  # times that the floor of a score is drawn
 
 
-def known(problem: Problem) -> bool:
-    """Return whether a problem has a posterior with which results can be compared."""
+def has_posterior(problem: Problem) -> bool:
+    """Return whether a problem's posterior is known, so that results can be compared with it."""
     return isinstance(problem, WithReference) or problem.posterior is not None
 
 
@@ -95,12 +95,12 @@ class Chains:
         found, further = [], []
         for (name, problem), sampler in self._versions:
             trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
-            score, own = _score(_at(trace, iterations), problem), {}
-            if known(problem):
-                own["floor.b2"] = floor = self._drawn("floors", trace.chains, name, problem)
+            score, own = _score(_thin(trace, iterations), problem), {}
+            if has_posterior(problem):
+                own["floor.b2"] = floor = self._draw_once("floors", trace.chains, name, problem)
                 score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
-                own |= self._compare(_at(trace, late), name, problem)
-            own |= self._measure_families(_at(trace, late), name, problem, sampler, families)
+                own |= self._compare(_thin(trace, late), name, problem)
+            own |= self._measure_families(_thin(trace, late), name, problem, sampler, families)
             found.append(score)
             further.append(own)
         by_metric = {
@@ -140,8 +140,8 @@ class Chains:
                 trace.variables["x"] = names, self._mix @ x
         return trace
 
-    def _drawn(self, what: str, count: int, name: str, problem: Problem) -> Any:
-        """Return the floors, or the yardstick of other ``scores``, drawn once for all samplers."""
+    def _draw_once(self, what: str, count: int, name: str, problem: Problem) -> Any:
+        """Return floors, or the reference draws of ``scores``, drawn once for all samplers."""
         if (count, what, name) not in self._kept:
             make = {"floors": _floors, "scores": scores.yardstick}[what]
             rng = streams.generator(self._run.seed, what, self._run.paper, name)
@@ -157,7 +157,7 @@ class Chains:
             rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
             x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
             draws = x.reshape(-1, *x.shape[2:])
-            by = self._drawn("scores", len(draws), name, problem)
+            by = self._draw_once("scores", len(draws), name, problem)
             return found | dict(scores.of_draws(draws, by))
 
     def _measure_families(
@@ -193,7 +193,7 @@ class Chains:
         return found
 
 
-def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
+def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
     """Return a trace reduced to some of its recorded iterations."""
     rows = np.searchsorted(trace.draw, iterations)
     variables = {
@@ -207,12 +207,12 @@ def _score(trace: Trace, problem: Problem) -> Levels:
     """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
-        found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
+        found = _squared_bias(trace, problem) if has_posterior(problem) else _loss(trace, problem)
         return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
 
 
-def _squared(trace: Trace, problem: Problem) -> Levels:
-    """Return b² by level, (iterations,), bounded below by one over the number of chains."""
+def _squared_bias(trace: Trace, problem: Problem) -> Levels:
+    """Return b² of a trace by level, (iterations,), at least one over the number of chains."""
     exact, each = reference_of(problem), _both(trace["x"])
     found = {
         "worst": _b2(each, exact).max(axis=-1),
@@ -256,13 +256,13 @@ def _loss(trace: Trace, problem: Problem) -> Levels:
     labels = next(iter(problem.tests.values())).labels
     images = np.arange(len(labels))
 
-    def of(x: np.ndarray) -> np.ndarray:
+    def log_loss(x: np.ndarray) -> np.ndarray:
         """Return each agent's log loss at positions (chains, agents, dim)."""
         chance = problem.predictive(x)[..., images, labels].mean(axis=0)
         return -np.log(chance).mean(axis=-1)
 
-    each = np.array([of(x) for x in trace["x"].swapaxes(0, 1)])
-    average = np.array([of(x[:, None])[0] for x in trace["x_average"].swapaxes(0, 1)])
+    each = np.array([log_loss(x) for x in trace["x"].swapaxes(0, 1)])
+    average = np.array([log_loss(x[:, None])[0] for x in trace["x_average"].swapaxes(0, 1)])
     return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
 
 
@@ -271,10 +271,10 @@ def _ergodic(trace: Trace, exact: Reference) -> Levels:
     dim = trace["x"].shape[-1]
     wanted, variance = (part[:dim] for part in exact.monomials())
 
-    def of(x: np.ndarray) -> np.ndarray:
+    def worst_b2(x: np.ndarray) -> np.ndarray:
         """Return the worst coordinate's ergodic b² from positions (chains, draws, ..., dim)."""
         square = ((x.mean(axis=1) - wanted) ** 2).mean(axis=0) / variance
         return np.nan_to_num(square.max(axis=-1), nan=np.inf, posinf=np.inf)
 
-    average = of(trace["x_average"])
-    return {"worst": of(trace["x"]).max(), "average": average, "pooled": average}
+    average = worst_b2(trace["x_average"])
+    return {"worst": worst_b2(trace["x"]).max(), "average": average, "pooled": average}

@@ -103,7 +103,7 @@ def compare(
     }
     lawless = [name for name, of in samplers.items() if not metrics.states_law(of.params)]
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
-    shown = {name: words.called(name, study.sections.names) or name for name in names}
+    shown = {name: words.declared_name(name, study.sections.names) or name for name in names}
     experiment, lines = experiment or ("sampled" if lawless else "tasks"), []
     if lawless and experiment == "sampled":
         whose = words.either(shown[name] for name in lawless)

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 
 def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a sampler that the arena has no entry of, and those that are tuned.
+    """Return options for a sampler without an entry in the arena, and what is tuned of them.
 
     A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
     data sets and the rest are the same for all. A ConcordError if it says more.

@@ -69,19 +69,20 @@ class Laws:
         """Yield the ergodic b², distances, and the log predictive density of held-out rows."""
         targets = self._posteriors
 
-        def lost(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
+        def mask_diverged(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
+            """Return values of a level with ``lost`` where the final b² is infinite."""
             return {level: np.where(np.isposinf(final[level]), lost, np.array(values, float))}
 
         averaged = self._path.time_average(end)
         if averaged is not None:
             over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
             for level in scores.LEVELS:
-                yield "ergodic_b2", lost(level, [one[level] for one in over])
+                yield "ergodic_b2", mask_diverged(level, [one[level] for one in over])
         ends = [seen.select((-1, v)) for v in range(len(targets))]
         parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
         for level in ("worst", "average"):
             for metric in parts[0][level]:
-                yield metric, lost(level, [one[level][metric] for one in parts])
+                yield metric, mask_diverged(level, [one[level][metric] for one in parts])
         tested = [p for p in self._problems if isinstance(p, HeldOut) and p.test is not None]
         if len(tested) < len(targets):
             return
@@ -89,7 +90,7 @@ class Laws:
             ("worst", [(law.mean, law.cov) for law in ends]),
             ("average", [law[2:] for law in ends]),
         ):
-            yield "log_predictive", lost(level, _predict(tested, moments), -np.inf)
+            yield "log_predictive", mask_diverged(level, _predict(tested, moments), -np.inf)
         exact = _predict(tested, [(target.mean, target.cov) for target in targets])
         yield "log_predictive", {"exact": np.array(exact)}
 

@@ -114,7 +114,7 @@ def _count(
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and _sent_alike(seen, every, k + 1) and _mean_known(every[0]):
+            if looks and _sent_alike(seen, every, k + 1) and _is_mean_precise(every[0]):
                 break
     gradients, sent, broadcasts = (
         np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
@@ -131,8 +131,8 @@ def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int
     )
 
 
-def _mean_known(gradients: np.ndarray) -> bool:
-    """Return whether the mean of random gradient counts (chains,) is precise enough.
+def _is_mean_precise(gradients: np.ndarray) -> bool:
+    """Return whether chains (chains,) give the mean of random gradient counts precisely enough.
 
     Chains whose gradients repeat slowly are alike, so that no error can be estimated.
     """

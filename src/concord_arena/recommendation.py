@@ -338,7 +338,7 @@ def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
             place = next((p for p in places if rows[p].how == "screened"), None)
             if place is None:
                 break
-            rows[place] = search.confirmed(rows[place])
+            rows[place] = search.confirm(rows[place])
             rows.sort(key=lambda row: row.score)
     return rows
 

@@ -160,17 +160,17 @@ def _spectrum(
             raise none("the parts of its update have no eigenvectors in common")
         return np.moveaxis(found, 2, 0)
 
-    def turned(mean: np.ndarray) -> np.ndarray:
+    def project(mean: np.ndarray) -> np.ndarray:
         return (mean.reshape(-1, agents) @ vectors).T
 
     def modes(step: Affine) -> Affine:
-        return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
+        return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
 
     steps = [
         Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
     ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = stack_versions([(turned(mean), blocks(cov)) for mean, cov in starts])
+    begun = stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors
     return path

@@ -140,7 +140,7 @@ class Trials(NamedTuple):
                 b2["error"] = own.error(row)[0]
             return row._replace(b2=b2, score=b2["error" if averages else level])
 
-        rows = [score(row, self.seed + 1, False) for row in self.search.stated(entry)]
+        rows = [score(row, self.seed + 1, False) for row in self.search.unscored_settings(entry)]
         finite = [row for row in rows if np.isfinite(row.score)]
         best = sorted(finite, key=lambda row: row.score)[:1]
         return [score(row, self.seed + 2, True) for row in best]

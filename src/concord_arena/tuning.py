@@ -38,8 +38,8 @@ class Setting(NamedTuple):
     sampler: Sampler
 
 
-def changed(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
-    """Return a sampler with other values of some options."""
+def vary(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
+    """Return a copy of a sampler with other values of some options."""
     stated = plain(sampler)
     for name in values:
         if name not in stated:
@@ -66,7 +66,7 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
     bare = Network(network.graph, order=network.order)  # what happens on it left out
 
     def mean(step: float) -> exact.Affine:
-        return _mean_step(changed(sampler, {tune: step}, tune), problem, bare)
+        return _mean_step(vary(sampler, {tune: step}, tune), problem, bare)
 
     try:
         return exact.stable_limit(mean, read_value(sampler, tune, tune), 1e-3)
@@ -118,7 +118,7 @@ def settings(
         factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
         own = {} if name is None else {name: value}
-        one = changed(sampler, own, f"{where}.second")
+        one = vary(sampler, own, f"{where}.second")
         limit = find_limit(one, tune, problem, network)
         limits.append(limit)
         if arena.share is not None:
@@ -126,20 +126,20 @@ def settings(
         else:
             top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
             steps = [top * factor**-i for i in range(1, count + 1)]
-        groups.append([Setting({tune: s, **own}, changed(one, {tune: s}, where)) for s in steps])
+        groups.append([Setting({tune: s, **own}, vary(one, {tune: s}, where)) for s in steps])
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
 
 
-def beyond(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
+def extend(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
     """Return further settings beyond the best one, above it if ``up``, else below."""
     factor = COARSE if arena.second else FACTOR
     powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
     return _times(powers, arena, best, where)
 
 
-def between(arena: Arena, best: Setting, where: str) -> list[Setting]:
+def refine(arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the settings between the best one's neighbors, for an entry that aims at a target."""
     factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
     parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
@@ -150,5 +150,5 @@ def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) ->
     tune, found = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}
-        found.append(Setting(values, changed(best.sampler, values, where)))
+        found.append(Setting(values, vary(best.sampler, values, where)))
     return found

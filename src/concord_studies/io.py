@@ -58,7 +58,7 @@ def read_table(path: Path | str, columns: Sequence[str]) -> list[dict[str, str]]
 
 
 def signature(path: Path | str) -> tuple[int, ...] | None:
-    """Return what changes where a file does; None of one that cannot be looked at."""
+    """Return a file's identity, which changes with the file; None if it cannot be read."""
     try:
         status = os.stat(path)
     except OSError:

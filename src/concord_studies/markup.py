@@ -60,7 +60,7 @@ def markdown_table(
 
 
 def fold(summary: str, lines: Sequence[str]) -> list[str]:
-    """Return lines of Markdown folded under a summary; nothing of none."""
+    """Return lines of Markdown folded under a summary; no lines if there are none."""
     head = f"<details><summary>{escape(line(summary), quote=False)}</summary>"
     return [head, "", *lines, "", "</details>", ""] if lines else []
 
@@ -118,5 +118,5 @@ def cell(text: str) -> str:
 
 
 def uncell(text: str) -> str:
-    """Return what ``cell`` was given."""
+    """Return the value from which ``cell`` made a text."""
     return text.removeprefix("'")

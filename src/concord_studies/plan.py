@@ -40,7 +40,7 @@ FILES = {"figures": "pdf", "tables": "csv"}  # the first of an entry's
 
 
 class Statement(NamedTuple):
-    """What a result is made from: the file that states it, and the file's text."""
+    """The inputs of a result: the file that states them, and its text."""
 
     path: Path
     text: str
@@ -142,11 +142,11 @@ class Plan:
         return exit_with_sentence(path)
 
     def digest(self, kind: str) -> Callable[[Wildcards], str]:
-        """Return a function for ``params``: the digest of what a result is made from."""
+        """Return a function for ``params``: the digest of a result's stated inputs."""
         return exit_with_sentence(lambda w: digests.digest(self.statement(kind, w).text))
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
-        """Return what a result is made from: runs, figures, tables, claims, ... (``kind``)."""
+        """Return the stated inputs of a result. kind: runs, figures, tables, claims, ..."""
         name = wildcards.get("experiment") if kind == "runs" else wildcards.get("name")
         return self._statement(kind, wildcards.get("study", ""), name or "")
 
@@ -165,10 +165,10 @@ class Plan:
         elif kind == "scores":
             stated = _stated_scores(study)
         elif kind == "multiverse":
-            runs = {own: self._statement("runs", key, own).text for own in self._read(study)}
+            runs = {own: self._statement("runs", key, own).text for own in self._claims_need(study)}
             stated = {**survey.state_inputs(study), "runs": digests.digest(runs)}
         else:
-            stated = judge.state_inputs(study, varied=bool(self._surveyed(key)))
+            stated = judge.state_inputs(study, varied=bool(self._find_survey(key)))
         lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in stated.items())
         return Statement(path, "{" + ",\n".join(lines) + "}\n")
 
@@ -238,14 +238,14 @@ class Plan:
         study of one's own has its data downloaded.
         """
         study = self.study(wildcards)
-        return [self.table(study.key, name) for name in self._read(study)]
+        return [self.table(study.key, name) for name in self._claims_need(study)]
 
-    def _read(self, study: Study) -> list[str]:
+    def _claims_need(self, study: Study) -> list[str]:
         names = dict.fromkeys(run.experiment for run in study.claim_runs())
         return [name for name in names if self._readable(study.key, name, not study.printed)]
 
     def _readable(self, key: str, name: str, downloads: bool = False) -> bool:
-        """Return whether an experiment stands, or can be made, if need be with downloads."""
+        """Return whether an experiment is up to date, or can be made, if allowed by downloads."""
         runs = self._experiment(key, name).runs.values()
         needed = (data for run in runs for data in run.downloads)
         if not any(map(self._missing, runs)) and (downloads or all(map(self._at_hand, needed))):
@@ -259,9 +259,9 @@ class Plan:
     @exit_with_sentence
     def find_multiverse_table(self, wildcards: Wildcards) -> list[str]:
         """Return the table over the multiverse if verdicts wait for it, or it is up to date."""
-        return self._surveyed(self.study(wildcards).key)
+        return self._find_survey(self.study(wildcards).key)
 
-    def _surveyed(self, key: str) -> list[str]:
+    def _find_survey(self, key: str) -> list[str]:
         table = self.place / key / "multiverse.csv"
         if not self.config["multiverse"]:
             try:
@@ -274,7 +274,7 @@ class Plan:
 
     @exit_with_sentence
     def find_universe_tables(self, wildcards: Wildcards) -> list[str]:
-        """Return what claims read, and the same of universes that stand, or need no download."""
+        """Return the tables that claims read, also of universes at hand or without downloads."""
         key = self.study(wildcards).key
         names = (f"{UNIVERSES}{name}" for name in self._universes(key).experiments)
         universes = [self.table(key, name) for name in names if self._readable(key, name)]
@@ -288,7 +288,7 @@ class Plan:
 
     @property
     def expected(self) -> list[str]:
-        """Return the files of committed verdicts that exist; a study of one's own may have none."""
+        """Return the existing files of committed verdicts; a user's study may have none."""
         return [str(file) for file in EXPECTED if file.exists()]
 
     # Targets.
@@ -395,7 +395,7 @@ class Plan:
 
 
 def _stated_scores(study: Study) -> dict[str, Any]:
-    """Return what the scores and cards of an arena are made from beside metrics."""
+    """Return the inputs, other than metrics, of the scores and cards of an arena."""
     used = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
     about = [describe_kind("samplers", kind) for kind in used]
     code = digests.state_code("concord_arena.compete")

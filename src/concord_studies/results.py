@@ -172,8 +172,8 @@ def divergence(measured: Measured) -> Divergence | None:
     return Divergence(float(first[0]), float(fraction[-1]) if fraction.size else math.nan)
 
 
-def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
-    """Return a sentence that names the diverged runs of a figure or table; None if none.
+def divergence_note(params: Any, runs: Sequence[Measured]) -> str | None:
+    """Return a sentence with the diverged runs of a figure or table; None if there are none.
 
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.

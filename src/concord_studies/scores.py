@@ -36,7 +36,7 @@ def _of_sets(measured: Measured, metric: str, agent: int | str) -> pandas.Series
 
 
 def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
-    """Return the experiment and labels of a run but those that tell apart what is compared."""
+    """Return a run's experiment and labels, without the labels ``among`` which runs compete."""
     labels = measured.run.get("labels") or {}
     told = (str(value) for key, value in labels.items() if key not in among)
     return str(measured.run.get("experiment")), *told
@@ -50,12 +50,12 @@ def missing(measured: Measured) -> str | None:
     return "not run" if value[0] < 0 else "not applicable"
 
 
-def estimated(measured: Measured) -> bool:
+def is_estimated(measured: Measured) -> bool:
     """Return whether the scores of a cell of the arena are estimated from chains."""
     return bool((measured.values("exact") == 0).any())
 
 
-def paired(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
+def differences(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
     """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
 
     Runs with fewer than two data sets, or with different ones, are refused.

@@ -20,7 +20,7 @@ import numpy as np
 from concord.laws.quadrature import Grid
 
 
-def thinned(rows: np.ndarray, count: int) -> np.ndarray:
+def thin(rows: np.ndarray, count: int) -> np.ndarray:
     """Return at most ``count`` rows of an array, evenly spaced, the last included."""
     if len(rows) <= count:
         return rows

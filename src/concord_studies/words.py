@@ -56,7 +56,7 @@ def _metric(key: str) -> str:
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
     of, (part, says) = next(
-        ((name, found) for name in (key, plain) if (found := metrics.said(name))[0]),
+        ((name, found) for name in (key, plain) if (found := metrics.find_label(name))[0]),
         (plain, ("", "")),
     )
     rest = of.removeprefix(part).replace("_", " ")
@@ -72,7 +72,7 @@ def quantity(key: str) -> str:
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
     own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
-    return metrics.head(base) or metrics.head(own) or own or metric(base)
+    return metrics.column_heading(base) or metrics.column_heading(own) or own or metric(base)
 
 
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
@@ -80,7 +80,7 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 
     ``names`` are a study's own texts for values; kinds say their own (``NAME``).
     """
-    if given := own(key, value, names):
+    if given := study_text(key, value, names):
         return given
     last = key.split(".")[-1].replace("_", " ")
     if value is None:
@@ -93,10 +93,10 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     if key == "reading":  # of an equation: published_57
         text = re.sub(r"_(\d+)$", r", (\1)", text)
     said = kind(key, text)
-    return said if said.isupper() or said == called(text) else said.capitalize()
+    return said if said.isupper() or said == declared_name(text) else said.capitalize()
 
 
-def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
+def study_text(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
     """Return a study's own text for a key's value, or for the pair "key=value"; "" if none."""
     names = names or {}
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
@@ -122,7 +122,7 @@ def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
     text = str(told)
     if key == "agent":
         return agent(told)
-    if given := own(key, told, names):
+    if given := study_text(key, told, names):
         return given
     if re.fullmatch(r"[\d.]+(e-?\d+)?", text):
         said = (names or {}).get(key, axis(key))
@@ -146,8 +146,8 @@ def case(text: str, names: Mapping[str, str] | None = None) -> str:
 def kind(key: str, text: str) -> str:
     """Return the words for a kind in a sentence: its display name, or lower case ("no edges")."""
     if key in ("sampler", "sampler.kind"):
-        return called(text) or text.replace("_", "-").upper()
-    return called(text) or text.replace("_", " ")
+        return declared_name(text) or text.replace("_", "-").upper()
+    return declared_name(text) or text.replace("_", " ")
 
 
 def value(stated: Any) -> str:
@@ -179,8 +179,8 @@ def options(stated: Mapping[str, Any]) -> str:
     )
 
 
-def called(kind: str, names: Mapping[str, str] | None = None) -> str:
-    """Return the name of a kind for readers, or a study's text; "" if neither says one."""
+def declared_name(kind: str, names: Mapping[str, str] | None = None) -> str:
+    """Return a study's name for a kind, or the one that the kind declares; "" if neither."""
     if names and kind in names:
         return str(names[kind])
     for package in ROOMS:

@@ -117,7 +117,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        sampler = tuning.changed(run.sampler.params, about["chosen"], "")
+        sampler = tuning.vary(run.sampler.params, about["chosen"], "")
         start, reader = START(2), StepReader(sampler, prob, task.network)
         if reader.chooses:
             mean, cov = exact.initial_moments(8, 2, start)

@@ -72,7 +72,7 @@ def test_exact_distances_between_points() -> None:
 
 def test_thinning_is_even() -> None:
     rows = np.arange(10, 101)
-    few = transport.thinned(rows, 9)
+    few = transport.thin(rows, 9)
     assert len(few) == 9 and few[-1] == rows[-1]
     assert np.ptp(np.diff(few)) <= 1
-    assert transport.thinned(rows, 10_000) is rows
+    assert transport.thin(rows, 10_000) is rows

@@ -8,7 +8,7 @@ from concord import kinds
 from concord.rooms import display_name
 from concord_studies import metrics, words
 from concord_studies.contracts import Label, declared
-from concord_studies.metrics import alike
+from concord_studies.metrics import matches
 
 for family in kinds.names("metrics"):
     kinds.find("metrics", family)  # their labels are known once a run has used them
@@ -82,7 +82,7 @@ def test_every_sampler_has_a_name_of_its_own():
 PRICED = '''"""Watts that agents have drawn."""
 
 from concord_studies.contracts import Label, declared
-from concord_studies.metrics import alike
+from concord_studies.metrics import matches
 
 METRICS = ("watts", "watts_peak")
 LABELS = {
@@ -116,7 +116,7 @@ def test_families_declare_what_is_theirs(kind):
     module = kinds.find("metrics", kind, "tests")
     for what in ("LABELS", "CONDITIONS", "EXACT", "OF_LAW"):
         for name in declared(module, what):  # a metric, or a pattern or the beginning of some
-            named = (alike(n, own) for n in (name, f"{name}_*") for own in module.METRICS)
+            named = (matches(n, own) for n in (name, f"{name}_*") for own in module.METRICS)
             assert name in module.METRICS or any(named), f"{what}: {name}"
     assert all(isinstance(label, Label) for label in declared(module, "LABELS").values())
     assert declared(module, "NETWORK") in (None, *metrics.NETWORKS)

@@ -347,7 +347,7 @@ def limit(
     law = stationary(reduced, start, spread)
     if law is None:
         return None
-    if not (_same(basis @ start, mean0) and _same(basis @ spread @ basis.T, cov0)):
+    if not (_is_unchanged(basis @ start, mean0) and _is_unchanged(basis @ spread @ basis.T, cov0)):
         kept = np.eye(len(mean0)) - basis @ basis.T
         pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ kept)
         reach = kept + basis @ pull
@@ -390,7 +390,7 @@ def _batch_covariance(
         return np.full_like(cov, np.nan) if law is None else basis @ law[1] @ basis.T
 
     def residual(errors: np.ndarray) -> np.ndarray:
-        """Return errors minus those that their own later covariance causes."""
+        """Return errors minus the errors that their own later covariance causes."""
         later = gradient_noise(mean, cov + covariance_from(errors)) - first
         return errors - later.ravel() / scale
 
@@ -507,8 +507,8 @@ def stable_limit(
     return low
 
 
-def _same(projected: np.ndarray, whole: np.ndarray) -> bool:
-    """Return whether a projection has kept an array, but for rounding."""
+def _is_unchanged(projected: np.ndarray, whole: np.ndarray) -> bool:
+    """Return whether a projected array equals the whole one up to rounding."""
     return bool(np.abs(projected - whole).max() <= 1e-10 * max(np.abs(whole).max(), 1e-300))
 
 

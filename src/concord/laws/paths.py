@@ -438,7 +438,7 @@ def _close(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def turn_of_losses(update: Update, losses: Losses) -> Turn | None:
-    """Return the turn in which both the update and the probabilities of losses repeat.
+    """Return the turn (start, period) of updates and probabilities of losses together.
 
     None if they do not repeat from the first iteration on.
     """

@@ -153,7 +153,7 @@ class Channels:
         self.traffic, self._k = traffic, k
 
     def _delay(self, k: int, traffic: Traffic) -> None:
-        """Replace the arrivals of iteration k by those of vectors that were sent earlier."""
+        """Replace the vectors that arrive in iteration k by vectors that were sent earlier."""
         delay = self._conditions.delay
         if delay is None and self._conditions.barrier:
             return

@@ -217,7 +217,7 @@ class Delay(Kind, tag="fixed"):
 
 
 def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
-    """Return the tables of a schedule that repeats: which ways are up in each turn.
+    """Return a repeating schedule's masks of the directed edges (ways) up in each turn.
 
     Each table is a mask (ways,) over the graph's directed edges. Schedules that are drawn have no
     tables.

@@ -67,7 +67,7 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         second[size:, size:] *= up
 
     def of_turns(shares: np.ndarray, ways: np.ndarray, agents: np.ndarray) -> tuple:
-        """Return the moments averaged over turns with probabilities ``shares``, (turns,).
+        """Return the moments averaged over graphs in turn, with probabilities ``shares``, (turns,).
 
         ways, agents: which ways and agents are up in each turn, (ways, turns) and (agents, turns).
         """

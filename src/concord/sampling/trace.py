@@ -204,7 +204,7 @@ class Trace(Summarized):
         write_traces({"": self}, Path(path))
 
     def contiguous(self) -> Trace:
-        """Return the trace with arrays that lie in memory as those of a file do."""
+        """Return the trace with every array contiguous in memory, as when read from a file."""
         found = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
         return replace(self, variables=found)
 

@@ -38,8 +38,8 @@ def _kind(module: Any) -> str:
     return Path(module.__file__).stem
 
 
-def _accepted(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
-    """Yield options together with ``make(options)``, and skip those that it refuses.
+def _try(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
+    """Yield options with the object ``make(options)``; skip options that it refuses.
 
     ``Inapplicable`` if it refuses all of them.
     """
@@ -70,7 +70,7 @@ def graphs_are_the_same_again(module: Any) -> None:
             )
             raise
 
-    for (_, agents), (one, other) in _accepted(twice, product(variants(module), (1, 2, 3, 5, 12))):
+    for (_, agents), (one, other) in _try(twice, product(variants(module), (1, 2, 3, 5, 12))):
         expect(one == other, f"{agents} agents have another graph again; use a seed")
 
 
@@ -81,7 +81,7 @@ def every_row_has_one_agent(module: Any) -> None:
         way = partition.Partition(partition.PartitionChoice(_kind(module), **plain(case[0])))
         return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
-    for _, (parts, again) in _accepted(twice, product(variants(module), (40, np.arange(40) % 3))):
+    for _, (parts, again) in _try(twice, product(variants(module), (40, np.arange(40) % 3))):
         expect(len(parts) == 5 and min(map(len, parts)) > 0, "it leaves an agent without rows")
         every = sorted(int(row) for part in parts for row in part)
         expect(every == list(range(40)), "its parts do not hold every row once")
@@ -104,7 +104,7 @@ def draws_have_the_stated_moments(module: Any) -> None:
         x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
         return x.reshape(-1, 2), law.moments(2)
 
-    for _, (x, moments) in _accepted(draw, variants(module)):
+    for _, (x, moments) in _try(draw, variants(module)):
         if moments is None:
             continue
         apart = x - moments[0]
@@ -153,7 +153,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
         stream = partial(streams.generator, 5)
         return module.build(params, AGENTS, split, stream, NoDataSets())
 
-    return list(_accepted(build, variants(module)))
+    return list(_try(build, variants(module)))
 
 
 def _offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:

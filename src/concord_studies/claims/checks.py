@@ -36,7 +36,7 @@ from concord_studies.claims.quantities import (
     Quantity,
     Source,
     gather,
-    planned,
+    plan,
     show,
 )
 from concord_studies.claims.verdicts import (
@@ -50,7 +50,7 @@ from concord_studies.claims.verdicts import (
     Margin,
     decide,
 )
-from concord_studies.scores import of_sets, paired
+from concord_studies.scores import differences, of_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
 
@@ -84,11 +84,11 @@ def _range(ours: Numbers) -> str:
     """Return as text the smallest and largest of numbers with their owners; all if few."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
-        return "; ".join(ours.told(i) for i in range(len(order)))
-    return f"{len(order)} numbers from {ours.told(order[0])} to {ours.told(order[-1])}"
+        return "; ".join(ours.describe(i) for i in range(len(order)))
+    return f"{len(order)} numbers from {ours.describe(order[0])} to {ours.describe(order[-1])}"
 
 
-def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _pair(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
     for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
@@ -104,23 +104,23 @@ def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.nd
     return i, j
 
 
-def _varying(first: Numbers, second: Numbers) -> list[str]:
+def _shared_axes(first: Numbers, second: Numbers) -> list[str]:
     """Return the axes that vary in both of two quantities: sweep, agents or iterations.
 
     An axis of one value on a side, such as two samplers that are compared, or one agent against the
     network, is what the sides may differ in.
     """
-    return [name for name in first.varying() if name in second.varying()]
+    return [name for name in first.varying_axes() if name in second.varying_axes()]
 
 
-def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of all pairs of like numbers of two quantities.
+def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of all pairs of numbers of two quantities that agree on common axes.
 
     An axis of which they have no value in common is what they differ in.
     """
-    names = _varying(first, second)
+    names = _shared_axes(first, second)
     names = [n for n in names if not set(first.keys([n])).isdisjoint(second.keys([n]))]
-    return _alike(first, second, names)
+    return _pair(first, second, names)
 
 
 def _pair_ends(
@@ -131,10 +131,10 @@ def _pair_ends(
     return [(one[i], other[j]) for one, other in ends]
 
 
-def _joined(first: Numbers, second: Numbers) -> np.ndarray:
-    """Return, for every number of ``first``, the index of its only like number in ``second``."""
-    names = _varying(first, second)
-    i, j = _alike(first, second, names)
+def _match_each(first: Numbers, second: Numbers) -> np.ndarray:
+    """Return the index in ``second`` of the only number that matches each number of ``first``."""
+    names = _shared_axes(first, second)
+    i, j = _pair(first, second, names)
     if not len(i) == len(set(i)) == len(set(j)):
         counts = f"{len(first.value)} numbers cannot be paired with {len(second.value)}"
         agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
@@ -146,7 +146,7 @@ def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
     """Return the values of an axis, which must have one number each, and several of them."""
     x = ours.axis(axis)
     if len(set(x)) < max(2, len(x)):
-        others = [name for name in ours.varying() if name != axis]
+        others = [name for name in ours.varying_axes() if name != axis]
         choose = f"; choose one {' and one '.join(others)}, or a case for each" if others else ""
         raise Missing(f"{what} needs one number for each of several values of {axis}{choose}")
     return x
@@ -211,7 +211,7 @@ class Order(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether every lower number is below its higher one, times the factor."""
         lower, higher = gather(source, self.lower, self.higher)
-        i, j = _compared(lower, higher)
+        i, j = _pair_common(lower, higher)
         if self.paired:
             return self._of_pairs(source, lower, higher, list(zip(i, j, strict=True)))
         ends = [(low, self.factor * high) for low, high in _pair_ends(lower, higher, i, j)]
@@ -220,7 +220,7 @@ class Order(_Rule):
         worst = int(_minus(*ends[1 if verdict == FAILS else 2]).argmax())
         times = "" if self.factor == 1 else f"{self.factor:g} times "
         joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
-        text = f"{lower.told(i[worst])} {joint[verdict]} {times}{higher.told(j[worst])}"
+        text = f"{lower.describe(i[worst])} {joint[verdict]} {times}{higher.describe(j[worst])}"
         if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
             less = (_minus(*pair).max() for pair in ends)
             least = Margin.of(less, high=0, what="difference")
@@ -312,7 +312,7 @@ class Trend(_Rule):
         source.unit = "data sets"
         for i, j in itertools.pairwise(order):
             try:
-                each = paired(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
+                each = differences(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
             except ConcordError as error:
                 raise Missing(f"a paired trend: {error}") from None
             if np.isnan(each).any():
@@ -388,7 +388,7 @@ class Bound(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether every number is at most its bound."""
         ours, bound = gather(source, self.quantity, self.bound)
-        partner = _joined(ours, bound)
+        partner = _match_each(ours, bound)
         claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
             raise Missing("the bound is infinite throughout: its conditions are not met")
@@ -399,7 +399,7 @@ class Bound(_Rule):
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
             ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
         near = int(np.nanargmax(part))
-        text = f"nearest to the bound is {ours.told(near)}, {part[near]:.3g} times it"
+        text = f"nearest to the bound is {ours.describe(near)}, {part[near]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
         margin = Margin.of((part[near], *ends), high=1, what="share of its bound")
@@ -420,7 +420,7 @@ class Identity(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether the two quantities agree within the tolerance."""
         left, right = gather(source, self.left, self.right)
-        at = _joined(left, right)
+        at = _match_each(left, right)
         lo, hi = right.lo[at], right.hi[at]
         largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
         smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
@@ -524,7 +524,7 @@ class Sooner(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether one quantity reaches the threshold in fewer iterations."""
         first, later = map(self._arrivals, gather(source, self.first, self.later))
-        i, j = _compared(first, later)
+        i, j = _pair_common(first, later)
         sure = (first.hi[i] < later.lo[j]).all()
         refuted = (first.lo[i] >= later.hi[j]).any()
         ends = [_minus(*pair) for pair in _pair_ends(first, later, i, j)]
@@ -587,12 +587,12 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
                 f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
                 "set at: all, and no reduce"
             )
-    numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
+    numbers = [plan(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
-            _compared(*numbers)
+            _pair_common(*numbers)
         elif isinstance(check, (Bound, Identity)):
-            _joined(*numbers)
+            _match_each(*numbers)
         elif isinstance(check, (Trend, Rate)):
             axis = check.axis if isinstance(check, Trend) else check.against
             known = {name for run in numbers[0].run for name in run.run["labels"]}

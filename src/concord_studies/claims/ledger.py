@@ -68,12 +68,12 @@ class Entry:
         mark = "committed" if self.is_committed else ""
         return ", ".join(filter(None, [self.named_reading, mark]))
 
-    def counted(self, names: Mapping[str, str] | None = None) -> str:
+    def count_cases(self, names: Mapping[str, str] | None = None) -> str:
         """Return the number and names of the cases with the claim's verdict, unless all are.
 
         ``names`` are a study's texts for labels.
         """
-        text = verdicts.counted([row["verdict"] for row in self.rows])
+        text = verdicts.count_cases([row["verdict"] for row in self.rows])
         same = [words.case(row["case"], names) for row in self._deciding]
         named = [*same[:3], f"{len(same) - 3} more"] if len(same) > 4 else same
         return f"{text}: {'; '.join(named)}" if text else ""
@@ -97,7 +97,7 @@ def read_rows(path: Path) -> Sequence[Row]:
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
     ]
     for number, row in enumerate(rows, 1):
-        verdicts.known(row["verdict"], f"{path}: row {number}")
+        verdicts.check_verdict(row["verdict"], f"{path}: row {number}")
     return rows
 
 
@@ -147,7 +147,7 @@ def expected_rows(path: Path) -> list[Row]:
         cases = said if isinstance(said, dict) else {"": said}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
-            verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
+            verdict = verdicts.check_verdict(verdict, f"{path}: {paper}.{claim}.{reading}")
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
             rows.append({**key, "source": source, "verdict": verdict})
     return rows
@@ -252,22 +252,22 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     return Comparison(tuple(changed), tuple(seeds), tuple(new), tuple(left), compared)
 
 
-def by_seed(rows: Iterable[Row], path: Path) -> set[Place]:
-    """Return the claims of rows that are committed as depending on data or seed."""
+def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
+    """Return the claims of rows whose committed verdict depends on data or seed."""
     committed = entries(expected_rows(path)) if path.exists() else []
     found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
     return found & set(map(_place, rows))
 
 
-def unvaried(rows: Iterable[Row], path: Path) -> str:
-    """Return a sentence on papers whose seeds were not varied, or ""."""
+def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
+    """Return a sentence that names papers whose seeds were not varied; "" if none."""
     papers = [row for row in rows if row["source"] != OURS]
     varied = {row["paper"] for row in papers if row["multiverse"]}
     alone = [row for row in papers if row["paper"] not in varied]
     if not alone or is_smoke(alone):
         return ""
     of = f" of {', '.join(dict.fromkeys(row['paper'] for row in alone))}" if varied else ""
-    many = len(by_seed(alone, path))
+    many = len(find_seed_dependent(alone, path))
     depend = "depends" if many == 1 else "depend"
     text = f"; {many} of these verdicts {depend} on data or seed (committed)" if many else ""
     return f"Seeds{of} were not varied{text}."

@@ -25,7 +25,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import words
 from concord_studies.intervals import replication_reach
 from concord_studies.results import AVERAGE, Measured, divergence
-from concord_studies.runs.run import amplifies, recorded
+from concord_studies.runs.run import amplifies, recorded_iterations
 from concord_studies.selection import lookup
 
 # Columns by name, of as many rows each.
@@ -107,12 +107,12 @@ class Numbers:
         none = {"worst": "the worst agent", "pooled": "all agents' draws", "": "the only number"}
         return ", ".join(parts) or none.get(agent, "the network")
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Return a number as text with its metric and its owner."""
         told = "; ".join(filter(None, [self.what, self.who(index)]))
         return f"{self.pick(index)} ({told})"
 
-    def varying(self) -> list[str]:
+    def varying_axes(self) -> list[str]:
         """Return the names of sweep axes, agent or iteration in which numbers differ."""
         labels = [run.run.get("labels") or {} for run in self.run]
         names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
@@ -148,11 +148,11 @@ def show(value: float, lo: float, hi: float) -> str:
     return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
 
 
-def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
+def plan(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a quantity's numbers before any run, without values, from runs and options."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
-        known = recorded(run)
+        known = recorded_iterations(run)
         at = {"last": known[-1:], "all": (known[0], known[-1])}.get(str(quantity.at), quantity.at)
         iterations = [at] if isinstance(at, int) else [int(k) for k in at]
         many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]

@@ -82,7 +82,7 @@ class Robustness:
 
     @property
     def turns(self) -> dict[str, str]:
-        """Return the universes whose verdict goes another way than the study's."""
+        """Return the universes whose verdict differs from the study's."""
         ways = self.ways
         found = {name: said for name, said in ways.items() if said != ways.get(BASE, said)}
         return {

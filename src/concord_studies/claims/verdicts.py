@@ -48,7 +48,7 @@ MORE = (2, 3, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Margin:
-    """The number on which a verdict turns, with its interval and the rule's range for it.
+    """The number that decides a verdict, with its interval and the range that the rule allows.
 
     The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
     where it does not.
@@ -135,16 +135,16 @@ def of_cases(verdicts: Iterable[str]) -> str:
     return min(verdicts, key=VERDICTS.index)
 
 
-def counted(verdicts: Sequence[str]) -> str:
-    """Return in how many of its cases a claim has its verdict; "" if in all."""
+def count_cases(verdicts: Sequence[str]) -> str:
+    """Return a text such as "fails in 2 of 3 cases" of a claim's verdict; "" if all cases agree."""
     verdict = of_cases(verdicts)
     same = Counter(verdicts)[verdict]
     said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
     return "" if same == len(verdicts) else f"{said} in {same} of {len(verdicts)} cases"
 
 
-def known(verdict: str, where: str) -> str:
-    """Return a verdict, or raise a ConcordError with the nearest one if it does not exist."""
+def check_verdict(verdict: str, where: str) -> str:
+    """Return a verdict unchanged; a ConcordError with the nearest one if it does not exist."""
     if verdict not in VERDICTS:
         raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
     return verdict

@@ -96,7 +96,7 @@ def _check_alternatives(study: Study) -> None:
                 _check_reads(study, change, runs, f"{place}.reads")
             elif study.config["scale"] == "smoke":  # its limits may leave nothing of the change
                 continue
-            elif not any(study.varied(run, [change]).document != run.document for run in runs):
+            elif not any(study.vary_run(run, [change]).document != run.document for run in runs):
                 raise ConcordError(
                     f"{place}.set: it changes no run; correct it, or remove the alternative"
                 )
@@ -114,9 +114,9 @@ def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) 
     agents = [] if change.reads.agent is None else [change.reads.agent]
     names = change.reads.metric.values()
     for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
-        other = study.varied(run, [change]).document
+        other = study.vary_run(run, [change]).document
         for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
-            if lacking := metrics.absent(other, metric, agents):
+            if lacking := metrics.refusal(other, metric, agents):
                 raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
 
 
@@ -134,7 +134,7 @@ def _find_option(options: Any, metric: str, where: str) -> str | None:
 def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
     """Refuse a metric that the runs of a figure or table will not have."""
     if isinstance(read, str):
-        if not any(metrics.computed(run, read) for run in runs):
+        if not any(metrics.is_computed(run, read) for run in runs):
             raise ConcordError(
                 f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
             )
@@ -146,5 +146,5 @@ def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str)
             "correct select"
         )
     for run in chosen:
-        if lacking := metrics.absent(run, read.metric, read.agents):
+        if lacking := metrics.refusal(run, read.metric, read.agents):
             raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")

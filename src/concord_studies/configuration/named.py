@@ -12,7 +12,7 @@ from concord.errors import ConcordError
 from concord.options import Options
 from concord_studies import selection
 from concord_studies.option_notes import NamesIterations, NamesLabel, NamesRuns
-from concord_studies.runs.run import recorded
+from concord_studies.runs.run import recorded_iterations
 
 Runs = Sequence[Mapping[str, Any]]
 
@@ -56,7 +56,7 @@ def _raise_if_mistaken(where: str, mistake: str | None) -> None:
 
 def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) -> None:
     """Refuse iterations that no run shown records; ``who`` begins the message."""
-    known = [recorded(run) for run in runs]
+    known = [recorded_iterations(run) for run in runs]
     for k in wanted:
         if not any(k in iterations for iterations in known):
             found = {n for i in known for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}

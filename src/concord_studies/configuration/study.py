@@ -54,8 +54,8 @@ class Study(Stated):
                 found[name][label] = Change(name, layer, when, reads)
         return found
 
-    def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
-        """Return a run with alternatives of assumptions, or another master seed, in effect.
+    def vary_run(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
+        """Return a copy of a run with alternatives of assumptions, or another master seed.
 
         Alternatives of assumptions that the run does not rest on leave it as it is.
 
@@ -240,7 +240,7 @@ class Study(Stated):
         at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
         for run in runs:
             name = f"{run.experiment}/{run.name}"
-            lacking = metrics.absent(run.document, quantity.metric, quantity.agents or ())
+            lacking = metrics.refusal(run.document, quantity.metric, quantity.agents or ())
             if lacking:
                 raise ConcordError(f"{where}: {name} {lacking}")
             if not isinstance(at, str) and self.config["scale"] != "smoke":

@@ -80,7 +80,7 @@ class Multiverse:
         }
         for name, changes in self.universes.items():
             others = {
-                key: study.varied(run, changes.changes, changes.seed) for key, run in read.items()
+                key: study.vary_run(run, changes.changes, changes.seed) for key, run in read.items()
             }
             self.runs[name] = {
                 key: run
@@ -112,7 +112,7 @@ class Multiverse:
         return self._own[self._key(run)]
 
     def home(self, run: Run) -> str:
-        """Return the universe that computes a run; the study's own is BASE."""
+        """Return the universe that computes a run; BASE if the study itself does."""
         return self._homes[self._key(run)]
 
 

@@ -79,7 +79,7 @@ class _Refused(Exception):
 
 
 def _raise_if_refused(why: str | None) -> None:
-    """Raise ``_Refused`` with the reason to refuse a source; none: accept it."""
+    """Raise ``_Refused`` with the reason to refuse a source, unless that is None."""
     if why is not None:
         raise _Refused(why)
 

@@ -18,7 +18,7 @@ class DataFolder:
 
     def table(self, name: str) -> dict[str, np.ndarray]:
         """Return the columns of a registered table by name; a ConcordError if it has changed."""
-        return tables.tabled(name, self.folder)
+        return tables.load_table(name, self.folder)
 
     def points(self, name: str) -> tuple[Any, np.ndarray]:
         """Return the features, (rows, columns), and the labels, (rows,), of a data set."""

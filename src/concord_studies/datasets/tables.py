@@ -33,7 +33,7 @@ class Recorded(Options):
     ] = None
 
 
-def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
+def load_table(name: str, resources: Path) -> dict[str, np.ndarray]:
     """Return the columns of a registered table by name, as numbers (empty: nan) or texts.
 
     Its only file is ``<name>.csv.gz``, whose first line names the columns. A ConcordError if that

@@ -239,7 +239,7 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
 def list_references(
     params: Params, panels: Sequence[LinePanel], seen: Collection[Any]
 ) -> Iterator[Artist]:
-    """Yield the legend's entries of what is no line of data: intervals, floors, points, crosses.
+    """Yield the legend's entries of intervals, floors, points and crosses.
 
     seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
     """

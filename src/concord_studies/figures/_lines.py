@@ -202,7 +202,7 @@ def _read_ends(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterato
             if params.has("exact") and len(run.values(exact)):
                 row[2] = results.series(run, exact, agent).value[-1]
             at = float(selection.lookup(run.run, params.x.over))
-            found[at] = values, row, scores.estimated(run)
+            found[at] = values, row, scores.is_estimated(run)
         x = np.array(sorted(found))
         sets = np.array([found[n][0] for n in x]).reshape(len(x), -1 if len(x) else 1)
         middle = np.median(sets, axis=1)

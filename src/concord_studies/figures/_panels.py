@@ -42,10 +42,10 @@ def cross(
     return cells
 
 
-def listed(
+def arrange_panels(
     panels: Iterable[tuple[str, Sequence[Measured]]], across: int | None = None
 ) -> list[Cell]:
-    """Return a panel for each title and its runs, in reading order, ``across`` of them a row.
+    """Arrange panels, each a title and its runs, in reading order, ``across`` of them a row.
 
     Rows are filled from the top, so that a free cell is the last one and may hold the legend.
     """

@@ -62,7 +62,7 @@ def save(
 
 
 def _case(rows: Sequence[Row]) -> str:
-    """Return the case whose verdict turns in most universes; the first of several."""
+    """Return the first case whose verdict differs in the most universes."""
     base = {
         (row["case"], row["reading"]): row["verdict"] for row in rows if row["universe"] == BASE
     }

@@ -41,7 +41,7 @@ from concord_studies import scores, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
-from concord_studies.figures._panels import Panels, listed, name_cells
+from concord_studies.figures._panels import Panels, arrange_panels, name_cells
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
@@ -149,7 +149,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     else:
         maps = _map_ratios(params, runs)
     rows, columns = maps[0].texts.shape
-    cells = listed((panel.title, runs) for panel in maps)
+    cells = arrange_panels((panel.title, runs) for panel in maps)
     across = 1 + max(cell.column for cell in cells)
     # The most characters of a cell set its width: a column of the page, or all of it.
     full = columns * across * max(len(str(text)) for m in maps for text in m.texts.flat) > 24
@@ -276,7 +276,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
             found = scores.ratio(run, base, metric, "worst")
             text, value = _describe_ratio(found)
             panel.texts[r, c], panel.hatched[r, c] = text, found == "not applicable"
-            panel.italic[r, c] = run is not None and scores.estimated(run)
+            panel.italic[r, c] = run is not None and scores.is_estimated(run)
             if not np.isnan(value):
                 shown = norm(np.clip(value, 1 / FULL, FULL))
                 panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shown))

@@ -92,7 +92,7 @@ from concord_studies.figures._options import (
     Sharing,
     Width,
 )
-from concord_studies.figures._panels import Panels, cross, limits, listed
+from concord_studies.figures._panels import Panels, arrange_panels, cross, limits
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
@@ -271,7 +271,7 @@ def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
-        cells = listed((p.title, selection.select(runs, p.select)) for p in params.panels)
+        cells = arrange_panels((p.title, selection.select(runs, p.select)) for p in params.panels)
         each = [params.with_panel(panel) for panel in params.panels]
     else:
         cells = cross(runs, params.names, params.columns, params.rows)

@@ -20,7 +20,7 @@ from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures._options import Names
-from concord_studies.figures._panels import Panels, lines, listed
+from concord_studies.figures._panels import Panels, arrange_panels, lines
 from concord_studies.results import Measured
 
 
@@ -43,7 +43,7 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of one metric against another; a point that is not finite interrupts a curve."""
     shown = selection.select(runs, None)
-    panels = Panels(listed([("", shown)]), 2.6)
+    panels = Panels(arrange_panels([("", shown)]), 2.6)
     ax = panels.axes[0]
     everything, handles = [], []
     for _, look, text, own in lines(shown, shown, "entry", params.names):

@@ -30,7 +30,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.figures import style
 from concord_studies.figures._options import Names, Select
-from concord_studies.figures._panels import Panels, listed
+from concord_studies.figures._panels import Panels, arrange_panels
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points
@@ -66,7 +66,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         title = style.name("topology", graph.name, params.names)
         title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
         shown.append((title + f"\n$N$ = {graph.agents}" * several_sizes, [measured]))
-    cells = listed(shown)
+    cells = arrange_panels(shown)
     side = style.COLUMN / max(1 + max(cell.column for cell in cells), 2)
     panels = Panels(cells, side + 0.15, "none", "column")
     for (graph, _), axes in zip(drawn.values(), panels.axes, strict=True):

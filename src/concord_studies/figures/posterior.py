@@ -28,7 +28,7 @@ from concord.options import Count, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._panels import Panels, listed
+from concord_studies.figures._panels import Panels, arrange_panels
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
@@ -79,7 +79,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for value, group in selection.split(runs, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
         shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
-    cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
+    cells = arrange_panels(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = []
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):

@@ -21,7 +21,7 @@ from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
 from concord_studies.figures._lines import MUTED
 from concord_studies.figures._options import Names
-from concord_studies.figures._panels import Panels, listed
+from concord_studies.figures._panels import Panels, arrange_panels
 from concord_studies.results import Measured
 
 BEST = 5  # named and colored
@@ -48,7 +48,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     The five that have solved most are named at their ends, the others gray.
     """
     shown = selection.select(runs, None)
-    cells = listed((f"by {price}", shown) for price in params.prices)
+    cells = arrange_panels((f"by {price}", shown) for price in params.prices)
     panels = Panels(cells, 2.5 if len(cells) == 1 else 3.0, width="full")
     groups = selection.split(shown, "entry")
     looks = style.looks("entry", [value for value, _ in groups])

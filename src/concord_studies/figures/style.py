@@ -193,12 +193,12 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @functools.wraps(draw)
     @styled
-    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        """Draw the figure; a refusal begins with the kind's name."""
+    def draw_figure(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure; errors begin with the name of its kind."""
         with results.naming("figure", draw):
             return draw(params, runs)
 
-    return drawn
+    return draw_figure
 
 
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -209,18 +209,18 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @functools.wraps(draw)
     @styled
-    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+    def draw_figure(params: Any, runs: Sequence[results.Measured]) -> Figure:
         """Draw the figure, and name the diverged runs on top."""
         figure = drawing(draw)(params, runs)
         name_diverged(figure, params, runs)
         return figure
 
-    return drawn
+    return draw_figure
 
 
 def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
     """Write the names of diverged runs on top of a figure, if there are any."""
-    text = results.diverged(params, runs)
+    text = results.divergence_note(params, runs)
     if text is None:
         return
     lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
@@ -273,7 +273,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
             for place, hollow in enumerate(released)
         ]
     if len(values) > 1 and all(words.is_number(value) for value in values):
-        return _ordered(values)
+        return _rank_looks(values)
     known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
     fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
@@ -299,8 +299,8 @@ def _agent(agent: Any) -> Look:
     return Look(AGENTS[agent % len(AGENTS)], MARKERS[agent % len(MARKERS)])
 
 
-def _ordered(values: Sequence[float]) -> list[Look]:
-    """Return looks on an ordered color scale, by the ranks of the values."""
+def _rank_looks(values: Sequence[float]) -> list[Look]:
+    """Return colors and markers of values: a color scale in the order of their ranks."""
     ranks = sorted(values)
     chosen = []
     for value in values:
@@ -352,7 +352,7 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
     numbered = key == "agent" and str(value).isdigit()  # names are those of other labels' values
-    if not numbered and (given := words.own(key, value, names)):
+    if not numbered and (given := words.study_text(key, value, names)):
         return given
     if key == "agent":
         return words.agent(value)

@@ -138,8 +138,8 @@ def series(
                 yield Row(k, agent, metric, value[row][column], *ends, chance)
 
 
-def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
-    """Yield deterministic numbers of the network at the end of the run."""
+def final_rows(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
+    """Yield rows of numbers without sampling error, of the network at the last iteration."""
     return series([m.iterations], "network", numbers, chance=False)
 
 
@@ -217,34 +217,34 @@ def computes(family: str, metric: str) -> bool:
 
     Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
-    return any(alike(metric, name) for name in kinds.find("metrics", family, "metrics").METRICS)
+    return any(matches(metric, name) for name in kinds.find("metrics", family, "metrics").METRICS)
 
 
 def exact(family: str, metric: str) -> bool:
     """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
     module = kinds.find("metrics", family, "metrics")
-    return any(alike(metric, name) for name in declared(module, "EXACT"))
+    return any(matches(metric, name) for name in declared(module, "EXACT"))
 
 
 @cache  # planning asks for every run of a figure
-def alike(metric: str, name: str) -> bool:
+def matches(metric: str, name: str) -> bool:
     """Return whether a metric matches a name, where both may be patterns."""
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
 
-def computed(run: Mapping[str, Any], metric: str) -> bool:
-    """Return whether the run of a resolved document has a metric."""
+def is_computed(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a run, given as its resolved document, computes a metric."""
     if run.get("arena"):
-        return any(alike(metric, name) for name in OF_CELLS)
+        return any(matches(metric, name) for name in OF_CELLS)
     return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
 
 
-def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
+def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
     """Return the reason and remedy if a run will not have a metric of agents; None if it will.
 
     Which of ``average`` and ``network`` a metric is of, only its table tells.
     """
-    if not computed(run, metric):
+    if not is_computed(run, metric):
         return f"does not compute {metric!r}; {remedy(metric)}"
     if run.get("arena"):
         return None
@@ -268,7 +268,7 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
     modules = (kinds.find("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
-    return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
+    return any(matches(metric, name) for m in modules for name in declared(m, "OF_LAW"))
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
@@ -314,16 +314,16 @@ def remedy(metric: str) -> str:
     return f"add {' or '.join(found)} to the metrics of the experiment"
 
 
-def said(metric: str) -> tuple[str, str]:
-    """Return the longest prefix of a metric's name that has a label, and the label's text."""
+def find_label(metric: str) -> tuple[str, str]:
+    """Return the longest prefix of a metric that has a label, and its text; "" twice if none."""
     labels, part = _labels(_families()), metric
     while part and not labels.get(part, Label()).says:
         part = part.rpartition("_")[0]
     return part, labels[part].says if part else ""
 
 
-def head(metric: str) -> str:
-    """Return the heading of a metric's column, where it differs from the metric's description."""
+def column_heading(metric: str) -> str:
+    """Return the heading of a metric's column; "" if it is the metric's description."""
     return _labels(_families()).get(metric, Label()).head
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord_studies.metrics import Measurement, Row, known
+from concord_studies.metrics import Measurement, Row, final_rows
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iter
     """Yield for every condition of a theorem its sides and whether it holds (1) or not (0)."""
     for condition in found:
         name = f"{theorem}.{condition.name}"
-        yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
+        yield from final_rows(m, {f"{name}.value": condition.value, name: float(condition.holds)})
         if condition.limit is not None:
-            yield from known(m, {f"{name}.limit": condition.limit})
+            yield from final_rows(m, {f"{name}.limit": condition.limit})
 
 
 def geometric_sum(a: float, b: float, k: np.ndarray) -> np.ndarray:

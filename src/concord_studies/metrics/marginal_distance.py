@@ -58,12 +58,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     with np.errstate(invalid="ignore"):  # of a chain that diverged nothing is left to compare
         spread = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
     yield from series([m.last], "network", {"w1_marginal_spread": spread})
-    yield from _pooled(m, late, exact)
+    yield from _pooled_rows(m, late, exact)
     yield Row(m.last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)), trials=FLOORS)
     yield from _windows(m, x, exact)
 
 
-def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
+def _pooled_rows(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
     """Yield W1 of each agent's draws of all chains together, with a bootstrap interval."""
     # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
     # resampled distances use 200 draws of every chain; what that changes is taken back.

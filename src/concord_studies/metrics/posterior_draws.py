@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from concord.errors import ConcordError
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.transport import thinned
+from concord_studies.transport import thin
 
 METRICS = ("draw_[01]",)
 RECORDS = ("draws",)
@@ -20,6 +20,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise ConcordError(
             f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
         )
-    for row in thinned(m.late, DRAWS):
+    for row in thin(m.late, DRAWS):
         found = {f"draw_{d}": x[row, :, d] for d in range(2)}
         yield from series([m.trace.draw[row]], m.agents, found)

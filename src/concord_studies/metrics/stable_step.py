@@ -7,7 +7,7 @@ from concord.laws.read_off import NoLaw
 from concord.sampling.schedules import Schedule
 from concord.stability import constant_steps, largest_stable_step
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 EXACT = METRICS
@@ -27,7 +27,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     value. Schedules are held at the values of the last step.
     """
     for name, step in _steps(m).items():
-        yield from known(m, {f"used.{name}": step.initial, f"stable.{name}": largest(m, name)})
+        yield from final_rows(m, {f"used.{name}": step.initial, f"stable.{name}": largest(m, name)})
 
 
 def largest(m: Measurement, name: str = "step_size") -> float:

@@ -16,7 +16,7 @@ from concord.laws.switching import Choices
 from concord.laws.wasserstein import w2
 from concord.networks.network import Network
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
@@ -61,7 +61,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         radius, law = _limit(m)
     except NoLaw:
         raise unmet_need("stationary", what) from None
-    yield from known(m, {"spectral_radius": radius})
+    yield from final_rows(m, {"spectral_radius": radius})
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):
         if each is None:

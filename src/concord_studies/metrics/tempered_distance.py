@@ -14,7 +14,7 @@ import numpy as np
 from concord.laws.quadrature import from_log_density
 from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label, LogDensity
-from concord_studies.metrics import Measurement, Row, known, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
 from concord_studies.metrics._references import require_grid
 from concord_studies.transport import marginal_w1
 
@@ -50,7 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             stands / float(cast("WithMiniBatches", problem).counts.sum()),
             "law_tempered_w1",
         )
-        yield from known(m, {"law_power": power})
+        yield from final_rows(m, {"law_power": power})
     reach = max(1.0, power**-0.5 - 1)
     box = [
         (edge[0] - reach * (edge[-1] - edge[0]), edge[-1] + reach * (edge[-1] - edge[0]))
@@ -65,4 +65,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     quantiles = [np.interp(levels, half.cdf(axis), half.edges[axis]) for axis in range(2)]
     values = [float(marginal_w1(own, exact, axis)) for axis, own in enumerate(quantiles)]
     mean = sum(values) / 2
-    yield from known(m, {f"{name}_0": values[0], f"{name}_1": values[1], name: mean})
+    yield from final_rows(m, {f"{name}_0": values[0], f"{name}_1": values[1], name: mean})

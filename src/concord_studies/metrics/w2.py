@@ -9,7 +9,7 @@ from concord.laws.gaussian import Gaussian, matrix_root
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, series
+from concord_studies.metrics import Measurement, Row, final_rows, series
 from concord_studies.metrics._references import require_gaussian
 
 METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
@@ -41,7 +41,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
-    yield from known(m, {"w2_point": np.sqrt(np.trace(target.cov))})
+    yield from final_rows(m, {"w2_point": np.sqrt(np.trace(target.cov))})
 
 
 def w2_floor(

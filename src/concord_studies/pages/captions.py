@@ -16,7 +16,7 @@ from concord.rooms import display_name, options_of
 from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
-from concord_studies.metrics import absent, computed
+from concord_studies.metrics import is_computed, refusal
 
 SENTENCES = 5  # of a caption, above its fold
 Pairs = list[tuple[str, str]]
@@ -131,12 +131,12 @@ def _find_line_metrics(
         laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
         for name in (*(f"{metric}_{line}" for line in lines), *laws):
             # What is not computed needs no advice here, which takes long.
-            if any(computed(run, name) and absent(run, name) is None for run in runs):
+            if any(is_computed(run, name) and refusal(run, name) is None for run in runs):
                 yield name
 
 
 def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
-    """Whether an assumption concerns what is shown of a run that rests on it."""
+    """Return whether a figure or table shows what an assumption concerns in a run."""
     if not selection.matches(run, stated.shown or {}):
         return False
     return stated.of is None or any(
@@ -145,7 +145,7 @@ def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]
 
 
 def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
-    """Return what an experiment's runs share, or between what they vary."""
+    """Return the settings of an experiment's runs: shared values, or all that vary."""
     found = []
     for key, (said, package, usual) in _SETTING.items():
         values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
@@ -230,7 +230,7 @@ def _join_options(
 
 
 def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
-    """Return components by kind, with those of their options that are not as they usually are."""
+    """Return a text of components by kind, with their options that are not defaults."""
     rows: dict[str, list[dict[str, str]]] = {}
     for one in chosen:
         rows.setdefault(one["kind"], []).append(_options(package, one))
@@ -297,7 +297,7 @@ def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> l
 
 
 def markdown(caption: Caption) -> str:
-    """Return a caption as Markdown, with what is there to look up folded."""
+    """Return a caption as Markdown, with definitions and details folded."""
     folded = markup.fold("How it was made", below(caption))
     return "\n".join([*_title_lines(caption, markup.markdown), *folded])
 
@@ -308,7 +308,7 @@ def rst(caption: Caption) -> str:
 
 
 def _title_lines(caption: Caption, escape: Callable[[str], str]) -> list[str]:
-    """Return the lines above the fold with the title before the first of them."""
+    """Return the title and the lines above the fold."""
     title, lines = f"**{escape(markup.sentence(caption['title']))}**", above(caption, escape)
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
@@ -319,7 +319,7 @@ def first_sentence(caption: Caption) -> str:
 
 
 def _split(caption: Caption) -> tuple[Pairs, Pairs]:
-    """Return heads and texts above the fold, and those of the sentences that are too many."""
+    """Return heads and texts above the fold, and below it, where further sentences go."""
     shown: tuple[Pairs, Pairs] = [], []
     left = SENTENCES
     for head, text in (
@@ -341,6 +341,6 @@ def _texts(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
 
 
 def _items(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
-    """Return a list with an item for each word and what is said of it."""
+    """Return a list of terms and their explanations, in the caption's format."""
     items = [f"- *{escape(word)}*: {escape(text)}" for word, text in pairs]
     return [*items, ""] if items else []

@@ -71,8 +71,8 @@ def ledger(
     return page("Ledger of claims", "", parts)
 
 
-def stated(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
-    """Return what of a row a study states: all but the verdict and our numbers."""
+def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
+    """Return the columns of a row that the study states: all but verdict and our numbers."""
     claim, case = study.claims[name], study.cases[name, label, reading]
     rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
     return {
@@ -95,13 +95,13 @@ def stated(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
     }
 
 
-def committed(study: Study, rows: Sequence[Row]) -> list[Row]:
-    """Return the committed verdicts on a study's claims as those that are judged are shown."""
+def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
+    """Return rows of a study's committed verdicts, in the form of judged ones."""
     places = ((row["claim"], row["case"], row["reading"]) for row in rows)
     return [
         {
             **row,
-            **stated(study, *place),
+            **state_row(study, *place),
             "ours": COMMITTED,
             "number": "",
             "multiverse": "",
@@ -113,7 +113,7 @@ def committed(study: Study, rows: Sequence[Row]) -> list[Row]:
 
 
 def notes(rows: Sequence[Row], seeds: str) -> str:
-    """Return what is said once of verdicts on a page; ``seeds``: if these were not varied."""
+    """Return a page's notes on its verdicts. seeds: a sentence if these were not varied."""
     printed = any(row["source"] != OURS for row in rows)
     known = any(row["ours"] == COMMITTED for row in rows)
     of_ratios = any("ratio:" in row["number"] for row in rows)
@@ -152,7 +152,7 @@ def _name_readings(paper: Study) -> list[str]:
 
 
 def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
-    """Return what is noted of a paper, where there is anything."""
+    """Return the section of a paper's notes, if it has any."""
     verdicts: dict[str, str] = {}
     for sentence in sentences(rows):
         verdicts[sentence.row["claim"]] = sentence.verdict
@@ -231,12 +231,12 @@ def _verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Fold
         for row in entry.rows
     ]
     lines += filter(None, dict.fromkeys(row["multiverse"] for row in entry.rows))
-    text = "; ".join(filter(None, [entry.verdict, entry.counted(names)]))
+    text = "; ".join(filter(None, [entry.verdict, entry.count_cases(names)]))
     return Folded(text, f"{len(entry.rows)} cases" if several else "numbers", tuple(lines))
 
 
 def _link(paper: Study) -> Callable[[str], str]:
-    """Return what links a figure or table from a page in the paper's folder of results."""
+    """Return a link to a figure or table, from a page in the paper's folder of results."""
 
     def link(name: str) -> str:
         drawn = name in paper.sections.figures

@@ -101,7 +101,7 @@ def _rank(sentence: Sentence) -> tuple[Any, ...]:
 def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
     """Return a sentence as an item of a list: verdicts, number, and why."""
     row, entry = sentence.row, sentence.deciding
-    number, counted = entry.deciding["number"] or entry.deciding["ours"], entry.counted(names)
+    number, counted = entry.deciding["number"] or entry.deciding["ours"], entry.count_cases(names)
     if number == COMMITTED:
         number = ""
     elif number and len(entry.rows) > 1 and not counted:

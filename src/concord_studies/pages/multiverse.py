@@ -29,7 +29,7 @@ def page(found: Multiverse, rows: Sequence[Row]) -> str:
 
 
 def names(found: Multiverse) -> dict[str, str]:
-    """Return what universes are, in words."""
+    """Return the names of universes for readers."""
     stated = _alternatives(found.study)
     return {
         name: "; ".join(stated[part].says for part in name.split("+"))

@@ -34,12 +34,12 @@ def measurement(
         iterations=run.iterations,
         stream=stream,
         burn_in=run.record.burn_in,
-        recorded=None if run.recorded is None else _resolved(run.recorded, run),
+        recorded=None if run.recorded is None else _fill_conditions(run.recorded, run),
         resources=resources,
     )
 
 
-def _resolved(recorded: Recorded, run: Run) -> Recorded:
+def _fill_conditions(recorded: Recorded, run: Run) -> Recorded:
     """Return the conditions on a table's rows with the run's values in place of key names."""
     own = {column: lookup(run.document, key) for column, key in recorded.like.items()}
     return replace(recorded, where={**recorded.where, **own})

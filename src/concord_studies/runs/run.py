@@ -272,7 +272,7 @@ def _name_place(where: str, function: Any, *arguments: Any) -> None:
         raise ConcordError(f"{where}: {error}") from None
 
 
-def recorded(document: Mapping[str, Any]) -> Sequence[int]:
+def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:
     """Return the iterations that a run's document asks to record, increasing."""
     every, at = document["record"]["every"], document["record"]["at"]
     last = document["iterations"]

@@ -42,7 +42,7 @@ LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
 
 
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
-    """Write a crate of all experiments, figures, tables and verdicts that stand; return a summary.
+    """Write a crate of all experiments, figures, tables and verdicts up to date; return a summary.
 
     folder, changes: of the configuration, as of ``load_studies``.
     results: none: those of the configuration.
@@ -56,7 +56,7 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
         ) from None
     config, studies = load_studies(folder, changes)
     results = results or results_folder(config)
-    made = list(_made(studies, results))
+    made = list(_list_results(studies, results))
     experiments = sum(path.name == "metrics.csv" for path in made)
     if not experiments:
         raise ConcordError(f"{results}: nothing has been made there; make some, as by `snakemake`")
@@ -140,8 +140,8 @@ def _about(path: Path, name: str = "") -> dict[str, Any]:
     return {"name": name or path.name, **stated}
 
 
-def _made(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
-    """Yield the files of all results that stand."""
+def _list_results(studies: Mapping[str, Study], results: Path) -> Iterator[Path]:
+    """Yield the files of all results that are up to date."""
     yield from sorted(results.glob("claims.*"))
     for key, study in studies.items():
         for experiment in study.experiments:

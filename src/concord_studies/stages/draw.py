@@ -41,7 +41,7 @@ class Entry:
     """A figure or table to be made: its module and options, and the runs that it shows."""
 
     def __init__(self, path: Path) -> None:
-        """Read the entry that planning wrote, and the metrics of its runs."""
+        """Read an entry's stated inputs (a YAML file) and the metrics of its runs."""
         self.path = path
         try:
             self.stated = json.loads(read_text(path))

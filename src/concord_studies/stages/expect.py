@@ -30,9 +30,9 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         case = (row["case"],) if row["case"] else ()
         said[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    write_whole(expected_path, head + dump_yaml(_nested(said.items())))
-    universes = _nested(ledger.expected_universes(expected_path).items())
-    universes |= _nested(ledger.over_universes(rows).items())
+    write_whole(expected_path, head + dump_yaml(_nest(said.items())))
+    universes = _nest(ledger.expected_universes(expected_path).items())
+    universes |= _nest(ledger.over_universes(rows).items())
     if universes:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
@@ -48,7 +48,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
 
 
 def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
-    """Return a row with the verdict to commit: the committed one where this one decides less.
+    """Return a row with the verdict to commit: the committed verdict if this one decides less.
 
     So it is where its runs were not made, and where the seed turns it and seeds were not varied.
     """
@@ -73,7 +73,7 @@ def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
     return text
 
 
-def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+def _nest(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
     """Return nested mappings from values by keys of several parts."""
     found: dict[str, Any] = {}
     for (*outer, last), text in said:

@@ -35,7 +35,7 @@ def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
     the committed verdicts say it.
     """
     reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
-    seeds = [] if varied else sorted(ledgers.by_seed(reads, _expected(study)))
+    seeds = [] if varied else sorted(ledgers.find_seed_dependent(reads, _committed_file(study)))
     return {
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
         "shown": [*study.sections.figures, *study.sections.tables],
@@ -47,7 +47,7 @@ def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
 
 
 def state_ledger_inputs() -> dict[str, Any]:
-    """Return what the ledger is made from beside verdicts, as planning writes it."""
+    """Return the inputs, other than verdicts, of the ledger: digests and settings by name."""
     return state_code(__name__)
 
 
@@ -60,7 +60,7 @@ def judge(
     multiverse: the table of verdicts over the universes.
     """
     rows = verdicts(study, tables, multiverse)
-    page = pages.of_paper(study, rows, ledgers.unvaried(rows, _expected(study)))
+    page = pages.of_paper(study, rows, ledgers.note_unvaried_seeds(rows, _committed_file(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
@@ -68,12 +68,12 @@ def judge(
 def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
     """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    page = pages.ledger(rows, ledgers.unvaried(rows, expected))
+    page = pages.ledger(rows, ledgers.note_unvaried_seeds(rows, expected))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
 
-def _expected(study: Study) -> Path:
+def _committed_file(study: Study) -> Path:
     """Return the file of the committed verdicts."""
     return study.path.parents[1] / "expected_verdicts.yaml"
 
@@ -91,7 +91,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
         over = robust.get((name, reading))
         rows.append(
             {
-                **pages.stated(study, name, label, reading),
+                **pages.state_row(study, name, label, reading),
                 "verdict": found.verdict,
                 "ours": found.ours,
                 "number": found.margin.text if found.margin else "",
@@ -126,7 +126,7 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
 
 
 def require_same_run(run: Run, found: Measured | None, folder: Path) -> Measured:
-    """Return a run's metrics; refuse those that were measured of another run of its name."""
+    """Return a run's metrics; a ConcordError if another run of its name was measured."""
     if found is None or digest(found.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "

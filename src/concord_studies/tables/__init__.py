@@ -66,7 +66,7 @@ class Table:
     def _markdown_rows(self, rows: Sequence[Sequence[str]]) -> list[str]:
         """Return rows of the layout below its columns' heads as Markdown."""
         labels = self.layout.labels
-        cells = ([markup.markdown(cell) for cell in row] for row in _grouped(rows, labels))
+        cells = ([markup.markdown(cell) for cell in row] for row in _blank_repeats(rows, labels))
         heads = [markup.markdown(column) for column in self.layout.columns]
         return markup.markdown_table(heads, cells, labels)
 
@@ -76,7 +76,7 @@ class Table:
         sides = "l" * layout.labels + "r" * (len(layout.columns) - layout.labels)
         head, *rows = (
             " & ".join(map(markup.latex, row)) + r" \\"
-            for row in [layout.columns, *_grouped(layout.rows, layout.labels)]
+            for row in [layout.columns, *_blank_repeats(layout.rows, layout.labels)]
         )
         lines = [
             r"% \usepackage{booktabs,longtable}",
@@ -90,8 +90,8 @@ class Table:
         return "\n".join([*lines, *([markup.latex(self.note)] if self.note else []), ""])
 
 
-def _grouped(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
-    """Return rows without names, in their first columns, that repeat those of the row above."""
+def _blank_repeats(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
+    """Return rows with "" for names, in the first columns, that the row above has too."""
     found, above = [], [""] * labels
     for row in rows:
         names = list(row[:labels])
@@ -107,11 +107,11 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
     """Decorate a kind's ``tabulate`` so that a note names the runs that diverged."""
 
     @functools.wraps(tabulate)
-    def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
+    def tabulate_with_note(params: Any, runs: Sequence[results.Measured]) -> Table:
         """Return the table, with a note that names the runs that diverged."""
         with results.naming("table", tabulate):
             table = tabulate(params, runs)
-        notes = [table.note, results.diverged(params, runs) or ""]
+        notes = [table.note, results.divergence_note(params, runs) or ""]
         return replace(table, note=" ".join(filter(None, notes)))
 
-    return tabulated
+    return tabulate_with_note

@@ -148,7 +148,7 @@ def _lay_out(
 def _ranges(
     groups: Mapping[tuple[Any, ...], dict[str, list[Any]]], agent: int
 ) -> dict[tuple[Any, ...], dict[str, list[Any]]]:
-    """Return groups of rows with those of several agents by index joined.
+    """Return groups of rows, with the rows of all numbered agents joined into one.
 
     Their value is the least, and the largest follows; nan if one is. ``agent`` is its place in a
     key.
@@ -196,7 +196,7 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
     """Return a key's value as readers see it, or the key itself if ``key`` is empty."""
     if value is None:
         return ""
-    if given := words.own(key, value, names):
+    if given := words.study_text(key, value, names):
         return given
     if key == "metric":
         return words.quantity(str(value))

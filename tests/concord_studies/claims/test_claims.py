@@ -244,9 +244,9 @@ def test_a_claim_has_the_verdict_of_its_worst_case():
     assert verdicts.of_cases([HOLDS, TIE, TOO_FEW]) == TOO_FEW
     assert verdicts.of_cases([HOLDS, NOT_RUN]) == NOT_RUN
     assert verdicts.of_cases([INSIDE, OUTSIDE]) == OUTSIDE
-    assert verdicts.counted([HOLDS, FAILS, FAILS]) == "fails in 2 of 3 cases"
-    assert verdicts.counted([HOLDS, TIE]) == "a tie in 1 of 2 cases"
-    assert verdicts.counted([HOLDS, HOLDS]) == ""
+    assert verdicts.count_cases([HOLDS, FAILS, FAILS]) == "fails in 2 of 3 cases"
+    assert verdicts.count_cases([HOLDS, TIE]) == "a tie in 1 of 2 cases"
+    assert verdicts.count_cases([HOLDS, HOLDS]) == ""
 
 
 def test_a_sentence_says_who_where_and_how_much():
@@ -667,11 +667,11 @@ def test_what_was_not_varied_is_said_with_what_is_known_to_need_it(tmp_path):
     path.write_text(dump_yaml({"p": {"c": {"published": verdicts.SEED}}}))
     alone = row | {"paper": "p", "claim": "c", "reading": "published", "verdict": HOLDS}
     text = "Seeds were not varied; 1 of these verdicts depends on data or seed (committed)."
-    assert ledger.unvaried([alone], path) == text
-    assert ledger.unvaried([alone | {"claim": "d"}], path) == "Seeds were not varied."
+    assert ledger.note_unvaried_seeds([alone], path) == text
+    assert ledger.note_unvaried_seeds([alone | {"claim": "d"}], path) == "Seeds were not varied."
     varied = alone | {"multiverse": "robust: holds in 2 of 2 universes"}
-    assert ledger.unvaried([varied, alone | {"claim": "d"}], path) == ""
-    of = ledger.unvaried([varied | {"paper": "q"}, alone | {"claim": "d"}], path)
+    assert ledger.note_unvaried_seeds([varied, alone | {"claim": "d"}], path) == ""
+    of = ledger.note_unvaried_seeds([varied | {"paper": "q"}, alone | {"claim": "d"}], path)
     assert of == "Seeds of p were not varied."
-    assert ledger.unvaried([alone | {"source": ledger.OURS}], path) == ""
-    assert ledger.unvaried([alone | {"scale": "smoke"}], path) == ""
+    assert ledger.note_unvaried_seeds([alone | {"source": ledger.OURS}], path) == ""
+    assert ledger.note_unvaried_seeds([alone | {"scale": "smoke"}], path) == ""

@@ -21,6 +21,6 @@ def test_every_assumption_has_alternatives_that_can_be_run_or_says_why_not(key):
             some = {r.experiment: r for r in paper.runs.values() if change.holds_for(r)}
             assert some
             for run in some.values():
-                other = paper.varied(run, [change])
+                other = paper.vary_run(run, [change])
                 assert other.document != run.document or change.reads
                 other.check()

@@ -9,7 +9,7 @@ from five_papers import Paper, moments
 from sklearn.linear_model import LogisticRegression
 
 from concord.laws.wasserstein import w2
-from concord_studies.datasets.tables import tabled
+from concord_studies.datasets.tables import load_table
 from once import shared
 
 COMPLETE, RING = "topology=complete", "topology=ring"
@@ -81,7 +81,7 @@ def test_the_balls_of_depsgld2026(papers):
     """Four fifths of the least squares estimate, and of scikit-learn's logistic regression."""
     paper = papers("depsgld2026")
     problem = paper.run("linear", f"reading=released+{COMPLETE}")[1]
-    table = tabled("depsgld2026_linear", paper.resources)
+    table = load_table("depsgld2026_linear", paper.resources)
     points = np.stack([table["one"], table["x"]], axis=1)
     estimate = np.linalg.lstsq(points, table["y"], rcond=None)[0]
     np.testing.assert_allclose(estimate, [1.00899339, 0.996037], atol=6e-7)

@@ -11,7 +11,7 @@ from scipy.linalg import solve_discrete_lyapunov
 
 import everything
 from concord.laws.wasserstein import w2
-from concord_studies.datasets.tables import tabled
+from concord_studies.datasets.tables import load_table
 from once import shared
 
 bits = everything.kind("metrics", "coded_bits").bits
@@ -139,7 +139,7 @@ def test_small_differences_of_extra2024(papers):
     stands("of the average {:.4f} in place of {:.4f}", *(end[0] for end in ends))
     stands("of agents {:.4f} in place of {:.4f} (exact)", *(end[1] for end in ends))
     paper.run("linear", f"reading=released+{COMPLETE}")  # the recorded table
-    recorded = tabled("extra2024_w2", paper.resources)
+    recorded = load_table("extra2024_w2", paper.resources)
     values = recorded["w2"][recorded["agent"] == "average"]
     stands("the recorded distances, {:.2f} to {:.2f}", values.min(), values.max())
 
@@ -199,7 +199,7 @@ def test_small_differences_of_fald2023(papers, period):
 def test_small_differences_of_qlsd2021(papers):
     paper = papers("qlsd2021")
     paper.run("synthetic", "variant=sharp+levels=2")  # its table
-    table = tabled("qlsd2021_synthetic", paper.resources)
+    table = load_table("qlsd2021_synthetic", paper.resources)
     points, agents = np.stack([table[f"x{j}"] for j in range(1, 11)], axis=1), table["agent"]
     spread = np.arange(1, 11.0) ** -0.6
     apart, right = _differ(points, table["label"], agents)

@@ -15,7 +15,7 @@ from concord.sampling.partition import Partition
 from concord_studies.datasets import fetch, tables
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
-from concord_studies.datasets.tables import tabled
+from concord_studies.datasets.tables import load_table
 from concord_studies.problems import gaussian_location
 from processes import python
 
@@ -39,10 +39,10 @@ def test_a_table_that_has_changed_is_refused(resources, tmp_path):
     name = "extra2024_cancer"
     shutil.copytree(resources / name, tmp_path / name)
     path = tmp_path / name / f"{name}.csv.gz"
-    assert set(tabled(name, tmp_path)) == {"agent", "place"}
+    assert set(load_table(name, tmp_path)) == {"agent", "place"}
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ConcordError, match="SHA-256"):
-        tabled(name, tmp_path)
+        load_table(name, tmp_path)
 
 
 @pytest.mark.parametrize("row", ["1", "1,2,3"])
@@ -52,7 +52,7 @@ def test_rows_of_a_registered_table_are_as_long_as_its_header(tmp_path, monkeypa
     path.write_bytes(gzip.compress(f"agent,w2\n0,1\n{row}\n".encode()))
     monkeypatch.setattr(tables, "verify", lambda name, path: path)  # as registered
     with pytest.raises(ConcordError, match=r"x\.csv\.gz: line 3 .* has 2 cells: it has [13];"):
-        tabled("x", tmp_path)
+        load_table("x", tmp_path)
 
 
 def test_tables_are_read_as_pandas_reads_them(resources):
@@ -60,7 +60,7 @@ def test_tables_are_read_as_pandas_reads_them(resources):
     assert len(kept) > 10
     for file in kept:
         name = file.removesuffix(".csv.gz")
-        columns, frame = tabled(name, resources), pandas.read_csv(resources / name / file)
+        columns, frame = load_table(name, resources), pandas.read_csv(resources / name / file)
         assert list(columns) == list(frame)
         for column, values in columns.items():
             number = pandas.api.types.is_numeric_dtype(frame[column])
@@ -70,8 +70,8 @@ def test_tables_are_read_as_pandas_reads_them(resources):
 
 def test_tables_are_read_without_pandas(resources):
     code = (
-        "import sys; from pathlib import Path; from concord_studies.datasets.tables import tabled;"
-        "print(*tabled('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
+        "import sys; from pathlib import Path; from concord_studies.datasets.tables import load_table;"
+        "print(*load_table('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
     )
     assert python(code, str(resources)).split()[-1] == "False"
 
@@ -92,7 +92,7 @@ def test_the_posterior_may_be_of_more_points_than_agents_hold(resources, of):
     )
     linear_regression.check(params, 20)
     problem = linear_regression.build(params, 20, EQUAL, None, DataFolder(resources))
-    columns = tabled("extra2024_linear", resources)
+    columns = load_table("extra2024_linear", resources)
     keep = np.isfinite(columns["agent"]) if of == "held" else np.full(5000, True)
     X, y = np.column_stack([columns["one"], columns["x"]])[keep], columns["y"][keep]
     precision = X.T @ X + np.eye(2) / 10
@@ -108,7 +108,7 @@ def test_rows_are_in_the_order_of_their_places(resources):
     """Those of scikit-learn's successive splits, the training part being the next agent's."""
     from sklearn.model_selection import train_test_split
 
-    left, columns = np.arange(569), tabled("extra2024_cancer", resources)
+    left, columns = np.arange(569), load_table("extra2024_cancer", resources)
     for agent, size in enumerate((0.83333, 0.8, 0.75, 0.66666666, 0.5, None)):
         own = left
         if size:
@@ -156,7 +156,7 @@ def test_the_notebooks_points_are_those_of_its_law_and_seed(resources):
 
     law = multivariate_normal(np.zeros(2), [[1.0, -0.5], [-0.5, 1.0]])
     drawn = law.rvs(2000, random_state=np.random.RandomState(20))
-    columns = tabled("dglmc2021_gaussian", resources)
+    columns = load_table("dglmc2021_gaussian", resources)
     np.testing.assert_allclose(np.column_stack([columns["y1"], columns["y2"]]), drawn, rtol=1e-12)
     params = gaussian_location.Params(
         table="dglmc2021_gaussian", noise=((1.0, -0.5), (-0.5, 1.0)), prior=((1.0, 0.5), (0.5, 1.0))
@@ -169,7 +169,7 @@ def test_the_notebooks_points_are_those_of_its_law_and_seed(resources):
 
 def test_synthetic_clients_differ_in_where_their_points_lie_alone(resources):
     """Each sees the same noise, since the generator is set anew before each draw."""
-    columns = tabled("qlsd2021_synthetic", resources)
+    columns = load_table("qlsd2021_synthetic", resources)
     agent = columns["agent"].astype(int)
     counts = np.bincount(agent)
     sizes = (0.9 * np.random.RandomState(1994).randint(10, 50, 20)).astype(int)

@@ -125,14 +125,14 @@ def test_a_figure_of_one_chain_has_no_band(kind, tmp_path):
 def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
     options = OPTIONS["stationary_covariance"]
     params = build(kinds.find("figures", "stationary_covariance", "").Params, options, "x")
-    said = results.diverged(params, list(RUNS.values()))
+    said = results.divergence_note(params, list(RUNS.values()))
     assert said == (
         f"Diverged: part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
         f"lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     )
     many = [Measured({**RUNS["lost"].run, "labels": {"case": f"{i}"}}, RUNS["lost"].metrics)
             for i in range(50)]  # fmt: skip
-    assert results.diverged(params, many).endswith("; and 44 more runs")
-    assert results.diverged(params, [RUNS["sound"]]) is None
+    assert results.divergence_note(params, many).endswith("; and 44 more runs")
+    assert results.divergence_note(params, [RUNS["sound"]]) is None
     chosen = build(type(params), {**options, "select": {"case": "sound"}}, "x")
-    assert results.diverged(chosen, list(RUNS.values())) is None
+    assert results.divergence_note(chosen, list(RUNS.values())) is None

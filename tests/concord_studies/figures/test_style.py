@@ -183,7 +183,7 @@ def test_numbers_run_from_dark_to_light_in_their_order():
     ],
 )
 def test_rows_of_panels_are_filled_from_the_top(panels, across, rows):
-    cells = _panels.listed([("", [])] * panels, across)
+    cells = _panels.arrange_panels([("", [])] * panels, across)
     assert [cell.row for cell in cells] == rows
     assert [cell.column for cell in cells] == [rows[:i].count(row) for i, row in enumerate(rows)]
 

@@ -60,7 +60,7 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
     ]
     rows[0]["verdict"] = "does not hold"
     (entry,) = ledger.entries(rows)
-    assert entry.counted() == "fails in 1 of 3 cases: 100 agents, average"
+    assert entry.count_cases() == "fails in 1 of 3 cases: 100 agents, average"
     text = claims.ledger(rows)
     assert "Fails in 1 of 3 cases: 100 agents, average. Ours 0." in text
     assert ledger.WORDS in text and "Seeds were not varied." not in text

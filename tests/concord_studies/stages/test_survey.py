@@ -187,7 +187,7 @@ def test_a_universe_computes_what_claims_read_and_no_other_numbers(
     run = next(iter(universe.runs.values()))
     assert run.experiment == experiment and run.chains == chains
     keys = ["iteration", "agent", "metric"]
-    whole = paper.varied(paper.runs[experiment, run.name], seed=3)
+    whole = paper.vary_run(paper.runs[experiment, run.name], seed=3)
     tables = []
     for name, runs in (("whole", {run.name: whole}), ("lean", {run.name: run})):
         one = by_hand.write(Experiment(paper.path, runs, universe=True), tmp_path / name)

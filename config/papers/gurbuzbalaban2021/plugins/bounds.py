@@ -10,7 +10,7 @@ from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.sampling.initial import normal
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, known, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 
 from .theory import Bound, Setting
 
@@ -65,4 +65,4 @@ def bound_rows(m: Measurement, theorem: str, found: Bound) -> Iterator[Row]:
     yield from series(m.trace.draw, "network", curves, chance=False)
     holds = {condition.name: float(condition.holds) for condition in found.conditions}
     numbers = (found.constants | holds).items()
-    yield from known(m, {f"{theorem}.{name}": value for name, value in numbers})
+    yield from final_rows(m, {f"{theorem}.{name}": value for name, value in numbers})

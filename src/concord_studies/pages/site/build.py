@@ -142,12 +142,12 @@ def _write_pages(
         table = results / key / "claims.csv"
         own = ledger.read_rows(table) if table.exists() else []
         judged += own
-        shown = _fill(own, of_claims.committed(study, committed))
+        shown = _fill(own, of_claims.committed_rows(study, committed))
         rows += shown
-        _write_study(study, shown, results, ledger.unvaried(own, expected), sources)
+        _write_study(study, shown, results, ledger.note_unvaried_seeds(own, expected), sources)
     titles = {key: study.name for key, study in studies.items()}
     if rows:
-        seeds = ledger.unvaried(judged, expected)
+        seeds = ledger.note_unvaried_seeds(judged, expected)
         sources.write("claims", of_claims.ledger(rows, seeds, titles, "papers/{}.md"))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
@@ -157,7 +157,7 @@ def _write_pages(
 
 
 def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
-    """Return a study's verdicts, in the place of those that were not judged the committed ones."""
+    """Return a study's verdicts, with committed ones in place of those not judged."""
 
     def place(row: Row) -> tuple[str, ...]:
         return row["claim"], row["case"], row["reading"]

@@ -54,7 +54,7 @@ def page(paper: Study, rows: Sequence[Row], results: Path, seeds: str = "") -> s
 
 
 def path_of(paper: Study, section: str, name: str, results: Path) -> Path | None:
-    """Return where a figure or table is that has been made, None if it has not."""
+    """Return the path of a figure or table; None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
 
@@ -147,7 +147,7 @@ def _heading(name: str, caption: Caption) -> str:
 
 
 def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
-    """Return what is seen: the caption's title and first sentence, and what a claim found."""
+    """Return a picture's alternative text: title, first sentence, and a claim's finding."""
     texts = [
         f"{found.row['says']} {found.verdict}: {found.deciding.deciding['number']}."
         for found in sentences(rows)

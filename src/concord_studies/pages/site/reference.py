@@ -46,7 +46,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _text(kind: Mapping[str, Any]) -> list[str]:
-    """Return what a kind's docstring says: of what is built in as markup, else as it is typed."""
+    """Return a kind's docstring: as markup if it is built in, else as it is typed."""
     if not kind["from"]:
         text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
         text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)

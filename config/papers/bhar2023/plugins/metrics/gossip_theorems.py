@@ -29,7 +29,7 @@ from concord.random import activity
 from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
-from concord_studies.metrics import Measurement, Row, known, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 from concord_studies.metrics._theorems import conditions, with_values
 
 from .. import theory
@@ -85,7 +85,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
     yield from conditions(m, "gossip", [each for each in found if each is not None])
-    yield from known(m, {"gossip.drift_share": gossip.power})
+    yield from final_rows(m, {"gossip.drift_share": gossip.power})
     if params.communication == "triggered" and "activations" in m.trace:
         yield from _thresholds(m, gossip)
     size = m.problem.agents * m.problem.dim
@@ -175,7 +175,7 @@ def _linear(
         raise unmet_need("gossip_theorems", "steps for which the second moments settle")
     squares = _squares(m, params, problem)
     floor = _expect(squares, *limit)[0] / agents
-    yield from known(m, {"gossip_floor": floor})
+    yield from final_rows(m, {"gossip_floor": floor})
     ticks = np.array([k for k in m.trace.draw if k > 0], dtype=int)
     mean, cov = exact.initial_moments(agents, dim, moments)
     errors: list[list[float]] = []
@@ -210,7 +210,7 @@ def _linear(
         "gossip_excess": least - settled,
     }
     yield from series(ticks, "network", curves, chance=False)
-    yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
+    yield from final_rows(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
 
 
 def _divergence(

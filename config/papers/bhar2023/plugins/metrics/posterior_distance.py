@@ -9,7 +9,7 @@ from concord_studies.contracts import Label
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Measurement, Row, series
 from concord_studies.metrics._references import require_posterior
-from concord_studies.transport import costs, distances, thinned
+from concord_studies.transport import costs, distances, thin
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 RECORDS = ("draws",)
@@ -32,7 +32,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     the time grows as their number to the power 2.4, while intervals are those of the chains.
     """
     target = require_posterior(m.problem, "posterior_distance")
-    chosen = thinned(m.late, DRAWS)
+    chosen = thin(m.late, DRAWS)
     x = m.trace["x"][:, chosen]
     chains, count, agents, _ = x.shape
     rng = m.stream("reference")

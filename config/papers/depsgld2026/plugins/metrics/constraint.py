@@ -12,7 +12,7 @@ from concord.laws.intervals import mean_interval
 from concord.samplers.de_psgld import DEPSGLD
 from concord_studies.contracts import Label
 from concord_studies.intervals import wilson
-from concord_studies.metrics import Measurement, Row, known, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 
 from ..problems import polynomial
 
@@ -40,7 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         levels = (np.arange(LEVELS) + 0.5) / LEVELS
         laws = m.problem.reference, polynomial.soften(polynomial.POTENTIAL, params.smoothing)
         first, second = (law.quantiles(levels) for law in laws)
-        yield from known(m, {"envelope_w2": float(np.sqrt(((first - second) ** 2).mean()))})
+        yield from final_rows(m, {"envelope_w2": float(np.sqrt(((first - second) ** 2).mean()))})
     names, draws = positions(m.trace)
     with np.errstate(invalid="ignore"):
         far = np.linalg.norm(draws - params.constraint.project(draws), axis=-1)

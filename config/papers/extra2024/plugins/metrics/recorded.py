@@ -21,7 +21,7 @@ from concord.errors import ConcordError
 from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.wasserstein import bootstrap_w2
 from concord_studies.contracts import Label
-from concord_studies.datasets.tables import tabled
+from concord_studies.datasets.tables import load_table
 from concord_studies.metrics import Measurement, Row, unmet_need
 from concord_studies.metrics._references import require_gaussian
 
@@ -46,7 +46,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise unmet_need("recorded", "recorded numbers: the run's key recorded")
     names, ours, ends, again, theirs = _own(m)
     record = np.full((len(m.trace.draw), len(names)), np.nan)
-    table, metric = tabled(m.recorded.table, m.resources), m.recorded.metric
+    table, metric = load_table(m.recorded.table, m.resources), m.recorded.metric
     places = {int(k): row for row, k in enumerate(m.trace.draw)}
     agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
     for at in np.flatnonzero(_found(table, m.recorded.where)):

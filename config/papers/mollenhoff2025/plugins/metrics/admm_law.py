@@ -41,7 +41,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     rng, x0 = np.random.default_rng(0), np.zeros(shape)  # of draws, which are not used
     network, counted = m.network.start(x0), CountedProblem(problem, 1)
     least = float(problem.potential(np.broadcast_to(target.mean, shape)).sum())  # type: ignore[attr-defined]
-    yield from metrics.known(m, {"least_loss": least})
+    yield from metrics.final_rows(m, {"least_loss": least})
     state = m.sampler.init(x0, problem, network, rng)
     for k in range(m.iterations):
         state = m.sampler.step(state, k, counted, network, rng)

@@ -25,7 +25,7 @@ from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures._options import Limits
-from concord_studies.figures._panels import Panels, limits, listed
+from concord_studies.figures._panels import Panels, arrange_panels, limits
 from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
@@ -66,7 +66,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         (p.title, [selection.only(selection.select(runs, p.select), f"panel {p.title!r}")])
         for p in params.panels
     ]
-    panels, missing = Panels(listed(chosen), 1.45, width="full"), params.missing or {}
+    panels, missing = Panels(arrange_panels(chosen), 1.45, width="full"), params.missing or {}
     each = zip(params.sets, style.looks("set", list(params.sets)), _PATTERNS, strict=False)
     looks = {name: (look, pattern) for name, look, pattern in each}
     drawn = set()

@@ -20,7 +20,7 @@ from concord_studies.contracts import Label, Replicated
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import require_posterior
-from concord_studies.transport import costs, distances, thinned
+from concord_studies.transport import costs, distances, thin
 
 METRICS = (
     *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
@@ -84,7 +84,7 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
     own = [x[number::sets] for number in range(sets)]
     samples = []
     for chains in own:
-        chosen = thinned(recorded, max(1, DRAWS // len(chains)))
+        chosen = thin(recorded, max(1, DRAWS // len(chains)))
         samples.append(chains[:, chosen].reshape(-1, *x.shape[2:]))
     counts = [len(sample) for sample in samples]
     if replicates is not None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 from concord.networks.compressions import qsgd
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
 
 METRICS = ("saved_by_coding", "saved_by_coding_natural")
 EXACT = METRICS
@@ -36,7 +36,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise unmet_need("coded_bits", "a sampler with compression qsgd")
     dim, levels = m.problem.dim, qsgd.count_levels(compression.params)  # type: ignore[union-attr]
     found = {"saved_by_coding": math.log2, "saved_by_coding_natural": math.log}
-    return known(m, {name: 32 * dim / bits(dim, levels, log) for name, log in found.items()})
+    return final_rows(m, {name: 32 * dim / bits(dim, levels, log) for name, log in found.items()})
 
 
 def bits(dim: int, levels: int, log: Callable[[float], float]) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
-from concord_studies.metrics import Measurement, Row, known, series
+from concord_studies.metrics import Measurement, Row, final_rows, series
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
 RECORDS = ("draws",)
@@ -34,4 +34,4 @@ def rows(m: Measurement) -> Iterator[Row]:
                 found = {"law_mean": law.mean[place][0], "law_sd": sd}
                 yield from series([k], agent, found, chance=False)
     sd = np.sqrt(target.cov[0, 0])
-    yield from known(m, {"posterior_mean": target.mean[0], "posterior_sd": sd})
+    yield from final_rows(m, {"posterior_mean": target.mean[0], "posterior_sd": sd})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known
+from concord_studies.metrics import Measurement, Row, final_rows
 from concord_studies.metrics._references import require_gaussian
 
 METRICS = ("posterior_covariance_max",)
@@ -20,4 +20,4 @@ LABELS = {
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the largest absolute entry of the exact posterior's covariance."""
     target = require_gaussian(m.problem, "posterior_covariance")
-    return known(m, {"posterior_covariance_max": np.abs(target.cov).max()})
+    return final_rows(m, {"posterior_covariance_max": np.abs(target.cov).max()})

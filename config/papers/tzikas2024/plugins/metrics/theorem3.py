@@ -8,7 +8,7 @@ from concord.networks.network import Network
 from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, known, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
 
 from .. import theory
 
@@ -43,7 +43,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         "a": theorem.rate,
         "holds": float(theorem.rate < 1),
     }
-    return known(m, {f"theorem3.{name}": value for name, value in constants.items()})
+    return final_rows(m, {f"theorem3.{name}": value for name, value in constants.items()})
 
 
 def compute_theorem(problem: Quadratic, network: Network) -> theory.Theorem3:

@@ -13,7 +13,7 @@ from concord.networks.graph import as_dense
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, known, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 
 from .. import theory
 from .theorem3 import compute_theorem
@@ -63,4 +63,4 @@ def rows(m: Measurement) -> Iterator[Row]:
         "theorem3_bound": theory.theorem3_bound(theorem, problem, laplacian, begin, m.trace.draw),
     }
     yield from series(m.trace.draw, "network", found, chance=False)
-    yield from known(m, {"theorem3_penalty": theorem.penalty})
+    yield from final_rows(m, {"theorem3_penalty": theorem.penalty})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from concord.sampling.trace import TIMES
-from concord_studies.metrics import Measurement, Row, known, series
+from concord_studies.metrics import Measurement, Row, final_rows, series
 from concord_studies.metrics._prices import vector_bytes
 
 METRICS = ("ended", "waited", "sending")
@@ -19,4 +19,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     for metric, name in zip(("ended", "waited"), TIMES, strict=True):
         yield from series(m.trace.draw, m.agents, {metric: m.trace[name][0]})
     link = m.network.conditions.link
-    yield from known(m, {"sending": link.seconds(vector_bytes(m)) if link else 0.0})
+    yield from final_rows(m, {"sending": link.seconds(vector_bytes(m)) if link else 0.0})

@@ -12,7 +12,7 @@ from concord.laws.intervals import quantile
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, unmet_need
 from concord_studies.metrics._references import require_posterior
-from concord_studies.transport import thinned
+from concord_studies.transport import thin
 
 METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
 RECORDS = ("draws",)
@@ -50,7 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     exact = _named(m, posterior.sample(10_000, m.stream("draws")))
     center, spread = exact.mean(axis=0), exact.std(axis=0)
     agents, draws = positions(m.trace)
-    late = thinned(m.late, max(MOST // len(draws), 1))
+    late = thin(m.late, max(MOST // len(draws), 1))
     values = _named(m, draws[:, late])  # (chains, draws, agents and their average, parameters)
     who = {
         "network": [k for k, name in enumerate(agents) if name != "average"],
