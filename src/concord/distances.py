@@ -358,7 +358,7 @@ def _check_result(result: Any) -> None:
 
 
 def _read_posterior(result: Any, posterior: Any) -> Reference:
-    """Return the posterior with which a result is compared; a ConcordError if it does not fit.
+    """Return the posterior with which a result is compared. A ConcordError if it does not fit.
 
     posterior: a problem, a posterior, or draws of it.
     """

@@ -70,4 +70,4 @@ class InitialKind(Protocol):
         """Return initial positions of shape (chains, agents, dim)."""
 
     def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean (dim,) and covariance (dim, dim) of one agent; None if not known."""
+        """Return mean (dim,) and covariance (dim, dim) of one agent. None if not known."""

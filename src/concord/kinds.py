@@ -102,7 +102,7 @@ def find(room: str, name: Any, where: str = "") -> Any:
 
 
 def _source(room: str, name: str) -> tuple[str, str]:
-    """Return the module of a kind, and a plug-in's file or distribution; "" if it is built in."""
+    """Return the module of a kind, and a plug-in's file or distribution. "" if it is built in."""
     if (room, name) in _files:
         return _files[room, name]
     if name in built_in(room):
@@ -140,7 +140,7 @@ def location(room: str, name: str) -> Path:
 
 
 def origin(room: str, name: str) -> str:
-    """Return the file or distribution of a plug-in for readers; "" for a built-in kind."""
+    """Return the file or distribution of a plug-in for readers. "" for a built-in kind."""
     return _source(room, name)[1]
 
 

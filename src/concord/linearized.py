@@ -51,7 +51,7 @@ class LinearizedPath(Path):
         mix: np.ndarray | None = None,
         errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
-        """Set up the laws of samplers on a problem; ``NoLaw`` if starts have no known moments."""
+        """Set up the laws of samplers on a problem. ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
         refuse_local_steps(samplers)

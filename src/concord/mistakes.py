@@ -147,7 +147,7 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
 
 
 def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
-    """Return the sentence about a value that breaks bounds; "" if it keeps all."""
+    """Return the sentence about a value that breaks bounds. "" if it keeps all."""
     match rules:
         case {"gt": 0} if not value > 0:
             return f"{value!r} is not positive; give a positive number"

@@ -24,7 +24,7 @@ class Reference(Protocol):
 
     @property
     def draws(self) -> float:
-        """The number of independent draws behind the moments; infinite where they are exact."""
+        """The number of independent draws behind the moments. Infinite where they are exact."""
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the posterior's mean (dim,) and covariance (dim, dim)."""
@@ -42,11 +42,11 @@ class WithReference(Protocol):
 
     @property
     def reference(self) -> Reference:
-        """Return the posterior; a ConcordError if it is not known for these options."""
+        """Return the posterior. A ConcordError if it is not known for these options."""
 
 
 def reference_of(problem: Problem) -> Reference:
-    """Return the posterior of a problem; a ConcordError if it is not known."""
+    """Return the posterior of a problem. A ConcordError if it is not known."""
     if isinstance(problem, WithReference):
         return problem.reference
     if problem.posterior is None:

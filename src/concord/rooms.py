@@ -49,7 +49,7 @@ def options_of(kind: Any) -> Any:
 
 
 def display_name(kind: Any) -> str:
-    """Return a kind's name for readers, such as "DE-SGLD"; "" if it declares none."""
+    """Return a kind's name for readers, such as "DE-SGLD". "" if it declares none."""
     return str(getattr(kind, "name" if isinstance(kind, type) else "NAME", ""))
 
 

@@ -37,7 +37,7 @@ def check_masks(values: Any, where: str) -> None:
 
 
 def parse_self(kind: Any, value: Any) -> Any:
-    """Return a value parsed by a class that reads itself; a ValueError if it does not fit."""
+    """Return a value parsed by a class that reads itself. A ValueError if it does not fit."""
     if isinstance(value, kind):
         return value
     try:

@@ -384,7 +384,7 @@ class Search:
                     lattice.tried.setdefault(j, {})[read] = score
 
     def _score(self, path: Any, read: str | int, price: Mapping[str, float]) -> list[Score]:
-        """Score the versions of a path with a read-out; none if the budget pays for nothing.
+        """Score the versions of a path with a read-out. None if the budget pays for nothing.
 
         Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices.
         """
@@ -478,7 +478,7 @@ class Search:
         return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
 
     def _bias(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
-        """Return b2 by level, each (iterations, versions); infinite where it is not a number.
+        """Return b2 by level, each (iterations, versions). Infinite where it is not a number.
 
         Large values stay: agents that start far away have not diverged.
         """

@@ -241,7 +241,7 @@ class _Cell:
         return prices.count_iterations({name: self._arena.budget[name]}, price, self._last)
 
     def choose(self, groups: Sequence[Group], name: str) -> Chosen | None:
-        """Return the best setting at a price's budget; None if an iteration costs nothing of it.
+        """Return the best setting at a price's budget. None if an iteration costs nothing of it.
 
         The search goes on beyond or between the settings of these groups, as ``tuning`` says.
         """
@@ -261,7 +261,7 @@ class _Cell:
         return chosen
 
     def _try(self, group: Group, name: str) -> list[Tried]:
-        """Score settings at a price's budget; none if an iteration costs nothing of it."""
+        """Score settings at a price's budget. None if an iteration costs nothing of it."""
         price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
         if not price[name]:
             return []

@@ -204,7 +204,7 @@ def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
 
 
 def _score(trace: Trace, problem: Problem) -> Levels:
-    """Return b², or the log loss, of a trace by level; infinite if a chain diverged."""
+    """Return b², or the log loss, of a trace by level. Infinite if a chain diverged."""
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
         found = _squared_bias(trace, problem) if has_posterior(problem) else _loss(trace, problem)

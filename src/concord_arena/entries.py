@@ -90,7 +90,7 @@ def scale_entries(
 
 
 def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the entries whose names or kinds a caller chose; a ConcordError for unknown ones."""
+    """Yield the entries whose names or kinds a caller chose. A ConcordError for unknown ones."""
     if isinstance(names, str) or not names:
         raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
     known = stated.keys() | {kind for kind, _, _ in stated.values()}

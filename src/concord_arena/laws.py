@@ -53,7 +53,7 @@ class Laws:
         return b2, self._further(seen, iterations[-1], scores.ends(b2))
 
     def limit(self) -> Levels | None:
-        """Return b² of the stationary laws by level, (versions,); None where there are none."""
+        """Return b² of the stationary laws by level, (versions,). None where there are none."""
         seen = self._path.limit()
         return None if seen is None else scores.ends(self._bias(seen.select(None)))
 

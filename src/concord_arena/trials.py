@@ -123,7 +123,7 @@ class Trials(NamedTuple):
         return pandas.DataFrame(lines)
 
     def best_of(self, entry: Entry) -> list[Found]:
-        """Return the best of an entry's settings along octaves; none where all diverge.
+        """Return the best of an entry's settings along octaves. None where all diverge.
 
         Its score is that of other chains than those that it was chosen by: the least of noisy
         numbers is less than it is.

@@ -101,7 +101,7 @@ def _labels(family: Any) -> Iterator[dict[str, str]]:
 
 
 def _equation(text: str) -> str | None:
-    """Return the formulas of a docstring in LaTeX, separated by blank lines; None if none."""
+    """Return the formulas of a docstring in LaTeX, separated by blank lines. None if none."""
     blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
     return "\n\n".join(inspect.cleandoc(block).strip() for block in blocks) or None
 

@@ -33,7 +33,7 @@ class SampledLaw(Protocol):
 
     @property
     def sampled(self) -> Gaussian:
-        """Return the law proportional to exp(-sum_i f_i); a ConcordError if there is none."""
+        """Return the law proportional to exp(-sum_i f_i). A ConcordError if there is none."""
 
 
 @runtime_checkable
@@ -116,7 +116,7 @@ class MetricFamily(Protocol):
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
     def rows(self, m: Any) -> Iterator[Any]:
-        """Yield the ``metrics.Row``s of a ``metrics.Measurement``; a ConcordError if unsuited."""
+        """Yield the ``metrics.Row``s of a ``metrics.Measurement``. A ConcordError if unsuited."""
 
 
 # What the module of a kind may declare beside its functions, and what holds where it does not.

@@ -170,7 +170,7 @@ def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
 
 @cache
 def _place(top: str) -> Path | None:
-    """Return the folder in which a package or module lies; None if there is none."""
+    """Return the folder in which a package or module lies. None if there is none."""
     try:
         spec = find_spec(top)
     except (ImportError, ValueError):

@@ -112,7 +112,7 @@ class Experiment:
 
 
 def read_runs(path: Path) -> Experiment:
-    """Read a runs.yaml, and find the plug-ins of its study; a ConcordError if it is not whole."""
+    """Read a runs.yaml, and find the plug-ins of its study. A ConcordError if it is not whole."""
     text = read_text(path)
     try:
         stated = json.loads(text)
@@ -261,7 +261,7 @@ def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
 
 
 def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Trace]:
-    """Join the files of draws of the parts; a ConcordError if they do not fit the runs."""
+    """Join the files of draws of the parts. A ConcordError if they do not fit the runs."""
     pieces: dict[str, list[Trace]] = {}
     for path in parts:
         for name, trace in read_traces(path).items():

@@ -19,7 +19,7 @@ _ENDINGS = {
 
 
 def user_message(error: BaseException) -> str | None:
-    """Return a sentence that replaces an error's traceback; None if the cause is unknown.
+    """Return a sentence that replaces an error's traceback. None if the cause is unknown.
 
     The sentence names the line of a plug-in in which memory ended or Python was to end.
     """

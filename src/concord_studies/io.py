@@ -48,7 +48,7 @@ def read_text(path: Path | str) -> str:
 
 
 def read_table(path: Path | str, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Read a table with a head (CSV); a ConcordError if it lacks one of these columns."""
+    """Read a table with a head (CSV). A ConcordError if it lacks one of these columns."""
     table = csv.DictReader(io.StringIO(read_text(path), newline=""))
     absent = [column for column in columns if column not in (table.fieldnames or ())]
     if absent:
@@ -58,7 +58,7 @@ def read_table(path: Path | str, columns: Sequence[str]) -> list[dict[str, str]]
 
 
 def signature(path: Path | str) -> tuple[int, ...] | None:
-    """Return a file's identity, which changes with the file; None if it cannot be read."""
+    """Return a file's identity, which changes with the file. None if it cannot be read."""
     try:
         status = os.stat(path)
     except OSError:

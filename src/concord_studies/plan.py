@@ -165,7 +165,10 @@ class Plan:
         elif kind == "scores":
             stated = _stated_scores(study)
         elif kind == "multiverse":
-            runs = {own: self._statement("runs", key, own).text for own in self._claims_need(study)}
+            runs = {
+                own: self._statement("runs", key, own).text
+                for own in self._experiments_of_claims(study)
+            }
             stated = {**survey.state_inputs(study), "runs": digests.digest(runs)}
         else:
             stated = judge.state_inputs(study, varied=bool(self._find_survey(key)))
@@ -238,9 +241,10 @@ class Plan:
         study of one's own has its data downloaded.
         """
         study = self.study(wildcards)
-        return [self.table(study.key, name) for name in self._claims_need(study)]
+        return [self.table(study.key, name) for name in self._experiments_of_claims(study)]
 
-    def _claims_need(self, study: Study) -> list[str]:
+    def _experiments_of_claims(self, study: Study) -> list[str]:
+        """Return the experiments that a study's claims read, of those that can be had."""
         names = dict.fromkeys(run.experiment for run in study.claim_runs())
         return [name for name in names if self._readable(study.key, name, not study.printed)]
 
@@ -253,7 +257,7 @@ class Plan:
         return self._statement("runs", key, name).stands and Path(self.table(key, name)).exists()
 
     def _missing(self, run: Run) -> str | None:
-        """Return what to install for a run; None if nothing lacks, or conda installs it."""
+        """Return what to install for a run. None if nothing lacks, or conda installs it."""
         return None if self.config["conda"] else run.unavailable
 
     @exit_with_sentence
@@ -262,6 +266,7 @@ class Plan:
         return self._find_survey(self.study(wildcards).key)
 
     def _find_survey(self, key: str) -> list[str]:
+        """Return the table over a study's universes if it is wanted, or is up to date."""
         table = self.place / key / "multiverse.csv"
         if not self.config["multiverse"]:
             try:

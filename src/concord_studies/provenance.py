@@ -86,7 +86,7 @@ def write(texts: Mapping[Path, str], drawn: Iterable[Path] = (), **more: Any) ->
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """Return the provenance of a result; a ConcordError if a file is not as it was written."""
+    """Return the provenance of a result. A ConcordError if a file is not as it was written."""
     source = provenance_path(path)
     try:
         found: dict[str, Any] = json.loads(read_text(source))

@@ -162,7 +162,7 @@ def series(measured: Measured, metric: str, agent: int | str) -> Series:
 
 
 def divergence(measured: Measured) -> Divergence | None:
-    """Return the first divergence of a run's chains; None if no chain diverged.
+    """Return the first divergence of a run's chains. None if no chain diverged.
 
     Read from ``diverged``, the fraction of chains that did, and ``diverged_first``, the iteration.
     """
@@ -173,7 +173,7 @@ def divergence(measured: Measured) -> Divergence | None:
 
 
 def divergence_note(params: Any, runs: Sequence[Measured]) -> str | None:
-    """Return a sentence with the diverged runs of a figure or table; None if there are none.
+    """Return a sentence with the diverged runs of a figure or table. None if there are none.
 
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.

@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Made)
 
 
 def lookup(run: Run, name: str) -> Any:
-    """Return a run's value of a label or dotted key; None if it has no such name."""
+    """Return a run's value of a label or dotted key. None if it has no such name."""
     found = _find(run, name)
     return None if found is _MISSING else found
 
@@ -77,7 +77,7 @@ def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run"
 
 
 def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
-    """Return a sentence if no run has a label or key of this name; None if one has."""
+    """Return a sentence if no run has a label or key of this name. None if one has."""
     if any(has(run, name) for run in runs):
         return None
     known = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
@@ -128,7 +128,7 @@ def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
 
 
 def only(made: Sequence[M], what: str) -> M:
-    """Return the single result that is shown as ``what``; a ConcordError if there are several."""
+    """Return the single result that is shown as ``what``. A ConcordError if there are several."""
     if len(made) > 1:
         raise ConcordError(
             f"runs {made[0].name} and {made[1].name} would both be {what}; "

@@ -97,7 +97,7 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 
 
 def study_text(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
-    """Return a study's own text for a key's value, or for the pair "key=value"; "" if none."""
+    """Return a study's own text for a key's value, or for the pair "key=value". "" if none."""
     names = names or {}
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
@@ -180,7 +180,7 @@ def options(stated: Mapping[str, Any]) -> str:
 
 
 def declared_name(kind: str, names: Mapping[str, str] | None = None) -> str:
-    """Return a study's name for a kind, or the one that the kind declares; "" if neither."""
+    """Return a study's name for a kind, or the one that the kind declares. "" if neither."""
     if names and kind in names:
         return str(names[kind])
     for package in ROOMS:

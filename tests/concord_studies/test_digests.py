@@ -90,7 +90,7 @@ def test_a_sampler_is_not_the_code_of_another():
 
 
 def test_what_is_remembered_of_a_file_is_not_taken_for_another(kind, monkeypatch):
-    monkeypatch.setattr(digests, "_remembered", lambda known={}: known)
+    monkeypatch.setattr(digests, "_load_cache", lambda known={}: known)
     before = stated(kind)
     assert stated(kind) == before
     kind.write_text(BEFORE + "\nX = 1\n")

@@ -151,7 +151,7 @@ class Law(Summarized):
     approximate: bool = False
 
     def divergence(self) -> str:
-        """Return a sentence with the first recorded iteration that diverges; "" if none does."""
+        """Return a sentence with the first recorded iteration that diverges. "" if none does."""
         spread = np.diagonal(self.cov, axis1=-2, axis2=-1)
         inside = (np.abs(self.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
         lost = self.iterations[~inside.all(axis=(1, 2))]
@@ -404,7 +404,7 @@ def _batch_covariance(
 
 
 def spectral_radius(matrix: np.ndarray) -> float:
-    """Return the largest modulus of the eigenvalues of ``matrix``; inf if an entry is not finite.
+    """Return the largest modulus of the eigenvalues of ``matrix``. Infinite if it is not finite.
 
     A sampler's law settles if it is below 1 for the A of its update; ``restrict`` first if the
     update conserves something.

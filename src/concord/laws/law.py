@@ -81,7 +81,7 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
 
 
 def exact_law(run: Any) -> exact.Law | None:
-    """Return the exact law of a run (``LawInputs``); None where there is none."""
+    """Return the exact law of a run (``LawInputs``). None where there is none."""
     try:
         return law_of_run(run)
     except NoLaw:

@@ -429,7 +429,7 @@ def turn_of(update: Update) -> Turn | None:
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether two arrays are equal but for rounding; False where one is not finite.
+    """Return whether two arrays are equal but for rounding. False where one is not finite.
 
     ``np.allclose`` takes far longer.
     """

@@ -112,7 +112,7 @@ class Choices:
         return float(np.sqrt(np.abs(np.linalg.eigvals(self._once.matrix[:count, :count])).max()))
 
     def stationary(self) -> Moments | None:
-        """Return the limits of mean (S,) and covariance (S, S); None where there are none."""
+        """Return the limits of mean (S,) and covariance (S, S). None where there are none."""
         if self.radius() >= 1:
             return None
         change = np.eye(len(self._once.shift)) - self._once.matrix

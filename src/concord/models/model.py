@@ -278,7 +278,7 @@ def shards_of(
 
 
 def install_hint(library: str) -> str | None:
-    """Return how to install a library that is missing; None if its models can be computed."""
+    """Return how to install a library that is missing. None if its models can be computed."""
     extra = library.lower()
     if find_spec(extra) is None or find_spec("jax") is None:
         return (

@@ -129,7 +129,7 @@ class _NumPyro(Split):
         self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
     def _plate_dimension(self, site: Any) -> int | None:
-        """Return the batch dimension of a site that the plate of rows takes; None outside of it."""
+        """Return the batch dimension of a site that the plate of rows takes. None outside of it."""
         found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return found[0] if found else None
 

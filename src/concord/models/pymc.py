@@ -123,12 +123,12 @@ class _PyMC(Split):
         self._translate()
 
     def _row_axis(self, variable: Any) -> int | None:
-        """Return the axis of a variable that counts rows; None if it has none."""
+        """Return the axis of a variable that counts rows. None if it has none."""
         dims = self.model.named_vars_to_dims.get(variable.name) or ()
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: Any) -> None:
-        """Store the values of an observed variable; a ConcordError if they have no rows."""
+        """Store the values of an observed variable. A ConcordError if they have no rows."""
         name, place = variable.name, self._row_axis(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(
@@ -149,7 +149,7 @@ class _PyMC(Split):
         self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
     def _term_axis(self, variable: Any, term: Any) -> int | None:
-        """Return the axis of a variable's log density that counts rows; None if it has none."""
+        """Return the axis of a variable's log density that counts rows. None if it has none."""
         axis = self._row_axis(variable)
         if axis is not None and axis >= term.ndim:
             raise ConcordError(

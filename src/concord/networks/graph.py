@@ -187,7 +187,7 @@ class Graph:
         return self.matrix(np.ones(len(self.senders)), 0.0)
 
     def laplacian(self) -> Matrix:
-        """Return the Laplacian L = D - A; a ConcordError if the graph is directed."""
+        """Return the Laplacian L = D - A. A ConcordError if the graph is directed."""
         self.refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
@@ -196,7 +196,7 @@ class Graph:
         return self.matrix(np.ones(len(self.senders)), self.degrees)
 
     def metropolis(self) -> Matrix:
-        """Return the Metropolis weights W; a ConcordError if the graph is directed."""
+        """Return the Metropolis weights W. A ConcordError if the graph is directed."""
         self.refuse_directed("Metropolis weights")
         largest = np.maximum(self.degrees[self.receivers], self.degrees[self.senders])
         values = 1 / (1 + largest)

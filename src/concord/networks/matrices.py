@@ -72,7 +72,7 @@ def _graph_of_matrix(matrix: Any, names: tuple[Any, ...] | None = None) -> Graph
 
 
 def _connect_pairs(names: tuple[Any, ...], pairs: list[Any], directed: bool = False) -> Graph:
-    """Return the graph of given pairs; a ConcordError for a loop or a graph without agents."""
+    """Return the graph of given pairs. A ConcordError for a loop or a graph without agents."""
     loops = [i for i, j in pairs if i == j]
     if loops:
         raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")

@@ -21,7 +21,7 @@ Table = Annotated[
 
 
 def required_tables(params: Any) -> tuple[str, ...]:
-    """Return the name of the registered table of the options, as a tuple; empty without one."""
+    """Return the name of the registered table of the options, as a tuple. Empty without one."""
     return () if params.table is None else (params.table,)
 
 

@@ -271,7 +271,7 @@ def find_second_mode(
 
 
 def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
-    """Return the fit by damped sweeps from the mode; None if they do not converge.
+    """Return the fit by damped sweeps from the mode. None if they do not converge.
 
     mean, cov: the Gaussian at the mode. damping: the share of a full step that a sweep takes.
     """

@@ -36,7 +36,7 @@ class QuadraticProblem(OneDataSet):
 
     @cached_property
     def posterior(self) -> Gaussian:
-        """Return the exact posterior; a ConcordError if it is not a proper law."""
+        """Return the exact posterior. A ConcordError if it is not a proper law."""
         cov = np.linalg.inv(self.gram.sum(axis=0))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 

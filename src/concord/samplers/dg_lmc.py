@@ -133,7 +133,7 @@ class DGLMC(Sampler):
 
 @lru_cache(maxsize=8)
 def coupling_matrices(rows: Rows | None, dim: int) -> tuple[np.ndarray | None, ...]:
-    """Return A of given rows, its inverse and G, (dim, dim) each; None for the identity.
+    """Return A of given rows, its inverse and G, (dim, dim) each. None for the identity.
 
     Raises a ConcordError if A is no invertible matrix of this size.
     """

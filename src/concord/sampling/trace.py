@@ -69,7 +69,7 @@ class Trace(Summarized):
         }
 
     def divergence(self) -> str:
-        """Return a sentence with the number of chains that diverged, and when; "" if none did."""
+        """Return a sentence with the number of chains that diverged, and when. "" if none did."""
         at = self["diverged_at"]
         first = at[at >= 0]
         if not first.size:

@@ -29,7 +29,7 @@ def read_traces(path: Path) -> dict[str, Trace]:
 
 
 def _read_trace(place: Any) -> Trace:
-    """Return the trace in a group of a netCDF file that is open; a KeyError if it has none."""
+    """Return the trace in a group of a netCDF file that is open. A KeyError if it has none."""
     groups = [place.groups[name] for name in GROUPS if name in place.groups]
     arrays = {n: (of.dimensions, of[...]) for each in groups for n, of in each.variables.items()}
     draw, agent = (place.groups[GROUPS[-1]].variables[name][...] for name in COORDINATES[1:])

@@ -146,7 +146,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
     split = partition.Partition.parse({"kind": "equal"}, "test")
 
     def build(params: Any) -> Any:
-        """Build the problem of options; a ConcordError if it reads downloaded data."""
+        """Build the problem of options. A ConcordError if it reads downloaded data."""
         if declared(module, "needs")(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)

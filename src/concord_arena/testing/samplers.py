@@ -311,7 +311,7 @@ def with_step(sampler: Any, step: float) -> Any:
 
 
 def _miss(trial: Trial) -> str:
-    """Return how far a sampler misses the posterior at small steps, as text; "" if it does not."""
+    """Return how far a sampler misses the posterior at small steps, as text. "" if it does not."""
     problem, missed = trial.problem, []
     try:
         for step in (4.0**-8, 4.0**-9):
@@ -332,7 +332,7 @@ def _miss(trial: Trial) -> str:
 
 
 def _miss_by_chains(trial: Trial) -> str:
-    """Return how far chains started in the posterior leave it, as text; "" if they do not."""
+    """Return how far chains started in the posterior leave it, as text. "" if they do not."""
     posterior, agents = trial.problem.posterior, trial.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior")
     theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)

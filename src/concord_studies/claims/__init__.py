@@ -122,7 +122,7 @@ def _build_runs(rows: Rows, metric: str) -> list[Measured]:
 
 
 def _read_number(row: Mapping[str, Any], name: str, absent: float) -> float:
-    """Return a number of a row; ``absent`` where it has none, or an empty text."""
+    """Return a number of a row. ``absent`` where it has none, or an empty text."""
     stated = row.get(name)
     if stated in (None, ""):
         return absent

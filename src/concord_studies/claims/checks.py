@@ -69,7 +69,7 @@ class _Rule(Kind):
         return str(self.__struct_config__.tag)
 
     def worse(self) -> Quantity | None:
-        """Return the quantity that is only claimed to be worse than another; None if none is."""
+        """Return the quantity that is only claimed to be worse than another. None if none is."""
         return getattr(self, self.WORSE) if self.WORSE else None
 
 

@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def named_reading(self) -> str:
-        """The reading as readers see it, "published (57)"; "" for findings of our own."""
+        """The reading as readers see it, "published (57)". "" for findings of our own."""
         row = self.rows[0]
         return shown_reading(row["reading"], row.get("source") == OURS)
 
@@ -102,7 +102,7 @@ def read_rows(path: Path) -> Sequence[Row]:
 
 
 def shown_reading(reading: str, ours: bool) -> str:
-    """Return a reading's name for readers; "" where nothing was printed or released."""
+    """Return a reading's name for readers. "" where nothing was printed or released."""
     if ours and reading == "published":
         return ""
     return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
@@ -260,7 +260,7 @@ def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
 
 
 def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
-    """Return a sentence that names papers whose seeds were not varied; "" if none."""
+    """Return a sentence that names papers whose seeds were not varied. "" if none."""
     papers = [row for row in rows if row["source"] != OURS]
     varied = {row["paper"] for row in papers if row["multiverse"]}
     alone = [row for row in papers if row["paper"] not in varied]

@@ -38,7 +38,7 @@ WAYS = ("holds", "fails", "open")
 
 
 def way(verdict: str) -> str:
-    """Return the way a verdict goes, one of ``WAYS``; "" if it decides nothing."""
+    """Return the way a verdict goes, one of ``WAYS``. "" if it decides nothing."""
     if verdict in (NOT_RUN, MEASURED):
         return ""
     return (
@@ -93,7 +93,7 @@ class Robustness:
 
     @property
     def text(self) -> str:
-        """Return the robustness as a sentence; "" where fewer than two universes decide."""
+        """Return the robustness as a sentence. "" where fewer than two universes decide."""
         ways = list(self.ways.values())
         if BASE not in self.ways or len(ways) < 2:
             return ""

@@ -136,7 +136,7 @@ def of_cases(verdicts: Iterable[str]) -> str:
 
 
 def count_cases(verdicts: Sequence[str]) -> str:
-    """Return a text such as "fails in 2 of 3 cases" of a claim's verdict; "" if all cases agree."""
+    """Return a text such as "fails in 2 of 3 cases" of a claim's verdict. "" if all cases agree."""
     verdict = of_cases(verdicts)
     same = Counter(verdicts)[verdict]
     said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
@@ -144,7 +144,7 @@ def count_cases(verdicts: Sequence[str]) -> str:
 
 
 def check_verdict(verdict: str, where: str) -> str:
-    """Return a verdict unchanged; a ConcordError with the nearest one if it does not exist."""
+    """Return a verdict unchanged. A ConcordError with the nearest one if it does not exist."""
     if verdict not in VERDICTS:
         raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
     return verdict

@@ -121,7 +121,7 @@ def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) 
 
 
 def _find_option(options: Any, metric: str, where: str) -> str | None:
-    """Return where options name a metric; None if they do not."""
+    """Return where options name a metric. None if they do not."""
     if options == metric:
         return where
     inside = options.items() if isinstance(options, Mapping) else ()

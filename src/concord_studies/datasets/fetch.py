@@ -85,6 +85,7 @@ def _raise_if_refused(why: str | None) -> None:
 
 
 def _download(url: str, part: Path, timeout: float) -> None:
+    """Download a file to ``part``, or raise ``_Refused`` with the reason of the failure."""
     # No compression in transit: sizes and hashes are those of the file as it is stored.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"concord/{__version__}"}
     load = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=timeout, headers=headers)

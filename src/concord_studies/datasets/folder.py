@@ -17,7 +17,7 @@ class DataFolder:
     folder: Path
 
     def table(self, name: str) -> dict[str, np.ndarray]:
-        """Return the columns of a registered table by name; a ConcordError if it has changed."""
+        """Return the columns of a registered table by name. A ConcordError if it has changed."""
         return tables.load_table(name, self.folder)
 
     def points(self, name: str) -> tuple[Any, np.ndarray]:

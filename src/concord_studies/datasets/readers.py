@@ -36,13 +36,13 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     Returns features, (569, 30) float64, not standardized, and labels, (569,) int64, 1 for benign
     (357 rows) and 0 for malignant (212).
     """
-    features, labels = _sklearn().datasets.load_breast_cancer(return_X_y=True)
+    features, labels = _import_sklearn().datasets.load_breast_cancer(return_X_y=True)
     return features, labels.astype(np.int64)
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
     """Return scikit-learn's digits: images (1797, 64) float64 in [0, 1], labels (1797,) int64."""
-    images, labels = _sklearn().datasets.load_digits(return_X_y=True)
+    images, labels = _import_sklearn().datasets.load_digits(return_X_y=True)
     return images / 16, labels.astype(np.int64)
 
 
@@ -52,11 +52,11 @@ def diabetes() -> tuple[np.ndarray, np.ndarray]:
     Returns features, (442, 10) float64, not standardized, and targets, (442,) float64, the
     progression of the disease after a year.
     """
-    features, targets = _sklearn().datasets.load_diabetes(return_X_y=True, scaled=False)
+    features, targets = _import_sklearn().datasets.load_diabetes(return_X_y=True, scaled=False)
     return features, targets
 
 
-def _sklearn() -> Any:
+def _import_sklearn() -> Any:
     import sklearn.datasets  # half a second, and not all readers use it
 
     return sklearn

@@ -204,7 +204,7 @@ class Params(Options):
         return layer in self.layers
 
     def layer_option(self, key: str) -> Any:
-        """Return the value of a layer's key, such as a metric; None if no layer has it."""
+        """Return the value of a layer's key, such as a metric. None if no layer has it."""
         values = (
             getattr(layer, key) for layer in self.layers if isinstance(layer, ParameterizedLayer)
         )

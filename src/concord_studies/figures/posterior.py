@@ -150,7 +150,7 @@ def _title_panels(
 
 
 def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
-    """Return the title's line with an agent's last distance; "" without a metric."""
+    """Return the title's line with an agent's last distance. "" without a metric."""
     if metric is None:
         return ""
     distance = results.series(run, metric, agent)

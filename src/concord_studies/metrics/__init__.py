@@ -94,7 +94,7 @@ class Measurement:
 
     @cached_property
     def law(self) -> Law | None:
-        """The exact law of the run at its recorded iterations; None where there is none."""
+        """The exact law of the run at its recorded iterations. None where there is none."""
         return exact_law(self)
 
     @property
@@ -240,7 +240,7 @@ def is_computed(run: Mapping[str, Any], metric: str) -> bool:
 
 
 def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
-    """Return the reason and remedy if a run will not have a metric of agents; None if it will.
+    """Return the reason and remedy if a run will not have a metric of agents. None if it will.
 
     Which of ``average`` and ``network`` a metric is of, only its table tells.
     """
@@ -323,7 +323,7 @@ def find_label(metric: str) -> tuple[str, str]:
 
 
 def column_heading(metric: str) -> str:
-    """Return the heading of a metric's column; "" if it is the metric's description."""
+    """Return the heading of a metric's column. "" if it is the metric's description."""
     return _labels(_families()).get(metric, Label()).head
 
 

@@ -9,7 +9,7 @@ from concord_studies.metrics import unmet_need
 
 
 def require_posterior(problem: Problem, metric: str) -> Reference:
-    """Return a problem's posterior; a ConcordError that names the metric if it is not known."""
+    """Return a problem's posterior. A ConcordError that names the metric if it is not known."""
     try:
         return reference_of(problem)
     except ConcordError as error:
@@ -17,14 +17,14 @@ def require_posterior(problem: Problem, metric: str) -> Reference:
 
 
 def require_gaussian(problem: Problem, metric: str) -> Gaussian:
-    """Return a problem's Gaussian posterior; a ConcordError that names the metric if not one."""
+    """Return a problem's Gaussian posterior. A ConcordError that names the metric if not one."""
     if problem.posterior is None:
         raise unmet_need(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
 
 
 def require_grid(problem: Problem, metric: str) -> Grid:
-    """Return a problem's posterior on a grid; a ConcordError that names the metric if none."""
+    """Return a problem's posterior on a grid. A ConcordError that names the metric if none."""
     found = problem.reference if isinstance(problem, WithReference) else None
     if not isinstance(found, Grid):
         raise ConcordError(

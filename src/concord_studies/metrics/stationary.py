@@ -75,7 +75,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:
-    """Return the spectral radius and the stationary moments; ``NoLaw`` if they are not known."""
+    """Return the spectral radius and the stationary moments. ``NoLaw`` if they are not known."""
     last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
     choices = choices_of(*run)
     if choices is not None:

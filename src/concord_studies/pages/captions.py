@@ -176,7 +176,7 @@ def _way(sampler: Mapping[str, Any]) -> Way:
 
 
 def _sampler_name(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
-    """Return a study's name for the sampler of a run, by the run's labels; "" if none has one."""
+    """Return a study's name for the sampler of a run, by the run's labels. "" if none has one."""
     labels = run.get("labels") or {}
     of_samplers = (str(labels[key]) for key in _OF_SAMPLERS if key in labels)
     return next((str(names[label]) for label in of_samplers if label in names), "")

@@ -220,7 +220,7 @@ def _says(sentence: Sentence) -> Folded:
 
 
 def _verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Folded:
-    """Return a verdict in one reading, with its numbers in a fold; "" where it is not judged."""
+    """Return a verdict in one reading, with its numbers in a fold. "" where it is not judged."""
     if entry is None:
         return ""
     several = len(entry.rows) > 1

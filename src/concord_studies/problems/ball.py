@@ -103,7 +103,7 @@ class InBall:
 
     @cached_property
     def reference(self) -> Grid:
-        """Return the posterior on a dense grid; a ConcordError unless dim is 2."""
+        """Return the posterior on a dense grid. A ConcordError unless dim is 2."""
         if self.dim != 2:
             raise ConcordError(
                 f"the posterior in a ball of {self.dim} parameters is not known; use 2"

@@ -60,7 +60,7 @@ class BreastCancer(LogisticRegression):
 
     @cached_property
     def reference(self) -> Draws:
-        """Return the posterior's draws; a ConcordError if their file is missing or has changed."""
+        """Return the posterior's draws. A ConcordError if their file is missing or has changed."""
         if not self._draws.exists():
             raise ConcordError(
                 f"{self._draws}: the reference's draws are not made yet; make them with `concord "

@@ -106,7 +106,7 @@ class GaussianLocation(QuadraticProblem):
 
 
 def _precision(covariance: Covariance, dim: int) -> np.ndarray:
-    """Return the inverse of a covariance, (dim, dim); a ConcordError for another dimension."""
+    """Return the inverse of a covariance, (dim, dim). A ConcordError for another dimension."""
     rows = np.array(covariance, dtype=float)
     matrix = np.eye(dim) * rows if rows.ndim == 0 else rows
     if matrix.shape != (dim, dim):

@@ -228,7 +228,7 @@ class Run:
 
     @property
     def unavailable(self) -> str | None:
-        """Return what to install where the problem cannot be computed; None where it can."""
+        """Return what to install where the problem cannot be computed. None where it can."""
         lacking: str | None = declared(self.problem.module, "unavailable")()
         return lacking
 
@@ -265,7 +265,7 @@ def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
 
 
 def _name_place(where: str, function: Any, *arguments: Any) -> None:
-    """Call a function; a ConcordError that does not name ``where`` gets it in front."""
+    """Call a function. A ConcordError that does not name ``where`` gets it in front."""
     try:
         function(*arguments)
     except ConcordError as error:

@@ -116,7 +116,7 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
         return results.read(folders[experiment], names)
 
     def find(run: Run) -> Measured:
-        """Return the metrics of a run; ``Missing`` if it has not been made."""
+        """Return the metrics of a run. ``Missing`` if it has not been made."""
         if run.experiment not in folders:
             raise Missing(explain_missing(run))
         found = read(run.experiment).get(run.name)
@@ -126,7 +126,7 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
 
 
 def require_same_run(run: Run, found: Measured | None, folder: Path) -> Measured:
-    """Return a run's metrics; a ConcordError if another run of its name was measured."""
+    """Return a run's metrics. A ConcordError if another run of its name was measured."""
     if found is None or digest(found.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "

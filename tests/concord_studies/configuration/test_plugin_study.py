@@ -267,7 +267,7 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     assert str(shared.absolute()) in closure(rails)
     before = stated(rails)
     shared.write_text("ODD = 'make no rails; take one more'\n")
-    for remembered in (read, digests._remembered, digests._state_code):
+    for remembered in (read, digests._load_cache, digests._state_code):
         remembered.cache_clear()
     assert stated(rails) != before
 

@@ -70,8 +70,8 @@ def test_tables_are_read_as_pandas_reads_them(resources):
 
 def test_tables_are_read_without_pandas(resources):
     code = (
-        "import sys; from pathlib import Path; from concord_studies.datasets.tables import load_table;"
-        "print(*load_table('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
+        "import sys; from pathlib import Path; from concord_studies.datasets import tables;"
+        "print(*tables.load_table('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
     )
     assert python(code, str(resources)).split()[-1] == "False"
 

@@ -32,7 +32,7 @@ class Params(Options):
 
 
 def count_levels(params: Params) -> int:
-    """Return the number of levels; a ConcordError unless it is given once."""
+    """Return the number of levels. A ConcordError unless it is given once."""
     if (params.bits is None) == (params.levels is None):
         raise ConcordError("compression: qsgd takes bits or levels; give one of them")
     return params.levels or 2 ** ((params.bits or 2) - 1) - 1

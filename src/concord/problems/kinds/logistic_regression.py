@@ -369,7 +369,7 @@ class LogisticRegression(RowsOfRegression):
         return _newton.Data.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
-        """Return c_i plus the prior's curvature, (agents,); a ConcordError without a minimizer."""
+        """Return c_i plus the prior's curvature, (agents,). A ConcordError without a minimizer."""
         if self.prior != "gaussian":
             raise ConcordError(
                 f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"

@@ -22,7 +22,7 @@ class Law(Chosen):
     room = "initial"
 
     def moments(self, dim: int) -> Moments | None:
-        """Return mean (dim,) and covariance (dim, dim) of one agent; None if not known.
+        """Return mean (dim,) and covariance (dim, dim) of one agent. None if not known.
 
         Agents are independent.
         """

@@ -19,7 +19,7 @@ class Params(Options):
 def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
-    """Return each agent's row numbers; a ConcordError if the last agent would have none."""
+    """Return each agent's row numbers. A ConcordError if the last agent would have none."""
     check_rows(rows, agents)
     sizes = params.ratio ** -np.linspace(0, 1, agents)
     ends = np.rint(rows * np.cumsum(sizes) / sizes.sum()).astype(int)

@@ -54,7 +54,7 @@ def page(paper: Study, rows: Sequence[Row], results: Path, seeds: str = "") -> s
 
 
 def path_of(paper: Study, section: str, name: str, results: Path) -> Path | None:
-    """Return the path of a figure or table; None if it has not been made."""
+    """Return the path of a figure or table. None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
 
@@ -83,7 +83,7 @@ def of_universes(paper: Study, results: Path, text: str, pictures: Sequence[Path
 
 
 def _made_with(table: Path) -> list[Path]:
-    """Return the files that were made with a table; none where there is no table."""
+    """Return the files that were made with a table. None where there is no table."""
     names = read_provenance(table)["sha256"] if table.exists() else ()
     return [table.parent / name for name in names]
 
