@@ -75,7 +75,7 @@ def names(room: str) -> tuple[str, ...]:
 
 
 def exists(room: str, name: Any) -> bool:
-    """Return whether a room has a kind of this name."""
+    """Return whether a room, such as "samplers", has a plug-in of this name."""
     return name in built_in(room) or name in names(room)
 
 

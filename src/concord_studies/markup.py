@@ -65,7 +65,7 @@ def fold(summary: str, lines: Sequence[str]) -> list[str]:
     return [head, "", *lines, "", "</details>", ""] if lines else []
 
 
-def fenced(kind: str, text: str) -> list[str]:
+def fence(kind: str, text: str) -> list[str]:
     """Return lines that fence a text, whatever marks it has: a directive of MyST, or code.
 
     kind: what stands beside the fence, "text" or "{table} Title".

@@ -165,10 +165,8 @@ class Plan:
         elif kind == "scores":
             stated = _stated_scores(study)
         elif kind == "multiverse":
-            runs = {
-                own: self._statement("runs", key, own).text
-                for own in self._experiments_of_claims(study)
-            }
+            names = self._experiments_of_claims(study)
+            runs = {own: self._statement("runs", key, own).text for own in names}
             stated = {**survey.state_inputs(study), "runs": digests.digest(runs)}
         else:
             stated = judge.state_inputs(study, varied=bool(self._find_survey(key)))
@@ -244,7 +242,7 @@ class Plan:
         return [self.table(study.key, name) for name in self._experiments_of_claims(study)]
 
     def _experiments_of_claims(self, study: Study) -> list[str]:
-        """Return the experiments that a study's claims read, of those that can be had."""
+        """Return the experiments that a study's claims read and that can be made."""
         names = dict.fromkeys(run.experiment for run in study.claim_runs())
         return [name for name in names if self._readable(study.key, name, not study.printed)]
 

@@ -42,7 +42,7 @@ def has(run: Run, name: str) -> bool:
     return _find(run, name) is not _MISSING
 
 
-def same(a: Any, b: Any) -> bool:
+def is_same(a: Any, b: Any) -> bool:
     """Return whether two values are equal, or one is the text of the other."""
     return a == b or str(a) == str(b)
 
@@ -55,7 +55,8 @@ def values(wanted: Any) -> Sequence[Any]:
 def matches(run: Run, wanted: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every name, one of the selection's values."""
     return all(
-        any(same(lookup(run, name), value) for value in values(of)) for name, of in wanted.items()
+        any(is_same(lookup(run, name), value) for value in values(of))
+        for name, of in wanted.items()
     )
 
 
@@ -69,7 +70,7 @@ def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run"
             return sentence
         known = [lookup(run, name) for run in runs]
         for value in values(of):
-            if not any(same(value, other) for other in known):
+            if not any(is_same(value, other) for other in known):
                 return f"{none} has {name} {short(value)}; {nearest(value, {*map(str, known)})}"
     if not any(matches(run, wanted) for run in runs):
         return f"{none} has all of {short(dict(wanted))}; leave some out"
@@ -105,14 +106,14 @@ def distinct(made: Sequence[M], name: str) -> list[Any]:
     found: list[Any] = []
     for one in made:
         value = lookup(one.run, name)
-        if not any(same(value, other) for other in found):
+        if not any(is_same(value, other) for other in found):
             found.append(value)
     return found
 
 
 def having(made: Sequence[M], name: str, value: Any) -> list[M]:
     """Return the results whose run has a value of a name."""
-    return [one for one in made if same(lookup(one.run, name), value)]
+    return [one for one in made if is_same(lookup(one.run, name), value)]
 
 
 def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:

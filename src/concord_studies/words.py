@@ -229,9 +229,9 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
     if abs(value) < 1e-12 and 0 < half < 1e-12:
         return "0"
     if math.isinf(value) and half > 0:
-        return f"{_exact(value)} [{_exact(ends[0])}, {_exact(ends[1])}]"
+        return f"{_format_exact(value)} [{_format_exact(ends[0])}, {_format_exact(ends[1])}]"
     if math.isinf(value) or half <= 0:
-        return _exact(value)
+        return _format_exact(value)
     largest = max(abs(value), *map(abs, ends))
     digits = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(largest)))
     if digits > 6 or abs(value) >= 1e9:
@@ -244,7 +244,7 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
     return middle if low == high else f"{middle} [{low}, {high}]"
 
 
-def _exact(value: float) -> str:
+def _format_exact(value: float) -> str:
     """Return a number as text with four significant digits; whole and large ones in full."""
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"

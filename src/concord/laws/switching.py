@@ -33,7 +33,7 @@ from concord.laws.exact import Moments, Powers
 SIZE_LIMIT = 40
 
 
-class _Linear(NamedTuple):
+class _AffineMaps(NamedTuple):
     """Affine maps s' = A s + c of versions, (..., S, S) and (..., S), as ``Powers`` takes them."""
 
     matrix: np.ndarray
@@ -43,9 +43,9 @@ class _Linear(NamedTuple):
         """Return A s + c, as a tuple."""
         return (np.matvec(self.matrix, state) + self.shift,)
 
-    def compose_with(self, later: _Linear) -> _Linear:
+    def compose_with(self, later: _AffineMaps) -> _AffineMaps:
         """Return the composition of this map and a later one."""
-        return _Linear(later.matrix @ self.matrix, *later.apply(self.shift))
+        return _AffineMaps(later.matrix @ self.matrix, *later.apply(self.shift))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class Choices:
         return Powers(self._once)
 
     @cached_property
-    def _once(self) -> _Linear:
+    def _once(self) -> _AffineMaps:
         """The recursion of second moments' upper triangles, above that of means."""
         share, matrix, offset, upper = self.probability, self.matrix, self.offset, self._upper
         quadratic = np.einsum("c,...cij,...ckl->...ikjl", share, matrix, matrix, optimize=True)
@@ -143,7 +143,7 @@ class Choices:
         above = np.concatenate([second, mixed], axis=-1)
         below = np.concatenate([np.zeros_like(mixed.swapaxes(-1, -2)), self.lead], axis=-1)
         shift = np.concatenate([added, np.einsum("c,...ci->...i", share, offset)], axis=-1)
-        return _Linear(np.concatenate([above, below], axis=-2), shift)
+        return _AffineMaps(np.concatenate([above, below], axis=-2), shift)
 
     def _moments(self, state: np.ndarray) -> Moments:
         """Return means and covariances, from second moments above means, (..., entries)."""

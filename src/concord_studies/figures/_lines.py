@@ -92,7 +92,7 @@ def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
 def _find_gray_text(value: Any, params: Params) -> str | None:
     """Return the text under which a value's line is drawn gray, None if it has a color."""
     groups = (params.layer_option("gray") or {}).items()
-    return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
+    return next((text for text, vs in groups if any(selection.is_same(v, value) for v in vs)), None)
 
 
 def _fill(line: Line, params: Params) -> Line:

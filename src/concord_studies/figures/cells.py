@@ -191,7 +191,7 @@ def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], 
     for run in runs:
         own = [selection.lookup(run.run, key) for key in keys]
         place = tuple(
-            [selection.same(value, wanted) for value in of].index(True)
+            [selection.is_same(value, wanted) for value in of].index(True)
             for wanted, of in zip(own, values, strict=True)
         )
         for metric, score in table.items():
@@ -253,12 +253,12 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
     ratio, (row_key, column_key) = params.ratio, (str(params.rows), str(params.columns))
     assert ratio is not None
     rows, columns = (selection.distinct(runs, key) for key in (row_key, column_key))
-    plain = [v for v in columns if selection.same(v, ratio.plain)]
+    plain = [v for v in columns if selection.is_same(v, ratio.plain)]
     if not plain:
         raise ConcordError(
             f"no run has {column_key} {ratio.plain}; {nearest(ratio.plain, map(str, columns))}"
         )
-    others = [v for v in columns if not selection.same(v, ratio.plain)]
+    others = [v for v in columns if not selection.is_same(v, ratio.plain)]
     by = {
         tuple(str(selection.lookup(run.run, key)) for key in (row_key, column_key)): run
         for run in runs

@@ -73,7 +73,7 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the exact posterior, and a panel for each agent of each run, which is one network."""
+    """Draw the exact posterior, then each agent of each run (a network) in a panel of its own."""
     title = "exact posterior" + _format_distance(runs[0], params.floor, "network", "floor")
     shown = [(title, runs[0], EXACT)]
     for value, group in selection.split(runs, params.networks):

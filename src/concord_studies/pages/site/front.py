@@ -7,7 +7,7 @@ from concord.errors import ConcordError, nearest, short
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row, is_smoke
 from concord_studies.configuration.study import Study
-from concord_studies.markup import fenced, fold, markdown
+from concord_studies.markup import fence, fold, markdown
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.findings import format_sentence, sentences
 from concord_studies.provenance import describe
@@ -52,7 +52,7 @@ def page(
     if has("README"):
         lines += [f"![{PICTURE}](docs/example.png)", "", f"*{PICTURE}*", ""]
     started = [f"- [{text}]({name}.md)" for name, text in START if has(name)]
-    return [*lines, "## How to start", "", *started, "", *fenced("text", COMMANDS)]
+    return [*lines, "## How to start", "", *started, "", *fence("text", COMMANDS)]
 
 
 def origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:

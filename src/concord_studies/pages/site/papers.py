@@ -14,7 +14,7 @@ from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fenced, fold, markdown, sentence
+from concord_studies.markup import fence, fold, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -162,13 +162,13 @@ def _picture(path: Path, results: Path, alt: str) -> list[str]:
     options = [f":alt: {json.dumps(alt, ensure_ascii=False)}"]
     options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
     place = path.resolve().relative_to(results.resolve()).as_posix()
-    return fenced(f"{{image}} /results/{place}", "\n".join(options))
+    return fence(f"{{image}} /results/{place}", "\n".join(options))
 
 
 def _table(text: str, caption: str) -> list[str]:
     """Return a table of the results, as Markdown, with its caption; what follows it stays below."""
     table, _, rest = text.partition("\n\n")
-    return [*fenced(f"{{table}} {markdown(caption)}", table), rest, ""]
+    return [*fence(f"{{table}} {markdown(caption)}", table), rest, ""]
 
 
 def _entries(paper: Study, found: Sequence[Path]) -> list[str]:
@@ -179,5 +179,5 @@ def _entries(paper: Study, found: Sequence[Path]) -> list[str]:
         "A card of each entry: its equation and source, its tuning, its best and worst tasks.",
         f"All scores: [scores.csv](/results/{paper.key}/scores.csv).",
         "",
-        *fenced("{toctree}", f":maxdepth: 1\n\n{pages}"),
+        *fence("{toctree}", f":maxdepth: 1\n\n{pages}"),
     ]

@@ -13,7 +13,7 @@ from concord import kinds
 from concord.rooms import ROOMS
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.editor import study_schema
-from concord_studies.markup import fenced, line, markdown, markdown_table
+from concord_studies.markup import fence, line, markdown, markdown_table
 
 
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -34,7 +34,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             lines += [f"## {markdown(named)}", "", *_text(kind)]
             if package == "figures" and name in pictures:
                 alt = f':alt: "A figure of kind {name}"'
-                lines += fenced(f"{{image}} {pictures[name]}", alt)
+                lines += fence(f"{{image}} {pictures[name]}", alt)
             if kind.get("metrics"):
                 lines += [f"Metrics: {', '.join(map(_code, kind['metrics']))}.", ""]
             if kind.get("options"):
@@ -50,12 +50,12 @@ def _text(kind: Mapping[str, Any]) -> list[str]:
     if not kind["from"]:
         text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
         text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)
-        return fenced("{eval-rst}", text)
+        return fence("{eval-rst}", text)
     lines = [f"A plug-in, {markdown(kind['from'])}.", ""]
     if kind["text"].strip():
         typed = kind["text"].strip("\n").splitlines()
         shown = ("".join(c if c.isprintable() else " " for c in line) for line in typed)
-        lines += fenced("text", "\n".join(shown))
+        lines += fence("text", "\n".join(shown))
     if "options" not in kind and "metrics" not in kind:
         lines += ["No study uses it: `concord describe` says which options it takes.", ""]
     return lines
@@ -144,5 +144,5 @@ def _python_page() -> list[str]:
     for name in sorted(set(dir(concord)) - {"__version__", "problems"}, key=str.lower):
         kind = "class" if isinstance(getattr(concord, name), type) else "function"
         members = "\n   :members:" if kind == "class" else ""
-        lines += fenced("{eval-rst}", f".. auto{kind}:: concord.{name}{members}")
+        lines += fence("{eval-rst}", f".. auto{kind}:: concord.{name}{members}")
     return lines
