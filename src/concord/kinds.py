@@ -145,7 +145,7 @@ def origin(room: str, name: str) -> str:
 
 
 def use(*folders: Path) -> None:
-    """Use the kinds in the folders ``plugins`` of studies, and those of no other study."""
+    """Use the plug-ins in the folders ``plugins`` of these studies, and of no other study."""
     importlib.invalidate_caches()
     _files.clear()
     studies[:] = folders

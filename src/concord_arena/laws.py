@@ -50,7 +50,7 @@ class Laws:
         """
         seen = self._path.marginals_at(iterations)
         b2 = self._bias(seen)
-        return b2, self._further(seen, iterations[-1], scores.ends(b2))
+        return b2, self._scores(seen, iterations[-1], scores.ends(b2))
 
     def limit(self) -> Levels | None:
         """Return b² of the stationary laws by level, (versions,). None where there are none."""
@@ -65,8 +65,8 @@ class Laws:
         each = enumerate(self._posteriors)
         return scores.stack([scores.bias(seen.select(np.s_[:, v]), own) for v, own in each])
 
-    def _further(self, seen: Marginals, end: int, final: Levels) -> Iterator[tuple[str, Levels]]:
-        """Yield the ergodic b², distances, and the log predictive density of held-out rows."""
+    def _scores(self, seen: Marginals, end: int, final: Levels) -> Iterator[tuple[str, Levels]]:
+        """Yield scores beside b²: ergodic b², distances, log density of held-out rows."""
         targets = self._posteriors
 
         def mask_diverged(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:

@@ -77,16 +77,16 @@ class Coordinates:
 
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws at increasing iterations, first axes (iterations, versions)."""
-        return self._together([path.marginals_at(iterations) for path in self._paths])
+        return self._merge([path.marginals_at(iterations) for path in self._paths])
 
     def time_average(self, iterations: int) -> Marginals | None:
         """Return the laws of time averages, as ``Path.time_average`` does."""
         parts = [path.time_average(iterations) for path in self._paths]
         known = [part for part in parts if part is not None]
-        return self._together(known) if len(known) == len(parts) else None
+        return self._merge(known) if len(known) == len(parts) else None
 
-    def _together(self, parts: Sequence[Marginals]) -> Marginals:
-        """Return the laws in the original basis, given those of all coordinates."""
+    def _merge(self, parts: Sequence[Marginals]) -> Marginals:
+        """Return the laws in the original basis, from the laws of all coordinates."""
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
@@ -133,20 +133,20 @@ def _spectrum(
     """
     agents = problem.agents
 
-    def none(why: str) -> NoLaw:
+    def no_law(why: str) -> NoLaw:
         return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
 
     if not network.is_lossless:
-        raise none("here not every vector arrives")
+        raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
     turn = turn_of(updates[0])
     if turn is None or turn[0]:
-        raise none("its updates do not repeat from the first one on")
+        raise no_law("its updates do not repeat from the first one on")
     first = updates[0].at(0).matrix[:agents, :agents]
     if not np.allclose(first, first.T, atol=1e-12):
-        raise none("its update is not symmetric")
+        raise no_law("its update is not symmetric")
     vectors = np.linalg.eigh(first)[1]
 
     def blocks(matrix: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def _spectrum(
         found = np.diagonal(turned, axis1=2, axis2=3)
         rest = turned - found[..., None] * np.eye(agents)
         if np.abs(rest).max() > 1e-7 * max(np.abs(found).max(), 1e-300):
-            raise none("the parts of its update have no eigenvectors in common")
+            raise no_law("the parts of its update have no eigenvectors in common")
         return np.moveaxis(found, 2, 0)
 
     def project(mean: np.ndarray) -> np.ndarray:

@@ -161,7 +161,7 @@ def _imports(tree: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
-    """Yield the files of a module, and of those of its members that are modules."""
+    """Yield the files of a module, and of its members that are modules."""
     for place in (module, *(module / member for member in members)):
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if path.is_file():

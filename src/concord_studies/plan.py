@@ -393,7 +393,7 @@ class Plan:
         return 1 + int(self.experiment(wildcards).cost / 1e6)
 
     def group(self, wildcards: Wildcards) -> str | None:
-        """Return the group of short experiments, of which a cluster's job makes several."""
+        """Return the group of short experiments, several of which make one job on a cluster."""
         return None if self.experiment(wildcards).part_count else "experiments"
 
 

@@ -54,10 +54,7 @@ def values(wanted: Any) -> Sequence[Any]:
 
 def matches(run: Run, wanted: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every name, one of the selection's values."""
-    return all(
-        any(is_same(lookup(run, name), value) for value in values(of))
-        for name, of in wanted.items()
-    )
+    return all(any(is_same(lookup(run, key), v) for v in values(of)) for key, of in wanted.items())
 
 
 def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run") -> str | None:
@@ -95,7 +92,7 @@ def select(made: Sequence[M], wanted: Mapping[str, Any] | None) -> list[M]:
     chosen = list(made)
     # Last name first: sorting is stable.
     for name, of in reversed(list((wanted or {}).items())):
-        chosen = [one for value in values(of) for one in having(chosen, name, value)]
+        chosen = [one for value in values(of) for one in with_value(chosen, name, value)]
     if not chosen:
         raise ConcordError(str(mistake([one.run for one in made], wanted or {})))
     return chosen
@@ -111,8 +108,8 @@ def distinct(made: Sequence[M], name: str) -> list[Any]:
     return found
 
 
-def having(made: Sequence[M], name: str, value: Any) -> list[M]:
-    """Return the results whose run has a value of a name."""
+def with_value(made: Sequence[M], name: str, value: Any) -> list[M]:
+    """Return the results whose run has this value of a label or key."""
     return [one for one in made if is_same(lookup(one.run, name), value)]
 
 
@@ -125,7 +122,7 @@ def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
         return [(None, list(made))]
     if (sentence := unknown([one.run for one in made], name)) is not None:
         raise ConcordError(sentence)
-    return [(value, having(made, name, value)) for value in distinct(made, name)]
+    return [(value, with_value(made, name, value)) for value in distinct(made, name)]
 
 
 def only(made: Sequence[M], what: str) -> M:

@@ -156,7 +156,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
     return list(_try(build, variants(module)))
 
 
-def _offering(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
+def _variants_of(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
     """Yield options, problem and positions of all variants that implement a protocol.
 
     what: what the protocol offers, for the reason why the check does not apply. Left out are
@@ -216,7 +216,7 @@ def gradient_is_the_slope_of_the_potential(module: Any) -> None:
 
     The differences have errors of order h^2 times third derivatives, and of 1e-16 / h by rounding.
     """
-    for params, problem, x in _offering(module, WithPotential, "potential"):
+    for params, problem, x in _variants_of(module, WithPotential, "potential"):
         if dtype_of(problem) is not np.dtype(float):
             continue
         shape = problem.potential(x).shape
@@ -236,7 +236,7 @@ def mini_batches_average_to_the_gradient(module: Any) -> None:
 
     So it has the same expectation, and the prior's gradient counts once.
     """
-    for params, problem, x in _offering(module, WithMiniBatches, "mini-batches"):
+    for params, problem, x in _variants_of(module, WithMiniBatches, "mini-batches"):
         total, counts = np.zeros_like(x), problem.counts[:, None]
         for row in range(problem.counts.max()):
             rows = np.where(row < counts, row, 0)[None].repeat(CHAINS, axis=0)

@@ -286,7 +286,7 @@ def tends_to_the_posterior(sampler: Any) -> None:
             for graph in (GRAPHS[0], GRAPHS[3], GRAPHS[7], GRAPHS[8])
         ]
         every = [trial for trial in every if trial.is_allowed]
-        why = next((f"{text}, {trial}" for trial in every if (text := _miss(trial))), "")
+        why = next((f"{text}, {trial}" for trial in every if (text := _find_miss(trial))), "")
         if every and not why:
             return
         reasons += [why] if every else []
@@ -310,7 +310,7 @@ def with_step(sampler: Any, step: float) -> Any:
     return replace(sampler, **values)
 
 
-def _miss(trial: Trial) -> str:
+def _find_miss(trial: Trial) -> str:
     """Return how far a sampler misses the posterior at small steps, as text. "" if it does not."""
     problem, missed = trial.problem, []
     try:

@@ -44,10 +44,10 @@ class Entry:
     @property
     def deciding(self) -> Row:
         """The row of the first case that has the claim's verdict."""
-        return self._deciding[0]
+        return self._deciding_rows[0]
 
     @property
-    def _deciding(self) -> list[Row]:
+    def _deciding_rows(self) -> list[Row]:
         """Return the rows of the cases that have the claim's verdict."""
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
@@ -60,7 +60,7 @@ class Entry:
     def named_reading(self) -> str:
         """The reading as readers see it, "published (57)". "" for findings of our own."""
         row = self.rows[0]
-        return shown_reading(row["reading"], row.get("source") == OURS)
+        return reading_name(row["reading"], row.get("source") == OURS)
 
     @property
     def reading(self) -> str:
@@ -74,7 +74,7 @@ class Entry:
         ``names`` are a study's texts for labels.
         """
         text = verdicts.count_cases([row["verdict"] for row in self.rows])
-        same = [words.case(row["case"], names) for row in self._deciding]
+        same = [words.case(row["case"], names) for row in self._deciding_rows]
         named = [*same[:3], f"{len(same) - 3} more"] if len(same) > 4 else same
         return f"{text}: {'; '.join(named)}" if text else ""
 
@@ -101,7 +101,7 @@ def read_rows(path: Path) -> Sequence[Row]:
     return rows
 
 
-def shown_reading(reading: str, ours: bool) -> str:
+def reading_name(reading: str, ours: bool) -> str:
     """Return a reading's name for readers. "" where nothing was printed or released."""
     if ours and reading == "published":
         return ""

@@ -35,7 +35,7 @@ MEAN = "mean of"  # so many agents
 
 
 class Missing(Exception):
-    """The error that a number which a claim needs is not there, with the reason."""
+    """The error that a claim needs a number that does not exist, with the reason."""
 
 
 class DivergedQuantity(Exception):

@@ -65,7 +65,7 @@ def lines(
     """Yield each value of ``key``, with its look, its text, and the runs that have it."""
     values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):
-        yield value, look, style.name(key, value, names), selection.having(runs, key, value)
+        yield value, look, style.name(key, value, names), selection.with_value(runs, key, value)
 
 
 PER_INCH = 16  # characters of an axis label

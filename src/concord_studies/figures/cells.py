@@ -249,7 +249,7 @@ def _format_tick(key: str, value: object, params: Params) -> str:
 
 
 def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
-    """Return maps of scores over those under the plain condition."""
+    """Return maps of ratios: scores over the scores under the plain condition."""
     ratio, (row_key, column_key) = params.ratio, (str(params.rows), str(params.columns))
     assert ratio is not None
     rows, columns = (selection.distinct(runs, key) for key in (row_key, column_key))

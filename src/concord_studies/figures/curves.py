@@ -205,10 +205,8 @@ class Params(Options):
 
     def layer_option(self, key: str) -> Any:
         """Return the value of a layer's key, such as a metric. None if no layer has it."""
-        values = (
-            getattr(layer, key) for layer in self.layers if isinstance(layer, ParameterizedLayer)
-        )
-        return next(filter(None, values), None)
+        layers = (layer for layer in self.layers if isinstance(layer, ParameterizedLayer))
+        return next(filter(None, (getattr(layer, key) for layer in layers)), None)
 
     def with_panel(self, panel: Panel) -> "Params":
         """Return the options of one panel."""

@@ -354,7 +354,7 @@ def _built_in() -> tuple[Any, ...]:
 
 @cache
 def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
-    """Return the labels of metrics by name: the common ones and those of families."""
+    """Return the labels of metrics by name, common labels and labels of families."""
     labels = (declared(family, "LABELS") for family in families)
     return LABELS | {name: label for own in labels for name, label in own.items()}
 

@@ -45,11 +45,11 @@ def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for files that do not exist, or lie outside of the study's folder."""
     for name in FILES:
         if (path := getattr(params, name)) is not None:
-            within(Path(path), name)
+            require_file(Path(path), name)
 
 
-def within(path: Path, key: str) -> Path:
-    """Return the path of a file that a study names; it must lie in the folder of a study in use."""
+def require_file(path: Path, key: str) -> Path:
+    """Return the path of a study's file. A ConcordError unless it is in the study's folder."""
     if not path.is_file():
         raise ConcordError(f"{key}: there is no file {path}; put it into the study's folder")
     if not any(path.resolve().is_relative_to(study.resolve()) for study in kinds.studies):
@@ -78,11 +78,11 @@ def problem(
     library: PyMC or NumPyro. data_sets: in the folder of data, where compiled code is cached.
     """
     of_studies(library, data_sets.folder)
-    path = within(Path(params.file), "file")
+    path = require_file(Path(params.file), "file")
     function = getattr(_execute(path), params.function, None)
     if not callable(function):
         raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
-    columns = readers.table(within(Path(params.data), "data")) if params.data else {}
+    columns = readers.table(require_file(Path(params.data), "data")) if params.data else {}
     try:
         inspect.signature(function).bind(**columns)
     except TypeError as error:
@@ -96,7 +96,7 @@ def problem(
         **partition_arguments(partition, stream),
     }
     if params.reference is not None:
-        columns_of = readers.table(within(Path(params.reference), "reference"))
+        columns_of = readers.table(require_file(Path(params.reference), "reference"))
         options["reference"] = readers.parameters(columns_of)
     if library == "PyMC":
         from concord.models.pymc import from_pymc

@@ -20,7 +20,7 @@ from concord.problem import Problem
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
-from concord_studies.problems._model_files import within
+from concord_studies.problems._model_files import require_file
 
 FILES = ("data",)
 
@@ -41,7 +41,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for a missing file, or options that the model does not have."""
-    within(Path(params.data), "data")
+    require_file(Path(params.data), "data")
     kind, taken = _kind(params), {"agents", "partition", "seed"}
     known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
     for name in params.options:
@@ -61,7 +61,7 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Problem:
     """Read the table, and build the model with its rows split over the agents."""
-    path = within(Path(params.data), "data")
+    path = require_file(Path(params.data), "data")
     columns = readers.table(path)
     if params.target not in columns:
         raise ConcordError(

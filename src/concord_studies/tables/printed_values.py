@@ -145,7 +145,7 @@ def _runs(
     """Yield each value of ``by`` with the row's run in the column that has it."""
     mine = selection.select(runs, {**(column.select or {}), **(row.select or {})})
     for value in values:
-        chosen = mine if by is None else selection.having(mine, by, value)
+        chosen = mine if by is None else selection.with_value(mine, by, value)
         if chosen:
             yield value, selection.only(chosen, f"column {column.name!r}, row {row.name!r}")
 

@@ -77,7 +77,7 @@ def origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str
 def _list_findings(
     studies: Mapping[str, Study], rows: Sequence[Row], wanted: Sequence[str]
 ) -> list[str]:
-    """Return the claims that the first page shows as a list: those wanted, else the first five."""
+    """Return the claims that the first page lists: the configured ones, else the first five."""
     stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
     for name in wanted:
         if name not in stated:
