@@ -124,7 +124,7 @@ class Answer(Summarized):
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
             "metric": "b2", "lines": "entry", "agents": [wish.level], "layers": [],
-            "x": {"metric": "spent", "scale": "log", "label": PRICES[price].axis},
+            "x": {"counts": "spent", "scale": "log", "label": PRICES[price].axis},
             "y": {"scale": "log", "label": "predicted $b^2$"},
             "names": {name: name for name in runs},
         }  # fmt: skip

@@ -103,7 +103,7 @@ def _mark(axes: Axes, run: Measured, agent: int | str, height: float, color: str
         marker["marker"] = "o"
     axes.plot([x], [height], color=color, zorder=3, clip_on=False, **marker)
     if np.isfinite(trace):
-        left = 0.4 < trace < 1  # or the line at 1 would cross it
+        left = 0.3 < trace < 1  # or the line at 1 would cross it
         axes.annotate(
             f"{trace:.{2 if trace < 2 else 1 if trace < 10 else 0}f}" if trace >= LOW else "0",
             (x, height),
