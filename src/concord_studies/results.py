@@ -187,11 +187,11 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
         lost = divergence(measured)
         if lost is not None:
             chains = measured.run.get("chains", 1)
-            part = f"{lost.fraction * chains:.0f} of {chains} chains"
+            part = f"{lost.fraction * chains:.0f} of {chains} chains, " if chains > 1 else ""
             named = getattr(params, "names", None)
             labels = (words.label(key, lookup(measured.run, key), named) for key in axes)
             name = ", ".join(labels) or measured.name
-            found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
+            found.append(f"{name} ({part}first at iteration {lost.iteration:g})")
     if not found:
         return None
     more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []

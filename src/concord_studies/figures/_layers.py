@@ -51,9 +51,8 @@ class LinePanel:
         """Return the legend's entries of the panel's lines, each text once."""
         found: dict[str, dict[str, Any]] = {}
         for line in (line for line in self.lines if line.first):
-            pattern = line.pattern if self.params.lines == "agent" else "-"
             text = line.text if len(line.ends) or line.diverged else f"{line.text} (no point)"
-            found[text] = {"linestyle": pattern, **line.look.line}
+            found[text] = {"linestyle": line.pattern, **line.look.line}
             if self.params.has("deviation"):
                 found[text] = {**_RECORDED, "markeredgecolor": line.look.color}
         return [style.entry(text, **look) for text, look in found.items()]
@@ -192,7 +191,7 @@ def _draw_slopes(panel: LinePanel, axes: Axes) -> None:
 def mark_divergence(panel: LinePanel, axes: Axes) -> None:
     """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
     top = axes.get_ylim()[1]
-    noted: list[str] = []
+    notes: dict[str, tuple[bool, float, float, str, str]] = {}
     for line in panel.lines:
         if line.diverged is None:
             continue
@@ -208,32 +207,40 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
             clip_on=False,
             zorder=4,
         )
-        if line.run.name in noted:
-            continue
-        noted.append(line.run.name)
-        part = line.diverged.fraction
+        out = np.flatnonzero(line.main.value > top)
+        at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
-        # An arrow from the text, in the room that the limits leave above the other curves, to where
-        # the curve leaves the panel.
-        out = np.flatnonzero(line.main.value > top)
-        exit_at = line.main.iteration[out[0]] if out.size else line.diverged_at
-        color = style.darken(line.look.color)
+        text = f"{who}{share} chains diverged,\nthe first at {first}"
+        if line.run.run.get("chains") == 1:
+            text = f"{who}diverged at {first}"
+        notes.setdefault(
+            line.run.name, (inside, float(at), last, text, style.darken(line.look.color))
+        )
+    # Arrows from the texts, in the room that the limits leave above the other curves, to crosses
+    # below or to where curves leave the panel above; in this order no arrow crosses a text.
+    arrow: dict[str, Any] = {"arrowstyle": "->", "linewidth": 0.6, "shrinkB": 4, "relpos": (0, 0.5)}
+    height = 0.91
+    for inside, at, last, text, color in sorted(
+        notes.values(), key=lambda note: (note[0], note[1] if note[0] else -note[1])
+    ):
         axes.annotate(
-            f"{who}{share} chains diverged,\nthe first at $k$ = {line.diverged.iteration:g}",
-            (exit_at, 0.99),
-            xycoords=("data", "axes fraction"),
-            xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
+            text,
+            (at, last if inside else 0.99),
+            xycoords="data" if inside else ("data", "axes fraction"),
+            xytext=(0.99, height),
             textcoords="axes fraction",
             ha="right",
             va="top",
             fontsize=style.SMALL,
             color=color,
-            arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": color},
+            arrowprops={**arrow, "color": color},
             bbox=style.PLATE,
             in_layout=False,
             zorder=4,
         )
+        height -= 0.1 * (1 + text.count("\n"))
 
 
 def list_references(

@@ -334,6 +334,7 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
             high = high if asked[1] is None else asked[1]
         lines = [line for panel in panels for line in panel.lines if not line.diverged]
         ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
+        ends = ends[ends > 0]
         for panel, ax in group:
             ax.set_yscale(panel.params.y.scale)
             ax.set_ylim(low, high)

@@ -257,6 +257,20 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert axes.get_xlim()[1] > 150
 
 
+def test_the_note_of_a_cross_inside_the_panel_points_to_it():
+    diverged = w2({**run(topology="ring"), "chains": 1}, [0], diverged_at=37)
+    (axes,) = draw([diverged], agents=[0], y={"limits": [0.01, 1e9]}).axes
+    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
+    (note,) = [text for text in axes.texts if "diverged" in text.get_text()]
+    assert note.get_text() == "diverged at $k$ = 37"
+    assert note.xycoords == "data" and note.xy == tuple(cross.get_xydata()[0])
+
+
+def test_the_legend_has_the_pattern_of_the_only_agent(by_topology):
+    (handle, *_) = draw(by_topology, lines="topology", agents=["average"]).legends[0].legend_handles
+    assert handle.get_linestyle() == "--"
+
+
 def test_a_run_that_diverges_at_once_is_drawn():
     (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
     assert any(line.get_label().startswith("_diverged") for line in axes.lines)

@@ -134,5 +134,7 @@ def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
             for i in range(50)]  # fmt: skip
     assert results.diverged(params, many).endswith("; and 44 more runs")
     assert results.diverged(params, [RUNS["sound"]]) is None
+    alone = [Measured({**RUNS["lost"].run, "chains": 1}, RUNS["lost"].metrics)]
+    assert results.diverged(params, alone).endswith(f" (first at iteration {DIVERGED})")
     chosen = build(type(params), {**options, "select": {"case": "sound"}}, "x")
     assert results.diverged(chosen, list(RUNS.values())) is None
