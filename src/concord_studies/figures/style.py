@@ -165,6 +165,13 @@ TOPOLOGIES = {
         strict=True,
     )
 }
+# Ways to train: two samplers' colors, and those of gossip that sends less.
+TRAININGS = {
+    "synchronous": SAMPLERS["d_ula"],
+    "gossip": SAMPLERS["gossip_ula"],
+    "triggered": (ORANGE, "v"),
+    "isolated": (GRAY, "o"),
+}
 READINGS = {
     "published": "equations",
     "corrected": "corrected equations",
@@ -274,7 +281,10 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         ]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _rank_looks(values)
-    known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
+    known = {
+        **{"sampler": SAMPLERS, "entry": ENTRIES},
+        **{"topology": TOPOLOGIES, "training": TRAININGS},
+    }
     fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
     texts = {str(value) for value in values}
