@@ -534,9 +534,9 @@ class Sooner(_Rule):
             for numbers, at in ((first, i), (later, j))
         ]
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
-        margin = Margin.of(
-            (end.max() for end in ends), high=0, what="iterations later than the other"
-        )
+        # Arriving together is not sooner.
+        later_by = (end.max() for end in ends)
+        margin = Margin.of(later_by, high=-1, what="iterations later than the other")
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 

@@ -4,6 +4,7 @@ A sentence of a paper is one line, whatever the number of its cases and readings
 number on which the first of them turns, and a person's explanation (``because`` of a claim).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,16 @@ from concord_studies.claims.verdicts import FAILS, MEASURED, NOT_RUN, OUTSIDE, p
 from concord_studies.markup import fold, markdown
 
 # How a part of the page is headed, and how many of its lines are shown unfolded.
-PARTS = {"fails": ("What fails", 6), "open": ("What is open", 4), "holds": ("What holds", 6)}
-DECIDED_BY_NONE = {OUTSIDE: "outside the conditions of a theorem", MEASURED: "measured only"}
+PARTS = {
+    "fails": ("What fails", 6),
+    "open": ("What is open", 4),
+    "holds": ("What holds", 6),
+    "neither": ("What is measured, or outside the conditions of a theorem", 0),
+}
+DECIDED_BY_NONE = {
+    OUTSIDE: "outside the conditions of a theorem",
+    MEASURED: "measured only",
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Sentence:
     def part(self) -> str:
         """Return the part of the page in which the sentence is: the worst of its readings'."""
         found = {part_of(entry.verdict) for entry in self.entries}
-        return next((part for part in PARTS if part in found), "neither")
+        return next(part for part in PARTS if part in found)
 
     @cached_property
     def deciding(self) -> Entry:
@@ -73,7 +82,7 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     folded. ``names`` are the study's texts for labels.
     """
     found = sentences(rows)
-    lines = []
+    lines = [_summarize(found), ""]
     for part, (heading, shown) in PARTS.items():
         own = [sentence for sentence in found if sentence.part == part]
         own.sort(key=_rank)
@@ -81,15 +90,21 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
             listed = [format_sentence(sentence, names, is_smoke(rows)) for sentence in own]
             lines += [f"**{heading}** ({len(own)} of {len(found)} sentences)", "", *listed[:shown]]
             lines += ["", *fold(f"{len(own) - shown} more", listed[shown:])]
-    others = [sentence for sentence in found if sentence.part == "neither"]
-    counts = {
-        text: sum(any(e.verdict == verdict for e in sentence.entries) for sentence in others)
-        for verdict, text in DECIDED_BY_NONE.items()
-    }
-    if any(counts.values()):
-        texts = (f"{count} {text}" for text, count in counts.items() if count)
-        lines += [f"Neither: {', '.join(texts)}.", ""]
     return lines
+
+
+def _summarize(found: Sequence[Sentence]) -> str:
+    """Return a line that counts the sentences that fail, are open, hold, or are not judged."""
+    counts = Counter(sentence.part for sentence in found)
+    always = sum(sentence.failing == 1 for sentence in found)
+    everywhere = f" ({always} in every case and reading)" if counts["fails"] else ""
+    parts = [f"{counts['fails']} failing{everywhere}"]
+    parts += [f"{counts['open']} open", f"{counts['holds']} holding"]
+    unjudged = [sentence for sentence in found if sentence.part == "neither"]
+    for verdict, text in DECIDED_BY_NONE.items():
+        if count := sum(sentence.deciding.verdict == verdict for sentence in unjudged):
+            parts.append(f"{count} {text}")
+    return f"Sentences: {', '.join(parts)}."
 
 
 def _rank(sentence: Sentence) -> tuple[Any, ...]:

@@ -34,7 +34,8 @@ def test_a_sentence_is_one_line_whatever_its_readings():
     both = [row("a", "holds"), row("a", "does not hold", reading="released", number="ratio: 2")]
     (line,) = [line for line in half_page(*both).splitlines() if line.startswith("- ")]
     assert "**holds (published); does not hold (released).** Ratio: 2." in line
-    assert half_page(*both).startswith("**What fails**")
+    first = "Sentences: 1 failing (0 in every case and reading), 0 open, 0 holding."
+    assert half_page(*both).startswith(f"{first}\n\n**What fails**")
 
 
 def test_a_line_has_the_number_of_cases_that_fail_one_number_and_the_reason():
