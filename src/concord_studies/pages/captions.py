@@ -183,7 +183,7 @@ def _sampler_name(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
 
 
 # Axes whose labels name samplers.
-_OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant")
+_OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant", "method")
 
 
 @cache
