@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import everything
 from concord.errors import ConcordError
 from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.registry import load_registry
@@ -16,10 +17,7 @@ for library in ("jax", "pymc", "numpyro"):
 
 
 def posteriors():
-    sys.path.insert(0, "config/studies/posteriordb/plugins")
-    import posterior
-
-    return posterior
+    return everything.kind("problems", "posterior")
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +53,10 @@ def test_a_gaussian_process_has_proximal_steps(resources) -> None:
 import sys
 from pathlib import Path
 import numpy as np
-sys.path.insert(0, "config/studies/posteriordb/plugins")
-import posterior
+import concord_studies
+from concord import kinds
+kinds.use(Path("config/studies/posteriordb"))
+posterior = kinds.find("problems", "posterior")
 given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
 made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
 x = np.random.default_rng(0).standard_normal((50, 8, 13))
