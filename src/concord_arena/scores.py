@@ -183,7 +183,11 @@ def stack(found: Sequence[Levels]) -> Levels:
 
 
 def paid_until(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:
-    """Return what is paid, (iterations,), until b² stays at most the target; else infinity."""
+    """Return the price from which each version's b² stays at the target or below, (versions,).
+
+    It is infinite where it does not. b2: (iterations, versions). paid: the iterations' prices,
+    (iterations,).
+    """
     return np.append(paid, np.inf)[solved_at(b2, target)]
 
 

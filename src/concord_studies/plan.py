@@ -255,7 +255,7 @@ class Plan:
         return self._statement("runs", key, name).stands and Path(self.table(key, name)).exists()
 
     def _missing(self, run: Run) -> str | None:
-        """Return what to install for a run. None if nothing lacks, or conda installs it."""
+        """Return the remedy for what a run lacks. None if nothing lacks, or conda installs it."""
         return None if self.config["conda"] else run.unavailable
 
     @exit_with_sentence

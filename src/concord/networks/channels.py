@@ -167,7 +167,7 @@ class Channels:
 
     @property
     def awake(self) -> np.ndarray | None:
-        """Return which agents are awake in this iteration, (chains, agents); None: all, always."""
+        """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
         options = self._conditions
         if self.traffic is None or (options.barrier and not options.sleeps):
             return None

@@ -201,7 +201,7 @@ class LossDraws:
             self._bad = rng.random(self._shape) < loss.bad_probability
 
     def draw(self) -> np.ndarray:
-        """Return which ways deliver vectors in the next iteration, a mask (ways, chains)."""
+        """Draw a mask of the ways that deliver in the next iteration, (ways, chains)."""
         loss, rng = self._loss, self._rng
         if isinstance(loss, BurstLoss):
             turns = rng.random(self._shape) < np.where(self._bad, loss.to_good, loss.to_bad)

@@ -211,7 +211,7 @@ class Network(Summarized):
 
     @property
     def awake(self) -> np.ndarray | None:
-        """Return which agents are awake in this iteration, (chains, agents); None: all, always."""
+        """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
         awake: np.ndarray | None = None if self._channels is None else self._channels.awake
         return awake
 

@@ -44,7 +44,7 @@ class Verdict:
 
 
 def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> Verdict:
-    """Return what a rule of the ledger, or a kind of check, decides about numbers.
+    """Judge numbers by a rule of the ledger, or by a kind of check; return the verdict.
 
     rule: "nearer", "comparable", ... (docs/ledger.md), or a kind of check that is called like none
     of them: "value", "trend", ...

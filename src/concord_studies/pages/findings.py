@@ -89,7 +89,8 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
         if own:
             listed = [format_sentence(sentence, names, is_smoke(rows)) for sentence in own]
             lines += [f"**{heading}** ({len(own)} of {len(found)} sentences)", "", *listed[:shown]]
-            lines += ["", *fold(f"{len(own) - shown} more", listed[shown:])]
+            more = f"{len(own) - shown} more" if shown else "the sentences"
+            lines += ["", *fold(more, listed[shown:])]
     return lines
 
 

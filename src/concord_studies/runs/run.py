@@ -228,7 +228,7 @@ class Run:
 
     @property
     def unavailable(self) -> str | None:
-        """Return what to install where the problem cannot be computed. None where it can."""
+        """Return the remedy where the problem lacks a library. None where it can be computed."""
         lacking: str | None = declared(self.problem.module, "unavailable")()
         return lacking
 

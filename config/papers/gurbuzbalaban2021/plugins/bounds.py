@@ -18,7 +18,7 @@ EXACT_MEAN = {"w2_exact_mean": Label("exact W2, mean over the agents", "exact me
 
 
 def build_setting(m: Measurement, theorem: str, sampler: type[Any], name: str) -> Setting:
-    """Return what a theorem speaks of in a run, or refuse a run to which it does not apply."""
+    """Return the potentials, spectrum and step of a run, or refuse one beyond the theorem."""
     start, problem = m.initial.params, m.problem
     if (
         not isinstance(m.sampler, sampler)
