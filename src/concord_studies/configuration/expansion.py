@@ -7,16 +7,16 @@ parameter, nothing implicit.
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace as with_changes
 from functools import reduce
 from typing import Any, NamedTuple
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
+from concord.networks.spectrum import spectrum_of
+from concord.networks.topology import ChosenTopology
 from concord.options import build
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
-from concord_studies.configuration.starts import resolve_sampler
 from concord_studies.configuration.stated import EXPERIMENTS_ONLY, Stated
 from concord_studies.configuration.sweep import (
     MOST_RUNS,
@@ -195,7 +195,12 @@ def _resolve(
     mapping["problem"] = problem
     if isinstance(mapping["topology"], str):
         mapping["topology"] = {"kind": mapping["topology"]}
-    mapping["sampler"] = resolve_sampler(mapping, where)
+    mapping["sampler"] = {
+        key: _resolve_start(option, mapping, where, key)
+        if isinstance(option, Mapping) and "start" in option
+        else option
+        for key, option in keys.sampler.items()
+    }
     study.check_reading(keys.reading, f"{where}.reading", mapping["problem"]["name"])
     arena = mapping.get("arena") is not None
     if arena != ("entry" in labels):
@@ -227,8 +232,56 @@ def _resolve(
         for name, entry in study.assumptions.items()
         if matches(run.document, entry.rests or {})
     )
-    resting = with_changes(run, assumptions=rests)
-    # What takes long of a run is what has just been done.
-    vars(resting).update(vars(run) | vars(resting))
-    vars(resting)["document"] = {**run.document, "assumptions": list(rests)}
-    return resting
+    vars(run)["assumptions"] = rests  # nobody has seen the run yet
+    run.document["assumptions"] = list(rests)
+    return run
+
+
+def _resolve_start(
+    schedule: Mapping[str, Any], run: Mapping[str, Any], where: str, key: str
+) -> dict[str, Any]:
+    """Return a schedule's options with the number ``a`` instead of the value of its first step.
+
+    ``{kind: power, start: 1.01 / laplacian_max, b: 230, exponent: 0.04}`` is 1.01 over the largest
+    eigenvalue of the Laplacian at the first step, whatever the network.
+    """
+    place = f"{where}.sampler.{key}"
+    if schedule.get("a") is not None:  # null takes back an ``a`` that was merged before
+        raise ConcordError(f"{place}: it has both start and a; leave one out, or write a: null")
+    rest = {name: value for name, value in schedule.items() if name not in ("start", "a")}
+    b, exponent = rest.get("b", 1.0), rest.get("exponent", 1.0)
+    a = _first_value(schedule["start"], run, f"{place}.start", where)
+    try:
+        # Beyond twelve digits eigenvalues differ between processors, as a run's identity must not.
+        return {**rest, "a": float(f"{a * float(b) ** float(exponent):.12g}")}
+    except (TypeError, ValueError, ArithmeticError):
+        return {**rest, "a": a}  # the schedule says what is wrong with the others
+
+
+def _first_value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
+    """Return the number that a schedule's ``start`` means on the run's network."""
+    number, slash, symbol = str(start).partition(" / ")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if isinstance(start, bool) or not 0 < value < math.inf:
+        raise ConcordError(
+            f"{place}: {short(start)} is no positive number, or such a number over a symbol; "
+            "write it like 1.01 / laplacian_max"
+        )
+    if not slash:
+        return value
+    chosen = ChosenTopology.parse(run["topology"], f"{where}.topology")
+    graph = chosen.graph(run["agents"], f"{where}.topology")
+    try:
+        spectrum = spectrum_of(graph)
+    except ConcordError as error:
+        raise ConcordError(f"{place}: {error}") from None
+    if symbol not in spectrum:
+        raise ConcordError(
+            f"{place}: there is no symbol {short(symbol)}; {nearest(symbol, spectrum)}"
+        )
+    if not spectrum[symbol] > 0:
+        raise ConcordError(f"{place}: {symbol} of this network is not positive; write a number")
+    return value / spectrum[symbol]

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord_studies.configuration import starts
+from concord_studies.configuration import expansion
 from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
@@ -344,9 +344,9 @@ def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypa
     options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
     one = {"topology": "ring", "agents": 25}
     found = step_size(tmp_path, one, **options)
-    spectrum = starts.spectrum_of
+    spectrum = expansion.spectrum_of
     monkeypatch.setattr(
-        starts,
+        expansion,
         "spectrum_of",
         lambda graph: {k: v * (1 + 1e-15) for k, v in spectrum(graph).items()},
     )
