@@ -55,18 +55,23 @@ def is_estimated(measured: Measured) -> bool:
     return bool((measured.values("exact") == 0).any())
 
 
-def differences(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
-    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
+def pair_sets(
+    one: tuple[Measured, str, int | str], other: tuple[Measured, str, int | str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers ``<metric>_set_<d>`` of two runs on every data set d, both (sets,).
 
-    Runs with fewer than two data sets, or with different ones, are refused.
+    one, other: a run, the metric and the agent. Runs with fewer than two data sets, or with
+    different ones, are refused.
     """
-    one, other = (_of_sets(run, metric, agent) for run in (first, second))
-    if set(one.index) != set(other.index) or len(one) < 2:
+    mine, theirs = _of_sets(*one), _of_sets(*other)
+    sets = [own.index.str.removeprefix(side[1]) for own, side in ((mine, one), (theirs, other))]
+    if set(sets[0]) != set(sets[1]) or len(mine) < 2:
         raise ConcordError(
-            f"{first.name} and {second.name} do not have {metric!r} of the same two or "
-            f"more replicates ({len(one)} and {len(other)}); measure it for both"
+            f"{one[0].name} and {other[0].name} do not have {one[1]!r} of the same two or more "
+            f"data sets ({len(mine)} and {len(theirs)}); measure it for both"
         )
-    return (other - one).to_numpy(float)
+    theirs = theirs.set_axis(sets[1])[sets[0]]
+    return mine.to_numpy(float), theirs.to_numpy(float)
 
 
 class Ratio(NamedTuple):

@@ -17,7 +17,7 @@ inconclusive.
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -50,7 +50,7 @@ from concord_studies.claims.verdicts import (
     Margin,
     decide,
 )
-from concord_studies.scores import differences, of_sets
+from concord_studies.scores import pair_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
 
@@ -67,10 +67,6 @@ class _Rule(Kind):
     def kind(self) -> str:
         """Return the name of the check's kind in a study."""
         return str(self.__struct_config__.tag)
-
-    def worse(self) -> Quantity | None:
-        """Return the quantity that is only claimed to be worse than another. None if none is."""
-        return getattr(self, self.WORSE) if self.WORSE else None
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -152,13 +148,40 @@ def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
     return x
 
 
-def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
-    """Return the mean over data sets, and its interval corrected for ``family`` comparisons."""
-    mean, *ends = (float(end) for end in mean_interval(each, family))
-    if math.isfinite(mean):
-        factor = source.factor(family, len(each))
-        ends = [mean + factor * (end - mean) for end in ends]
-    return mean, ends[0], ends[1]
+Side = tuple[Numbers, Quantity, int]  # numbers of a quantity, and the place of one of them
+
+
+def _mean_over_sets(
+    source: Source, one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
+) -> tuple[float, float, float]:
+    """Return the mean over data sets of what compares two numbers, with its 95 % interval.
+
+    compare: takes both numbers on every data set, and returns as many. family: so many intervals
+    hold together.
+    """
+    sides = [(of.run[at], quantity.metric, of.agent[at]) for of, quantity, at in (one, other)]
+    try:
+        each = compare(*pair_sets(*sides))
+    except ConcordError as error:
+        raise Missing(str(error)) from None
+    if np.isnan(each).any():
+        raise DivergedQuantity([one[1]], " or ".join(run.name for run, *_ in sides))
+    source.unit = "data sets"
+    source.trials.append(len(each))
+    mean, lo, hi = (float(end) for end in mean_interval(each, family))
+    if not math.isfinite(mean):
+        return mean, lo, hi
+    factor = source.factor(family, len(each))
+    return mean, mean + factor * (lo - mean), mean + factor * (hi - mean)
+
+
+def _log_ratios(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
+    """Return the logarithms of ratios, (sets,); the least finite one where higher is infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.nan_to_num(np.log(lower) - np.log(higher), posinf=np.inf, neginf=-np.inf)
+    log = np.where(np.isposinf(lower), np.inf, log)
+    finite = log[np.isfinite(log)]
+    return np.maximum(log, finite.min() if len(finite) else -np.inf)
 
 
 class Value(_Rule):
@@ -233,39 +256,25 @@ class Order(_Rule):
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
         """Return the verdict on paired numbers, compared data set by data set."""
-        source.unit, source.trials, source.what = "data sets", [], ""
-        found = []
-        for i, j in pairs:
-            sets = [
-                of_sets(numbers.run[place], quantity.metric, numbers.agent[place])
-                for numbers, quantity, place in ((lower, self.lower, i), (higher, self.higher, j))
-            ]
-            if len(sets[0]) != len(sets[1]) or len(sets[0]) < 2:
-                raise Missing(
-                    f"{lower.run[i].name} and {higher.run[j].name} do not have {self.lower.metric} "
-                    f"of the same two or more data sets ({len(sets[0])} and {len(sets[1])})"
+        source.trials, source.what = [], ""
+        found = np.array(
+            [
+                _mean_over_sets(
+                    *(source, (lower, self.lower, i), (higher, self.higher, j)),
+                    *(_log_ratios, len(pairs)),
                 )
-            source.trials.append(len(sets[0]))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log = np.log(sets[0]) - np.log(sets[1]) - math.log(self.factor)
-            log = np.where(
-                np.isposinf(sets[0]), np.inf, np.nan_to_num(log, posinf=np.inf, neginf=-np.inf)
-            )
-            finite = log[np.isfinite(log)]
-            log = np.where(np.isneginf(log), finite.min() if len(finite) else -np.inf, log)
-            found.append(_mean(source, log, len(pairs)))
-        _, lo, hi = np.array(found).T
+                for i, j in pairs
+            ]
+        )
+        _, lo, hi = found.T - math.log(self.factor)
         verdict = decide((hi < 0).all(), (lo >= 0).any())
         worst = int((lo if verdict == FAILS else hi).argmax())
         i, j = pairs[worst]
-        ratio = show(*(np.exp(found[worst]) * self.factor))
         names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
         against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
         limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
-        sets_text = f"over {source.trials[worst]:.0f} data sets"
-        return Judgement(
-            verdict, f"mean ratio {sets_text} {ratio} ({against}), {limit} {self.factor:g}"
-        )
+        ratio = f"over {source.trials[worst]:.0f} data sets {show(*np.exp(found[worst]))}"
+        return Judgement(verdict, f"mean ratio {ratio} ({against}), {limit} {self.factor:g}")
 
 
 class Trend(_Rule):
@@ -309,16 +318,11 @@ class Trend(_Rule):
     ) -> Judgement:
         """Return the verdict on steps between neighbors, paired by data set."""
         found, texts = [], []
-        source.unit = "data sets"
         for i, j in itertools.pairwise(order):
-            try:
-                each = differences(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
-            except ConcordError as error:
-                raise Missing(f"a paired trend: {error}") from None
-            if np.isnan(each).any():
-                raise DivergedQuantity([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
-            mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)
-            source.trials.append(len(each))
+            mean, lo, hi = _mean_over_sets(
+                *(source, (ours, self.quantity, i), (ours, self.quantity, j)),
+                *(lambda one, other: self.quantity.scale * (other - one), len(x) - 1),
+            )
             found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
         value, lo, hi = np.array(found).T

@@ -126,7 +126,8 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
     except DivergedQuantity as diverged:
-        only_worse = all(quantity is check.worse() for quantity in diverged.quantities)
+        worse = getattr(check, check.WORSE, None)
+        only_worse = all(quantity is worse for quantity in diverged.quantities)
         return Judgement(LOST if only_worse else FAILS, str(diverged))
 
 

@@ -22,7 +22,7 @@ from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import differences
+from concord_studies.scores import pair_sets
 from concord_studies.tables import Layout, Table, marks_divergence
 
 
@@ -57,9 +57,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                 selection.only(own, f"{params.networks} = {n}")
                 for n, own in ((a, first), (b, second))
             )
-            one, other = sides
-            each = differences(one, other, params.metric, AGENT)
-            lines.append([params.metric, value, a, b, *_tests(each)])
+            one, other = pair_sets(*((run, params.metric, AGENT) for run in sides))
+            lines.append([params.metric, value, a, b, *_tests(other - one)])
     heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
     n = len(heads)
