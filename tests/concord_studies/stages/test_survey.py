@@ -137,18 +137,6 @@ def test_only_the_runs_that_rest_on_an_assumption_change(tmp_path):
     assert found.runs["seed_2"]["walk", "topology=ring"].document == {**base, "seed": 2}
 
 
-def test_what_an_alternative_sets_follows_the_network(tmp_path):
-    """A step that is relative to the spectrum is relative to that of the other network."""
-    graph = {**ALTERNATIVE, "label": "whole", "set": {"topology.kind": "complete"}}
-    paper = load(tmp_path, assumptions={"graph": {"value": "ring", "alternatives": [graph]}})
-    fusion = {"kind": "power", "start": "1 / laplacian_max", "b": 1.0, "exponent": 0.5}
-    paper.experiments["other"]["sampler"]["fusion"] = fusion
-    found = Multiverse(paper).runs["graph.whole"]["other", "run"].document["sampler"]["fusion"]
-    assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].document["sampler"][
-        "fusion"
-    ]["a"] == pytest.approx(1 / 4)
-
-
 def test_a_run_is_computed_once(tmp_path):
     """A universe takes what is as in the study, and a pair what either part has."""
     data = {"value": "1", "rests": {"experiment": "other"}, "alternatives": [
@@ -243,14 +231,6 @@ def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
     assert "weights.lossy: walk/topology=no_edges cannot be run: " in lost["ours"]
     assert "no_edges of 6 has no edges" in lost["ours"]
     assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
-
-
-def test_claims_read_another_agent_where_an_alternative_says_so(made):
-    (path,) = (path for path in made[1] if path.parent.name == "data.third")
-    table = pandas.read_csv(path)
-    table = table[table["run"] == "other/run"]
-    last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
-    assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
 
 
 def test_another_metric_is_read_for_what_is_named():
