@@ -219,6 +219,15 @@ def test_draws_of_other_runs_are_refused_and_so_is_a_part_that_lacks(project, tm
     assert not output.exists()
 
 
+def test_metrics_of_another_runs_yaml_are_not_shown(project, tmp_path, capsys):
+    copy = tmp_path / "project"
+    shutil.copytree(project, copy)
+    runs, entry = place(copy) / "runs.yaml", copy / "results/x/tables/end.yaml"
+    runs.write_text(runs.read_text().replace('"seed": 1', '"seed": 2'))
+    text = refused(capsys, "tabulate", entry, "-o", tmp_path / "end.csv")
+    assert "metrics.csv: it was made from another runs.yaml; delete the file" in text
+
+
 @pytest.mark.parametrize(("part", "parts"), [(0, 1), (3, 2), (1, 3)])
 def test_a_part_that_is_none_is_refused(part, parts, project, tmp_path, capsys):
     runs, output = place(project) / "runs.yaml", tmp_path / "x.nc"
