@@ -34,15 +34,15 @@ class File(NamedTuple):
     libraries: list[str]
 
 
-def state_code(*roots: str | Path) -> dict[str, Any]:
+def digest_code(*roots: str | Path) -> dict[str, Any]:
     """Return the digest of modules with all that they import, and the versions of libraries.
 
     roots: dotted names of this project's modules, or files.
     """
-    return _state_code(frozenset(roots))
+    return _digest_code(frozenset(roots))
 
 
-def closure(*roots: str | Path) -> dict[str, File]:
+def import_closure(*roots: str | Path) -> dict[str, File]:
     """Return the files of modules and of all that they import, by path."""
     found: dict[str, File] = {}
     pending = [_path_of(root) for root in roots]
@@ -54,8 +54,8 @@ def closure(*roots: str | Path) -> dict[str, File]:
 
 
 @cache
-def _state_code(roots: frozenset[str | Path]) -> dict[str, Any]:
-    found = closure(*roots)
+def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
+    found = import_closure(*roots)
     names = sorted({name for file in found.values() for name in file.libraries})
     return {
         "code": digest(sorted(file.digest for file in found.values())),

@@ -27,7 +27,7 @@ from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declared
-from concord_studies.digests import digest, state_code
+from concord_studies.digests import digest, digest_code
 from concord_studies.io import read_text, whole, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
@@ -103,7 +103,7 @@ class Experiment:
         stated = {
             "study": str(self.study),
             "universe": self.universe,
-            **state_code(__name__, *[SCORING] * self.is_arena, *files),
+            **digest_code(__name__, *[SCORING] * self.is_arena, *files),
             "data": digest(data),
         }
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]

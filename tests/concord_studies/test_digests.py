@@ -29,8 +29,8 @@ def kind(tmp_path: Path) -> Path:
 def stated(path: Path) -> dict:
     """Return what is made from a kind's code, as another process would."""
     digests.read.cache_clear()
-    digests._state_code.cache_clear()
-    return digests.state_code(path)
+    digests._digest_code.cache_clear()
+    return digests.digest_code(path)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_libraries_count_by_their_versions(kind, monkeypatch):
 
 
 def test_a_sampler_is_not_the_code_of_another():
-    files = digests.closure(
+    files = digests.import_closure(
         "concord_studies.experiment", digests.SOURCE / "concord/samplers/admm.py"
     )
     names = {Path(file).name for file in files}

@@ -15,14 +15,14 @@ from concord.errors import ConcordError
 from concord.options import build, plain
 from concord_studies import results
 from concord_studies.configuration.study import Study
-from concord_studies.digests import state_code
+from concord_studies.digests import digest_code
 from concord_studies.io import read_text, write_whole
 from concord_studies.pages import captions
 from concord_studies.provenance import AGAIN, sha256, write_provenance
 from concord_studies.results import Measured, is_smoke
 
 
-def state_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
+def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
     """Return the inputs of a figure or table by name, the text of its runs included."""
     entry, (_, params) = study.output(section, name), study.kind_of(section, name)
     return {
@@ -33,7 +33,7 @@ def state_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
         "caption": captions.of(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
         "seed": study.config["seed"],
-        **state_code(__name__, kinds.location(section, entry.kind)),
+        **digest_code(__name__, kinds.location(section, entry.kind)),
     }
 
 

@@ -16,7 +16,7 @@ from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
 from concord_studies.configuration.study import Study
-from concord_studies.digests import digest, state_code
+from concord_studies.digests import digest, digest_code
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
 from concord_studies.provenance import AGAIN, sha256
@@ -28,27 +28,27 @@ Find = Callable[[Run], Measured]
 _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
 
-def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
+def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any]:
     """Return the inputs, other than metrics, of a study's verdicts: digests and settings by name.
 
-    varied: whether the table over the universes says which verdicts depend on the seed. Otherwise
-    the committed verdicts say it.
+    with_multiverse: whether the multiverse's table says which verdicts depend on the seed. If not,
+    the claims whose committed verdict does are among the inputs.
     """
     reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
-    seeds = [] if varied else sorted(ledgers.find_seed_dependent(reads, _committed_file(study)))
+    seeds = ledgers.find_seed_dependent(reads, _committed_file(study))
     return {
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
         "shown": [*study.sections.figures, *study.sections.tables],
         **{key: study.config[key] for key in ("scale", "seed")},
         "rules": sha256(RULES),
-        "seeds": digest({"of": seeds}),
-        **state_code(__name__),
+        "seeds": digest({"of": [] if with_multiverse else sorted(seeds)}),
+        **digest_code(__name__),
     }
 
 
-def state_ledger_inputs() -> dict[str, Any]:
+def ledger_inputs() -> dict[str, Any]:
     """Return the inputs, other than verdicts, of the ledger: digests and settings by name."""
-    return state_code(__name__)
+    return digest_code(__name__)
 
 
 def judge(

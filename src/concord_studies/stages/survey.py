@@ -16,7 +16,7 @@ from concord_studies.claims.quantities import Missing
 from concord_studies.claims.robustness import BASE, Row
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, reduce_run
-from concord_studies.digests import digest, state_code
+from concord_studies.digests import digest, digest_code
 from concord_studies.io import read_text
 from concord_studies.markup import table_of
 from concord_studies.pages import multiverse as pages
@@ -28,9 +28,12 @@ from concord_studies.stages.judge import Find, make_finder, require_same_run
 DRAWING = "concord_studies.figures._specifications"
 
 
-def state_inputs(study: Study) -> dict[str, Any]:
+def multiverse_inputs(study: Study) -> dict[str, Any]:
     """Return the inputs, other than metrics, of a study's verdicts over its universes, by name."""
-    return {**judge.state_inputs(study, varied=True), "survey": state_code(__name__, DRAWING)}
+    return {
+        **judge.verdict_inputs(study, with_multiverse=True),
+        "survey": digest_code(__name__, DRAWING),
+    }
 
 
 def survey(

@@ -16,8 +16,8 @@ from concord_studies import digests
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
-from concord_studies.digests import closure, read
-from concord_studies.digests import state_code as stated
+from concord_studies.digests import digest_code as stated
+from concord_studies.digests import import_closure, read
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -228,10 +228,10 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     with pytest.raises(ConcordError, match="3 agents make no rails; use an even number"):
         build_graph("rails", 3)
     rails = kinds.location("topologies", "rails")
-    assert str(shared.absolute()) in closure(rails)
+    assert str(shared.absolute()) in import_closure(rails)
     before = stated(rails)
     shared.write_text("ODD = 'make no rails; take one more'\n")
-    for remembered in (read, digests._load_cache, digests._state_code):
+    for remembered in (read, digests._load_cache, digests._digest_code):
         remembered.cache_clear()
     assert stated(rails) != before
 
@@ -298,5 +298,5 @@ def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
     assert "rungs" in kinds.names("topologies")
     assert len(build_graph("rungs", 6).edges) == 7
     assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
-    files = {Path(f).name for f in closure(kinds.location("topologies", "rungs"))}
+    files = {Path(f).name for f in import_closure(kinds.location("topologies", "rungs"))}
     assert {"rails.py", "words.py"} <= files
