@@ -226,7 +226,7 @@ def _resolve(
             vars(run)["network_of_agents"] = study.graphs[stated_graph]
         study.graphs[stated_graph] = run.network_of_agents
         run.check()
-        metrics.check(run.metrics, f"{where}.metrics", run.record, run.network)
+        metrics.check_families(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(
         name
         for name, entry in study.assumptions.items()

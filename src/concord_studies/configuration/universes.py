@@ -129,7 +129,7 @@ def reduce_run(study: Study, run: Run) -> Run:
     if not families:
         return run
     apart = all(declared(kinds.find("metrics", f, "metrics"), "APART") for f in families)
-    if all(any(metrics.exact(family, name) for family in families) for name in names):
+    if all(any(metrics.is_exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"
         return with_changes(

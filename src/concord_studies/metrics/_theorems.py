@@ -28,9 +28,9 @@ def with_values(*names: str) -> tuple[str, ...]:
     return tuple(metric for name in names for metric in (name, f"{name}.value"))
 
 
-def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+def conditions(m: Measurement, theorem: str, judged: Iterable[Condition]) -> Iterator[Row]:
     """Yield for every condition of a theorem its sides and whether it holds (1) or not (0)."""
-    for condition in found:
+    for condition in judged:
         name = f"{theorem}.{condition.name}"
         yield from final_rows(m, {f"{name}.value": condition.value, name: float(condition.holds)})
         if condition.limit is not None:

@@ -24,8 +24,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise unmet_need("condition1", "a sampler with the schedules step_size and fusion")
     step, fusion = params.step_size, params.fusion
     largest = spectrum_of(m.network.graph)["laplacian_max"]
-    found = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
-    return conditions(m, "condition1", found)
+    judged = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
+    return conditions(m, "condition1", judged)
 
 
 def conditions_of(

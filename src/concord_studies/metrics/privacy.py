@@ -23,12 +23,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     assert hidden is not None
     sent = m.trace["broadcasts"]
     most = sent if sent.ndim == 2 else sent.max(axis=0)
-    known = {
+    epsilons = {
         count: epsilon(2 * hidden.clip * np.sqrt(count) / hidden.sigma, hidden.delta)
         for count in np.unique(most).tolist()
     }
     agents = [*m.agents, *(["network"] if len(m.agents) == m.problem.agents else [])]
     for k, counts in zip(m.trace.draw, most.tolist(), strict=True):
-        values = [known[count] for count in counts]
-        own = [*values, max(values)][: len(agents)]
-        yield from series([k], agents, {"epsilon": own}, chance=False)
+        values = [epsilons[count] for count in counts]
+        shown = [*values, max(values)][: len(agents)]
+        yield from series([k], agents, {"epsilon": shown}, chance=False)

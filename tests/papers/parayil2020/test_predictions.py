@@ -174,4 +174,4 @@ def test_one_chain_learns_and_another_diverges(three_chains):
 
 def test_a_run_that_keeps_no_averages_is_refused():
     with pytest.raises(ConcordError, match=r"; add averages: \[predictive\] to its record"):
-        metrics.check(["predictions"], "metrics", Record(), None)
+        metrics.check_families(["predictions"], "metrics", Record(), None)
