@@ -87,8 +87,8 @@ def _range(ours: Numbers) -> str:
 def _pair(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
-    for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
-        alone = [key for key in mine if key not in set(others)]
+    for side_keys, other_keys, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
+        alone = [key for key in side_keys if key not in set(other_keys)]
         if alone:
             what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
             raise Missing(
@@ -257,7 +257,7 @@ class Order(_Rule):
     ) -> Judgement:
         """Return the verdict on paired numbers, compared data set by data set."""
         source.trials, source.what = [], ""
-        found = np.array(
+        means = np.array(
             [
                 _mean_over_sets(
                     *(source, (lower, self.lower, i), (higher, self.higher, j)),
@@ -266,14 +266,14 @@ class Order(_Rule):
                 for i, j in pairs
             ]
         )
-        _, lo, hi = found.T - math.log(self.factor)
+        _, lo, hi = means.T - math.log(self.factor)
         verdict = decide((hi < 0).all(), (lo >= 0).any())
         worst = int((lo if verdict == FAILS else hi).argmax())
         i, j = pairs[worst]
         names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
         against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
         limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
-        ratio = f"over {source.trials[worst]:.0f} data sets {show(*np.exp(found[worst]))}"
+        ratio = f"over {source.trials[worst]:.0f} data sets {show(*np.exp(means[worst]))}"
         return Judgement(verdict, f"mean ratio {ratio} ({against}), {limit} {self.factor:g}")
 
 
@@ -317,15 +317,15 @@ class Trend(_Rule):
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
         """Return the verdict on steps between neighbors, paired by data set."""
-        found, texts = [], []
+        means, texts = [], []
         for i, j in itertools.pairwise(order):
             mean, lo, hi = _mean_over_sets(
                 *(source, (ours, self.quantity, i), (ours, self.quantity, j)),
                 *(lambda one, other: self.quantity.scale * (other - one), len(x) - 1),
             )
-            found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
+            means.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
-        value, lo, hi = np.array(found).T
+        value, lo, hi = np.array(means).T
         sure, refuted = (lo > 0).all(), (hi <= 0).any()
         return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
 
@@ -402,11 +402,11 @@ class Bound(_Rule):
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
             ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
-        near = int(np.nanargmax(part))
-        text = f"nearest to the bound is {ours.describe(near)}, {part[near]:.3g} times it"
+        tightest = int(np.nanargmax(part))
+        text = f"nearest to the bound is {ours.describe(tightest)}, {part[tightest]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
-        margin = Margin.of((part[near], *ends), high=1, what="share of its bound")
+        margin = Margin.of((part[tightest], *ends), high=1, what="share of its bound")
         return Judgement(decide(sure, refuted), text, margin)
 
 
@@ -599,9 +599,9 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _match_each(*numbers)
         elif isinstance(check, (Trend, Rate)):
             axis = check.axis if isinstance(check, Trend) else check.against
-            known = {name for run in numbers[0].run for name in run.run["labels"]}
+            axes = {name for run in numbers[0].run for name in run.run["labels"]}
             if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
-                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, known)}")
+                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, axes)}")
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None

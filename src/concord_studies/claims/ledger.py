@@ -81,12 +81,12 @@ class Entry:
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
     """Return a claim with its cases for each claim and reading, in the rows' order."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
+        groups.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
     return [
         Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
-        for cases in found.values()
+        for cases in groups.values()
     ]
 
 
@@ -131,8 +131,8 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         key = entry.rows[0]["paper"], entry.named_reading
         groups.setdefault(key, []).append(verdicts.part_of(entry.verdict))
     cells = [
-        [*key, str(len(found)), *(str(found.count(part)) for part in parts)]
-        for key, found in sorted(groups.items())
+        [*key, str(len(entry_parts)), *(str(entry_parts.count(part)) for part in parts)]
+        for key, entry_parts in sorted(groups.items())
     ]
     return ["paper", "reading", "sentences", *parts], cells
 
@@ -143,8 +143,8 @@ def expected_rows(path: Path) -> list[Row]:
     They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
     """
     rows: list[Row] = []
-    for (paper, claim, reading), said in committed_values(path):
-        cases = said if isinstance(said, dict) else {"": said}
+    for (paper, claim, reading), committed in committed_values(path):
+        cases = committed if isinstance(committed, dict) else {"": committed}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
             verdict = verdicts.check_verdict(verdict, f"{path}: {paper}.{claim}.{reading}")
@@ -158,8 +158,8 @@ def committed_values(path: Path) -> Iterator[tuple[Place, Any]]:
     document = load_yaml(path)
     for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
         for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
-            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                yield (paper, claim, reading), said
+            for reading, value in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                yield (paper, claim, reading), value
 
 
 def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
@@ -195,11 +195,11 @@ class Comparison:
         differ = "differ" if many > 1 else "differs"
         text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"
         unvaried = "not compared, since seeds were not varied"
-        for found, what in (
+        for lines, what in (
             *((self.seeds, unvaried), (self.new, "new")),
             (self.left, "not judged here"),
         ):
-            text += f"; {len(found)} {what}" if found else ""
+            text += f"; {len(lines)} {what}" if lines else ""
         return f"{text}."
 
     @property
@@ -221,8 +221,8 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     judged = {row["paper"] for row in rows}
     before = {verdict_key(row): row["verdict"] for row in expected_rows(expected_path)}
     before = {key: verdict for key, verdict in before.items() if key[0] in judged}
-    known = {paper for paper, *_ in before}
-    after = {verdict_key(row): row for row in rows if row["paper"] in known}
+    papers = {paper for paper, *_ in before}
+    after = {verdict_key(row): row for row in rows if row["paper"] in papers}
     if not after:
         return Comparison()
     changed, seeds, new, left, compared = [], [], [], [], 0
@@ -255,8 +255,8 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
     """Return the claims of rows whose committed verdict depends on data or seed."""
     committed = entries(expected_rows(path)) if path.exists() else []
-    found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
-    return found & set(map(_place, rows))
+    dependent = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
+    return dependent & set(map(_place, rows))
 
 
 def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
@@ -281,12 +281,12 @@ def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
 def expected_universes(path: Path) -> dict[Place, str]:
     """Return, by claim, the committed assumptions on which its verdict depends."""
     path = path.with_name("expected_multiverse.yaml")
-    found = dict(committed_values(path)) if path.exists() else {}
-    for (paper, claim, reading), text in found.items():
+    texts = dict(committed_values(path)) if path.exists() else {}
+    for (paper, claim, reading), text in texts.items():
         if not isinstance(text, str):
             where = f"{path}: {paper}.{claim}.{reading}"
             raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
-    return found
+    return texts
 
 
 def _place(row: Row) -> Place:
@@ -304,11 +304,11 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
     A ConcordError if verdicts differ and ``strict`` is true.
     """
-    found = compare(read_rows(ledger_path), expected_path)
-    if found.changed and strict:
+    comparison = compare(read_rows(ledger_path), expected_path)
+    if comparison.changed and strict:
         raise ConcordError(
-            f"{len(found.changed)} verdicts differ from {expected_path} "
-            f"({'; '.join(found.changed)}); "
+            f"{len(comparison.changed)} verdicts differ from {expected_path} "
+            f"({'; '.join(comparison.changed)}); "
             "find out why, or commit the new verdicts with: concord expect"
         )
-    return found
+    return comparison

@@ -109,8 +109,8 @@ class Numbers:
 
     def describe(self, index: int) -> str:
         """Return a number as text with its metric and its owner."""
-        told = "; ".join(filter(None, [self.what, self.who(index)]))
-        return f"{self.pick(index)} ({told})"
+        text = "; ".join(filter(None, [self.what, self.who(index)]))
+        return f"{self.pick(index)} ({text})"
 
     def varying_axes(self) -> list[str]:
         """Return the names of sweep axes, agent or iteration in which numbers differ."""
@@ -120,15 +120,15 @@ class Numbers:
             by_run: dict[str, set[Any]] = {}
             for run, value in zip(self.run, values, strict=True):
                 by_run.setdefault(run.name, set()).add(value)
-            if any(len(found) > 1 for found in by_run.values()):
+            if any(len(distinct) > 1 for distinct in by_run.values()):
                 names.append(name)
         return names
 
     def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Return, for every number, its values under ``names``."""
-        own = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
+        columns = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
         return [
-            tuple(own[n][i] if n in own else str(run.run["labels"].get(n)) for n in names)
+            tuple(columns[n][i] if n in columns else str(run.run["labels"].get(n)) for n in names)
             for i, run in enumerate(self.run)
         ]
 
@@ -152,8 +152,9 @@ def plan(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a quantity's numbers before any run, without values, from runs and options."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
-        known = recorded_iterations(run)
-        at = {"last": known[-1:], "all": (known[0], known[-1])}.get(str(quantity.at), quantity.at)
+        recorded = recorded_iterations(run)
+        ends = {"last": recorded[-1:], "all": (recorded[0], recorded[-1])}
+        at = ends.get(str(quantity.at), quantity.at)
         iterations = [at] if isinstance(at, int) else [int(k) for k in at]
         many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]
         rows += many if quantity.reduce == "none" else many[:1]
@@ -226,8 +227,8 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
 def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
     """Return the axes of sweeps in which runs differ, or else "experiment"."""
     labels = dict.fromkeys(label for run in runs for label in run.run.get("labels") or {})
-    known = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
-    axes = [axis for axis in known if len({str(lookup(run.run, axis)) for run in runs}) > 1]
+    shared = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
+    axes = [axis for axis in shared if len({str(lookup(run.run, axis)) for run in runs}) > 1]
     apart = len({run.run.get("experiment") for run in runs}) > 1
     return ("experiment", *axes) if apart else tuple(axes)
 
@@ -244,11 +245,11 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
     """Return the rows of all runs as one table, with the index of the run as a column."""
     if not runs:
         raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
-    found = [_rows(quantity, run) for run in runs]
+    tables = [_rows(quantity, run) for run in runs]
     if quantity.reduce == "mean":
-        found = [_mean(rows) for rows in found]
-    table = {name: np.concatenate([rows[name] for rows in found]) for name in found[0]}
-    return {**table, "place": np.repeat(np.arange(len(runs)), [len(r["value"]) for r in found])}
+        tables = [_mean(rows) for rows in tables]
+    table = {name: np.concatenate([rows[name] for rows in tables]) for name in tables[0]}
+    return {**table, "place": np.repeat(np.arange(len(runs)), [len(r["value"]) for r in tables])}
 
 
 def _rows(quantity: Quantity, run: Measured) -> Table:
@@ -260,11 +261,11 @@ def _rows(quantity: Quantity, run: Measured) -> Table:
     agent, iteration = (run.metrics[name].to_numpy()[keep] for name in ("agent", "iteration"))
     agent, chosen = agent.astype(str), np.full(len(keep), True)
     if quantity.agents is not None:
-        wanted = [str(who) for who in quantity.agents]
-        absent = [who for who in wanted if who not in agent]
+        names = [str(who) for who in quantity.agents]
+        absent = [who for who in names if who not in agent]
         if absent:
             raise Missing(f"{what} of agent {absent[0]}")
-        chosen = np.isin(agent, wanted)
+        chosen = np.isin(agent, names)
     if quantity.at == "last":
         chosen &= iteration == iteration[chosen].max()
     elif quantity.at != "all":

@@ -82,7 +82,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     """Return one row per claim, case and reading."""
     universes = () if multiverse is None else robustness.read_rows(multiverse)
     find = make_finder(study, tables)
-    contradicted = robustness.contradictions(universes, study.config["seed"])
+    contradicted = robustness.seed_disagreements(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():

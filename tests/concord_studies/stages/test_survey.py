@@ -279,7 +279,7 @@ def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
     table = [line("a", BASE, "holds"), line("a", "seed_2", judgements.TIE),
              line("a", "data.b", "does not hold"), line("b", BASE, judgements.TIE),
              line("b", "seed_2", "holds"), line("b", "seed_4", "does not hold")]  # fmt: skip
-    assert robustness.contradictions(table, 1) == {
+    assert robustness.seed_disagreements(table, 1) == {
         ("b", "", "published"): "holds with seed 2; does not hold with seed 4"
     }
 
