@@ -298,9 +298,9 @@ def _describe_ratio(found: scores.Ratio | str | None) -> tuple[str, float]:
         return "∞", value
     text = f"{value:.2g}" if value < 9.95 else _format_ratio(value)
     text = {"": "", "<": "≤", ">": "≥"}[found.bound] + text
-    if not found.sure and not found.bound:
+    if not found.excludes_one and not found.bound:
         text = f"({text})"
-    return text, value if found.sure or not found.bound else np.nan
+    return text, value if found.excludes_one or not found.bound else np.nan
 
 
 def _head_groups(axes: Axes, params: Params, columns: Sequence[str]) -> None:
