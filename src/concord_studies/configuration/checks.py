@@ -103,15 +103,15 @@ def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
                     yield f"{name}[{number}].{key}", note, of_part
 
 
-def _check_iterations(wanted: Sequence[int], runs: Documents, where: str, who: str) -> None:
+def _check_iterations(choice: Sequence[int], runs: Documents, where: str, who: str) -> None:
     """Refuse iterations that none of the runs records; ``who`` begins the message."""
-    known = [recorded_iterations(run) for run in runs]
-    for k in wanted:
-        if not any(k in iterations for iterations in known):
-            found = {n for i in known for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}
-            near = ", ".join(map(str, sorted(found, key=lambda n: abs(n - k))[:2]))
+    recorded = [recorded_iterations(run) for run in runs]
+    for k in choice:
+        if not any(k in iterations for iterations in recorded):
+            nearby = {n for i in recorded for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}
+            nearest_two = ", ".join(map(str, sorted(nearby, key=lambda n: abs(n - k))[:2]))
             raise ConcordError(
-                f"{where}: {who} iteration {k}; the nearest recorded are {near}; "
+                f"{where}: {who} iteration {k}; the nearest recorded are {nearest_two}; "
                 "choose one, or add it to record.at"
             )
 
@@ -121,10 +121,10 @@ def _find_option(options: Any, metric: str, where: str) -> str | None:
     if options == metric:
         return where
     inside = options.items() if isinstance(options, Mapping) else ()
-    found = [_find_option(value, metric, f"{where}.{key}") for key, value in inside]
+    places = [_find_option(value, metric, f"{where}.{key}") for key, value in inside]
     if isinstance(options, list | tuple):
-        found = [_find_option(v, metric, f"{where}[{i}]") for i, v in enumerate(options)]
-    return next(filter(None, found), None)
+        places = [_find_option(v, metric, f"{where}[{i}]") for i, v in enumerate(options)]
+    return next(filter(None, places), None)
 
 
 def _check_read(read: Read | str, runs: Documents, where: str) -> None:
@@ -191,11 +191,11 @@ def _check_quantity(
 
 def _check_alternatives(study: Study) -> None:
     """Refuse alternatives that change nothing, or read metrics that runs do not have."""
-    for name, found in study.alternatives.items():
+    for name, changes in study.alternatives.items():
         where = study.at(f"assumptions.{name}")
-        if found and study.assumptions[name].fixed:
+        if changes and study.assumptions[name].fixed:
             raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
-        for number, change in enumerate(found.values()):
+        for number, change in enumerate(changes.values()):
             place = f"{where}.alternatives[{number}]"
             resting = [run for run in study.runs.values() if name in run.assumptions]
             documents = [run.document for run in resting]
@@ -214,7 +214,7 @@ def _check_alternatives(study: Study) -> None:
 def _check_replaced_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
     """Refuse metrics and agents that an alternative reads and the runs will not have."""
     claimed = {run.experiment for run in study.claim_runs()}
-    read = {quantity.metric for found in study.claim_reads.values() for quantity in found}
+    read = {quantity.metric for quantities in study.claim_reads.values() for quantity in quantities}
     for metric in change.reads.metric:
         if metric not in read:
             raise ConcordError(

@@ -17,7 +17,7 @@ from concord.networks.topology import ChosenTopology
 from concord.options import build
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
-from concord_studies.configuration.stated import EXPERIMENTS_ONLY, Stated
+from concord_studies.configuration.study_files import EXPERIMENTS_ONLY, StudyFiles
 from concord_studies.configuration.sweep import (
     MOST_RUNS,
     Layer,
@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 def expand(
-    study: Stated,
+    study: StudyFiles,
     experiment: str,
     only: str | None = None,
     changes: Sequence[Change] = (),
@@ -69,7 +69,7 @@ def expand(
     where = study.at(f"experiments.{experiment}")
     stated = study.experiments[experiment]
     for key in ("smoke", "full"):
-        _check_keys(stated.get(key, {}), f"{where}.{key}")
+        _check_scale_keys(stated.get(key, {}), f"{where}.{key}")
     common = [
         Layer(study.at("defaults"), study.raw.get("defaults", {})),
         Layer(where, {key: stated[key] for key in stated if key not in EXPERIMENTS_ONLY}),
@@ -101,7 +101,7 @@ def expand(
         name = "+".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
         if only not in (None, name):
             continue
-        own = [layer for _, layer in cells]
+        layers = [layer for _, layer in cells]
         matching = [
             (number, override["set"])
             for number, override in enumerate(overrides)
@@ -109,16 +109,16 @@ def expand(
         ]
         if any(change is None for _, change in matching):
             continue
-        own += [Layer(f"{where}.overrides[{n}].set", change) for n, change in matching]
-        own += [change.layer for change in changes]
-        mapping = reduce(merge, (layer.keys for layer in own), base)
+        layers += [Layer(f"{where}.overrides[{n}].set", change) for n, change in matching]
+        layers += [change.layer for change in changes]
+        mapping = reduce(merge, (layer.keys for layer in layers), base)
         if study.config["scale"] == "smoke":
-            own.append(Layer(f"{where}.smoke", stated.get("smoke", {})))
-            mapping = merge(_shrink(study, mapping), own[-1].keys)
+            layers.append(Layer(f"{where}.smoke", stated.get("smoke", {})))
+            mapping = merge(_shrink(study, mapping), layers[-1].keys)
         try:
             yield _resolve(study, experiment, name, labels, mapping, bool(changes))
         except ConcordError as error:
-            layers = _with_problem(study, mapping.get("problem"), [*common, *own])
+            layers = _with_problem(study, mapping.get("problem"), [*common, *layers])
             raise ConcordError(relocate(str(error), where, layers)) from None
     # After the runs: what is wrong with a label itself is told first.
     labels_of = {axis: [label for label, _ in cells] for axis, cells in axes.items()}
@@ -137,7 +137,7 @@ def expand(
                     )
 
 
-def _with_problem(study: Stated, stated: Any, layers: list[Layer]) -> list[Layer]:
+def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[Layer]:
     """Return the layers of a run with the named problem that its stated problem begins with."""
     name = stated.get("name") if isinstance(stated, dict) else stated
     if not isinstance(name, str) or name not in study.problems:
@@ -146,15 +146,15 @@ def _with_problem(study: Stated, stated: Any, layers: list[Layer]) -> list[Layer
     return [*layers, named] if name == stated else [named, *layers]
 
 
-def _check_keys(changes: Mapping[str, Any], where: str) -> None:
-    """Refuse changes of keys, made for another scale, that no run has."""
-    known = {*Keys.__struct_fields__, "sweep"}
+def _check_scale_keys(changes: Mapping[str, Any], where: str) -> None:
+    """Refuse what an experiment changes at a scale if it names a key that no run has."""
+    keys = {*Keys.__struct_fields__, "sweep"}
     for key in changes:
-        if key.partition(".")[0] not in known:
-            raise ConcordError(f"{where}: there is no key {short(key)}; {nearest(key, known)}")
+        if key.partition(".")[0] not in keys:
+            raise ConcordError(f"{where}: there is no key {short(key)}; {nearest(key, keys)}")
 
 
-def _shrink(study: Stated, mapping: dict[str, Any]) -> dict[str, Any]:
+def _shrink(study: StudyFiles, mapping: dict[str, Any]) -> dict[str, Any]:
     """Return a run's mapping within the limits of smoke scale."""
     limits = study.config["smoke"]
     shrunk: dict[str, Any] = {
@@ -170,7 +170,7 @@ def _shrink(study: Stated, mapping: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(
-    study: Stated,
+    study: StudyFiles,
     experiment: str,
     name: str,
     labels: dict[str, str],
@@ -180,14 +180,14 @@ def _resolve(
     """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.at(f"experiments.{experiment}")
     keys, mapping = build(Keys, mapping, where), dict(mapping)
-    own = {"name": keys.problem} if isinstance(keys.problem, str) else keys.problem
-    base = own.get("name", "")
+    problem_keys = {"name": keys.problem} if isinstance(keys.problem, str) else keys.problem
+    base = problem_keys.get("name", "")
     if not isinstance(base, str):
         raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
-    if base and base not in study.problems and "kind" not in own:
+    if base and base not in study.problems and "kind" not in problem_keys:
         remedy = nearest(base, study.problems)
         raise ConcordError(f"{where}.problem: there is no problem {short(base)}; {remedy}")
-    problem = {"name": experiment, **merge(study.problems.get(base, {}), own)}
+    problem = {"name": experiment, **merge(study.problems.get(base, {}), problem_keys)}
     if kinds.exists("problems", kind := problem.get("kind")):
         for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
             if isinstance(file := problem.get(key), str):

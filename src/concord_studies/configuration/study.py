@@ -18,12 +18,12 @@ from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.cases import StatedClaim, read_claims
 from concord_studies.configuration.expansion import Change, expand
 from concord_studies.configuration.sections import Output
-from concord_studies.configuration.stated import Stated
+from concord_studies.configuration.study_files import StudyFiles
 from concord_studies.configuration.sweep import Layer, check_label, merge, nest
 from concord_studies.runs.run import Run
 
 
-class Study(Stated):
+class Study(StudyFiles):
     """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
@@ -35,12 +35,12 @@ class Study(Stated):
     @cached_property
     def alternatives(self) -> dict[str, dict[str, Change]]:
         """Return the change of each alternative, by assumption and label."""
-        found: dict[str, dict[str, Change]] = {}
+        changes: dict[str, dict[str, Change]] = {}
         for name, entry in self.assumptions.items():
             for number, alternative in enumerate(entry.alternatives):
                 place, label = f"assumptions.{name}.alternatives[{number}]", alternative.label
                 check_label(name, self.at(f"assumptions.{name}"))
-                if label in found.setdefault(name, {}):
+                if label in changes.setdefault(name, {}):
                     raise ConcordError(
                         f"{self.at(place)}.label: another one is called {label}; rename one"
                     )
@@ -49,8 +49,8 @@ class Study(Stated):
                     keys = merge(keys, nest(key, value))
                 layer = Layer(self.at(f"{place}.set"), keys)
                 when, reads = alternative.when or {}, alternative.reads
-                found[name][label] = Change(name, layer, when, reads)
-        return found
+                changes[name][label] = Change(name, layer, when, reads)
+        return changes
 
     def vary_run(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
         """Return a copy of a run with alternatives of assumptions, or another master seed.
@@ -104,12 +104,12 @@ class Study(Stated):
         if isinstance(stated, str):
             stated = {"experiment": stated}
         experiment: Any = stated.get("experiment")
-        wanted = {name: of for name, of in stated.items() if name != "experiment"}
+        choice = {name: of for name, of in stated.items() if name != "experiment"}
         runs = self.runs_of(experiment, where)
         labels = [{"labels": run.labels} for run in runs]
-        if mistake := selection.mistake(labels, wanted, f"no run of {experiment}"):
+        if mistake := selection.mistake(labels, choice, f"no run of {experiment}"):
             raise ConcordError(f"{self.at(where)}: {mistake}")
-        return [r for r, own in zip(runs, labels, strict=True) if selection.matches(own, wanted)]
+        return [r for r, cell in zip(runs, labels, strict=True) if selection.matches(cell, choice)]
 
     @property
     def name(self) -> str:
@@ -166,17 +166,17 @@ class Study(Stated):
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
         """Return the cases to judge, with their runs, by claim, label of the case, and reading."""
-        found = {}
+        cases_by_key = {}
         for name, (key, claim, cases) in self.stated_claims.items():
-            own = {
+            readings = {
                 label: self._with_runs(claim, case, f"claims.{key}")
                 for label, case in cases.items()
             }
-            for reading in dict.fromkeys(reading for of in own.values() for reading in of):
-                for label, of in own.items():
+            for reading in dict.fromkeys(reading for of in readings.values() for reading in of):
+                for label, of in readings.items():
                     if reading in of:
-                        found[name, label, reading] = of[reading]
-        return found
+                        cases_by_key[name, label, reading] = of[reading]
+        return cases_by_key
 
     def _with_runs(self, claim: Claim, case: Case, place: str) -> dict[str, Case]:
         """Return a claim's case with the runs it reads, for each reading in which it is judged."""
@@ -215,9 +215,9 @@ class Study(Stated):
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
         """Return the quantities that claims read, by experiment and name of the run."""
-        found: dict[tuple[str, str], list[Quantity]] = {}
+        reads: dict[tuple[str, str], list[Quantity]] = {}
         for case in self.cases.values():
             for quantity, runs in case.reads:
                 for run in runs:
-                    found.setdefault((run.experiment, run.name), []).append(quantity)
-        return found
+                    reads.setdefault((run.experiment, run.name), []).append(quantity)
+        return reads

@@ -35,11 +35,11 @@ class Layer(NamedTuple):
 
     def find(self, key: str) -> str | None:
         """Return file and key of a run's dotted key, if it is set here."""
-        found: Any = self.keys
+        value: Any = self.keys
         for part in key.split("."):
-            if isinstance(found, Mapping) and part in found:
-                found = found[part]
-            elif part == "kind" and not isinstance(found, Mapping):  # it is a kind, or a number
+            if isinstance(value, Mapping) and part in value:
+                value = value[part]
+            elif part == "kind" and not isinstance(value, Mapping):  # it is a kind, or a number
                 key = key.removesuffix(".kind")
             else:
                 return None
@@ -50,11 +50,11 @@ class Layer(NamedTuple):
 
 def relocate(message: str, where: str, layers: Sequence[Layer]) -> str:
     """Return a message on a run's key, below ``where``, at the place that set the key last."""
-    found = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
-    if found is not None:
-        places = (layer.find(found[1]) for layer in reversed(layers))
+    match = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
+    if match is not None:
+        places = (layer.find(match[1]) for layer in reversed(layers))
         if place := next(filter(None, places), None):
-            return place + message[found.end() :]
+            return place + message[match.end() :]
     return message
 
 
@@ -76,7 +76,7 @@ def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
     single = isinstance(values, list)
     if single:
         values = {"key": axis, "values": values}
-    found: list[tuple[str, Layer]] = []
+    cells: list[tuple[str, Layer]] = []
     if set(values) == {"key", "values"}:
         key, inner = values["key"], where if single else f"{where}.values"
         if not isinstance(key, str) or not re.fullmatch(r"\w+(\.\w+)*", key):
@@ -96,7 +96,7 @@ def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
                     "give it a label: {label: {key: value}}"
                 )
             label = check_label(label_text(value), place)
-            found.append((label, Layer(place, nest(key, value), key)))
+            cells.append((label, Layer(place, nest(key, value), key)))
     else:
         for label, change in values.items():
             place, change = f"{where}.{label}", {} if change is None else change
@@ -105,15 +105,15 @@ def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
                     f"{place}: {short(change)} is not a mapping of keys of the run; "
                     "write {key: value}, or the axis as a list of values"
                 )
-            found.append((check_label(label, place), Layer(place, change)))
-    labels = [label for label, _ in found]
+            cells.append((check_label(label, place), Layer(place, change)))
+    labels = [label for label, _ in cells]
     for label in labels:
         if labels.count(label) > 1:
             raise ConcordError(
                 f"{where}: two values have the label {label}, so that their runs would be one; "
                 "remove one, or give them labels: {label: {key: value}}"
             )
-    return found
+    return cells
 
 
 def check_label(label: str, where: str) -> str:

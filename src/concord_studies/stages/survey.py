@@ -104,9 +104,9 @@ def _find_run(
     folders: Mapping[str, Path],
 ) -> Measured:
     """Return the metrics of a run of a universe, which may be computed in another one."""
-    home, name = found.home(run), f"{run.experiment}/{run.name}"
+    home, name = found.find_home(run), f"{run.experiment}/{run.name}"
     if home == BASE:
-        return base(found.twin(run))
+        return base(found.find_twin(run))
     runs, refused = computed(home)
     if name in refused:
         raise Missing(f"{universe}: {name} cannot be run: {refused[name]}")

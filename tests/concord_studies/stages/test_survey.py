@@ -15,6 +15,7 @@ from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
+from concord_studies.configuration import universes as configuration
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
@@ -149,6 +150,14 @@ def test_a_run_is_computed_once(tmp_path):
     assert len(found.runs["weights.lazy+data.again"]) == 3
 
 
+def test_long_runs_of_experiments_that_are_not_varied_are_not_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(configuration, "LONG", 1e4)
+    for listed, names in (([], {"walk", "other"}), (["paper2021/other"], {"walk"})):
+        found = Multiverse(load(tmp_path, {"not_varied": listed}))
+        runs = [run for own in found.experiments.values() for run in own.runs.values()]
+        assert {run.experiment for run in runs} == names and "seed_2" in found.experiments
+
+
 @pytest.mark.parametrize(
     ("experiment", "metric", "at", "chains", "rows"),
     [
@@ -203,7 +212,8 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
     assert set(found.experiments) == {f"seed_{seed}" for seed in (2, 3, 4, 5)}
     assert {run.experiment for run in found.experiments["seed_2"].runs.values()} == {"other"}
     run = found.runs["seed_2"]["walk", "topology=ring"]
-    assert found.home(run) == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
+    assert found.find_home(run) == BASE
+    assert found.find_twin(run) == paper.runs["walk", "topology=ring"]
 
 
 # What is judged

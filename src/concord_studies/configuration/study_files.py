@@ -1,4 +1,4 @@
-"""What the files of a study state: its sections, typed, each in one of its files."""
+"""The files of a study: its sections, typed, each in one of the files."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ READINGS = {  # what a paper need not declare
 }
 
 
-class Stated:
+class StudyFiles:
     """The folder of a study, whose files are read and checked section by section.
 
     path: the folder; its name is the study's key. Its plug-ins are then those at work.
@@ -66,10 +66,10 @@ class Stated:
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
         kinds.use(path)
-        self._read()
+        self._read_files()
 
-    def _read(self) -> None:
-        """Read all files of the study, and join their sections, checked one by one."""
+    def _read_files(self) -> None:
+        """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
         files = sorted(self.path.glob("[!.]*.yaml"))
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
@@ -84,8 +84,8 @@ class Stated:
                     raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
                 self.files[section] = file
             self.raw |= stated
-            own = {section: getattr(typed, section) for section in stated}
-            self.sections = replace(self.sections, **own)
+            sections = {section: getattr(typed, section) for section in stated}
+            self.sections = replace(self.sections, **sections)
         if self.checked:
             return
         for section in ("paper", "experiments"):
@@ -116,14 +116,14 @@ class Stated:
     @property
     def experiments(self) -> dict[str, Any]:
         """Return the experiments as stated in the file, before kinds check their options."""
-        found: dict[str, Any] = self.raw["experiments"]
-        return found
+        experiments: dict[str, Any] = self.raw["experiments"]
+        return experiments
 
     @property
     def problems(self) -> dict[str, Any]:
         """Return the problems that experiments name, as stated in the file."""
-        found: dict[str, Any] = self.raw.get("problems", {})
-        return found
+        problems: dict[str, Any] = self.raw.get("problems", {})
+        return problems
 
     @property
     def assumptions(self) -> dict[str, Assumption]:
@@ -133,14 +133,14 @@ class Stated:
     @property
     def readings(self) -> dict[str, str]:
         """Return the readings that runs may follow, with their meaning for every problem."""
-        return {reading: self._for_all(of) for reading, of in self._meanings.items()}
+        return {reading: self._join_meanings(of) for reading, of in self._meanings.items()}
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
         """Return the meaning of every reading that Concord or the study declares."""
         return {**READINGS, **self.sections.readings}
 
-    def _for_all(self, meaning: str | dict[str, str]) -> str:
+    def _join_meanings(self, meaning: str | dict[str, str]) -> str:
         """Return a reading's meaning as one text; several meanings with the problems of each.
 
         A problem is called by the study's name for it, or by its kind.
@@ -158,12 +158,12 @@ class Stated:
 
         runs: their resolved mappings.
         """
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for run in runs:
             meaning = self._meanings[run["reading"]]
             text = meaning if isinstance(meaning, str) else meaning[run["problem"]["name"]]
-            found.setdefault(run["reading"], []).append(text)
-        return {reading: "; ".join(dict.fromkeys(texts)) for reading, texts in found.items()}
+            texts.setdefault(run["reading"], []).append(text)
+        return {reading: "; ".join(dict.fromkeys(of)) for reading, of in texts.items()}
 
     def check_reading(self, reading: str, where: str, problem: str | None = None) -> None:
         """Refuse a reading that is not declared, or has no meaning for the problem of a run."""
