@@ -51,10 +51,11 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
     problem = chosen.module.build(chosen.params, 1, split, stream, DataFolder(Path("resources")))
     draws = certified.sample(problem, recipe, stream("noise"))
     try:
-        found = certified.certify(draws)
+        diagnostics = certified.certify(draws)
     except ConcordError as error:
         raise ConcordError(f"{where}: {error}") from None
-    log.warning("%s: %s", name, ", ".join(f"{key} {value:.5g}" for key, value in found.items()))
+    text = ", ".join(f"{key} {value:.5g}" for key, value in diagnostics.items())
+    log.warning("%s: %s", name, text)
     with whole(output) as path:
         with path.open("wb") as file:  # np.save would add a suffix to a name
             np.save(file, draws.reshape(-1, draws.shape[2]), allow_pickle=False)

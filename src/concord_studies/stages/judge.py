@@ -87,14 +87,14 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
         alone = case.judge(find)
-        found = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
+        judgement = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
         over = robust.get((name, reading))
         rows.append(
             {
                 **pages.state_row(study, name, label, reading),
-                "verdict": found.verdict,
-                "ours": found.ours,
-                "number": found.margin.text if found.margin else "",
+                "verdict": judgement.verdict,
+                "ours": judgement.ours,
+                "number": judgement.margin.text if judgement.margin else "",
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
             }
@@ -119,20 +119,20 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
         """Return the metrics of a run. ``Missing`` if it has not been made."""
         if run.experiment not in folders:
             raise Missing(explain_missing(run))
-        found = read(run.experiment).get(run.name)
-        return require_same_run(run, found, folders[run.experiment])
+        measured = read(run.experiment).get(run.name)
+        return require_same_run(run, measured, folders[run.experiment])
 
     return find
 
 
-def require_same_run(run: Run, found: Measured | None, folder: Path) -> Measured:
+def require_same_run(run: Run, measured: Measured | None, folder: Path) -> Measured:
     """Return a run's metrics. A ConcordError if another run of its name was measured."""
-    if found is None or digest(found.run) != run.digest:
+    if measured is None or digest(measured.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "
             f"{AGAIN}"
         )
-    return found
+    return measured
 
 
 def explain_missing(run: Run) -> str:
