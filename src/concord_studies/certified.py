@@ -67,14 +67,14 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
         mode = mode - np.linalg.solve(hessian(mode), force(mode))
     root = _round_coarsely(np.linalg.cholesky(np.linalg.inv(hessian(mode))))
     x = mode + 2 * rng.standard_normal((chains, dim)) @ root.T
-    step, kept = 1.0, np.empty((chains, recipe.draws // chains, dim))
+    step, draws = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
     def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return energy (chains,) and whitened gradient (chains, dim) at points (chains, dim)."""
         return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
     value, downhill = at(x)
-    for k in each(range(-recipe.warm_up, kept.shape[1] * recipe.thin), "steps"):
+    for k in each(range(-recipe.warm_up, draws.shape[1] * recipe.thin), "steps"):
         z = rng.standard_normal((chains, dim))
         size = step * np.where(rng.random((chains, 1)) < SMALL, SMALL, 1.0)
         move = size * z - size**2 / 2 * downhill  # of u, where x = root u
@@ -88,10 +88,10 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
         if k < 0:
             step *= np.exp(0.1 * (accepted.mean() - ACCEPTED))
         elif (k + 1) % recipe.thin == 0:
-            kept[:, k // recipe.thin] = x
+            draws[:, k // recipe.thin] = x
         if k == -1:
             step = float(_round_coarsely(np.array(step)))
-    return np.round(kept, DIGITS)
+    return np.round(draws, DIGITS)
 
 
 def _round_coarsely(values: np.ndarray) -> np.ndarray:
@@ -121,10 +121,9 @@ def certify(draws: np.ndarray) -> dict[str, float]:
 
     A ConcordError names the diagnostic that is too large.
     """
-    found = diagnose(draws)
+    diagnostics = diagnose(draws)
     for name, most in (("R-hat", R_HAT), ("autocorrelation", AUTOCORRELATION)):
-        if not found[name] < most:
-            raise ConcordError(
-                f"{name} {found[name]:.4g} of the draws is not below {most}; raise thin or warm_up"
-            )
-    return found
+        if not diagnostics[name] < most:
+            size = f"{name} {diagnostics[name]:.4g}"
+            raise ConcordError(f"{size} of the draws is not below {most}; raise thin or warm_up")
+    return diagnostics

@@ -44,21 +44,21 @@ def digest_code(*roots: str | Path) -> dict[str, Any]:
 
 def import_closure(*roots: str | Path) -> dict[str, File]:
     """Return the files of modules and of all that they import, by path."""
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
     pending = [_path_of(root) for root in roots]
     while pending:
-        if (path := pending.pop()) not in found:
-            found[path] = read(path)
-            pending += found[path].files
-    return found
+        if (path := pending.pop()) not in files:
+            files[path] = read(path)
+            pending += files[path].files
+    return files
 
 
 @cache
 def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
-    found = import_closure(*roots)
-    names = sorted({name for file in found.values() for name in file.libraries})
+    files = import_closure(*roots)
+    names = sorted({name for file in files.values() for name in file.libraries})
     return {
-        "code": digest(sorted(file.digest for file in found.values())),
+        "code": digest(sorted(file.digest for file in files.values())),
         "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
     }
 
@@ -80,22 +80,22 @@ def _path_of(root: str | Path) -> str:
 @cache
 def read(path: str) -> File:
     """Return the digest and the imports of a file, from the cache where the file is the same."""
-    known, now = _load_cache(), list(signature(path) or ())
-    if path not in known or known[path][0] != now:
-        known[path] = now, _parse_file(path)
+    entries, now = _load_cache(), list(signature(path) or ())
+    if path not in entries or entries[path][0] != now:
+        entries[path] = now, _parse_file(path)
         if CACHE.parent.is_dir():
             _save_cache_at_exit()
-    return File(*known[path][1])
+    return File(*entries[path][1])
 
 
 @cache
 def _load_cache() -> dict[str, Any]:
     """Return signature, digest and imports of files by path, as saved by an earlier process."""
     try:
-        found: dict[str, Any] = json.loads(CACHE.read_text())
+        entries: dict[str, Any] = json.loads(CACHE.read_text())
     except (OSError, ValueError):
         return {}
-    return found
+    return entries
 
 
 @cache

@@ -86,8 +86,8 @@ class Experiment:
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
-        own = (declared(run.problem.module, "JOB") for run in self.runs.values())
-        job = {**USUAL, **next(filter(None, own), {})}
+        jobs = (declared(run.problem.module, "JOB") for run in self.runs.values())
+        job = {**USUAL, **next(filter(None, jobs), {})}
         minutes = 20 if self.is_arena else min(int(self.cost / MINUTE), 1000)
         return {**job, "runtime": job["runtime"] + minutes}
 
@@ -119,7 +119,7 @@ def read_runs(path: Path) -> Experiment:
         study = Path(stated["study"])
         if not kinds.studies:
             kinds.use(study)
-        runs = {name: _read_run(own, f"{path}: {name}") for name, own in stated["runs"].items()}
+        runs = {name: _read_run(of, f"{path}: {name}") for name, of in stated["runs"].items()}
         if not runs:
             raise ValueError("it has no run")
         return Experiment(study, runs, stated["universe"])
@@ -170,13 +170,13 @@ def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
             "numbered from 1; choose among these"
         )
     first, end = (len(every) * number // parts for number in (part - 1, part))
-    found: list[Block] = []
+    chains: list[Block] = []
     for name, start, stop in (block for group in every[first:end] for block in group):
-        if found and found[-1][0] == name:
-            found[-1] = name, found[-1][1], stop
+        if chains and chains[-1][0] == name:
+            chains[-1] = name, chains[-1][1], stop
         else:
-            found.append((name, start, stop))
-    return found
+            chains.append((name, start, stop))
+    return chains
 
 
 # Jobs.
@@ -254,9 +254,9 @@ def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["run", *axes, *COLUMNS])
-    for name, own in rows.items():
+    for name, run_rows in rows.items():
         labels = [cell(experiment.runs[name].labels[axis]) for axis in axes]
-        writer.writerows([name, *labels, *metrics.cells(row)] for row in own)
+        writer.writerows([name, *labels, *metrics.cells(row)] for row in run_rows)
     return text.getvalue()
 
 
@@ -269,11 +269,11 @@ def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Tra
             if run is None or json.loads(trace.attributes["run"]) != run.document:
                 raise ConcordError(f"{path}: it has draws of other runs; {AGAIN}")
             pieces.setdefault(name, []).append(trace)
-    found = {name: join_traces(own) for name, own in pieces.items()}
+    joined = {name: join_traces(traces) for name, traces in pieces.items()}
     for name, run in experiment.runs.items():
-        if name not in found or found[name].chains != run.chains:
+        if name not in joined or joined[name].chains != run.chains:
             raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
-    return found
+    return joined
 
 
 def _join_scores(

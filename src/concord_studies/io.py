@@ -103,9 +103,9 @@ _Loader.yaml_constructors = {
     **{tag: make for tag, make in _Safe.yaml_constructors.items() if tag in _PLAIN},
     None: _refuse_tag,
 }
-_KEPT = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
+_RESOLVED = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, rule) for tag, rule in rules if tag in _KEPT]
+    first: [(tag, rule) for tag, rule in rules if tag in _RESOLVED]
     for first, rules in _Safe.yaml_implicit_resolvers.items()
 }
 for _name, (_pattern, _starts) in _NUMBERS.items():

@@ -167,7 +167,7 @@ class Plan:
             inputs = {"names": study.sections.names, "samplers": about, **code}
         elif kind == "multiverse":
             names = self._experiments_of_claims(study)
-            runs = {own: self._statement("runs", key, own).text for own in names}
+            runs = {each: self._statement("runs", key, each).text for each in names}
             inputs = {**survey.multiverse_inputs(study), "runs": digests.digest(runs)}
         else:
             inputs = judge.verdict_inputs(study, with_multiverse=bool(self._multiverse_table(key)))

@@ -55,15 +55,15 @@ def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
 
 @lru_cache(maxsize=8)
 def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]:
-    found: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
-    for name, entry in found.items():
+    datasets: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
+    for name, entry in datasets.items():
         for key, file in entry.files.items():
             if (bool(file.urls), file.made is not None, file.kept).count(True) != 1:
                 raise ConcordError(
                     f"{path}: {name}.files.{key}: a file has either urls, made or kept; give one "
                     "of them"
                 )
-    return found
+    return datasets
 
 
 def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:

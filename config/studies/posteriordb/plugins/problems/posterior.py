@@ -28,7 +28,7 @@ from concord_studies.datasets.registry import verify
 
 from .. import readers
 
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 JITTER = 1e-10  # of the Gaussian process's covariance, as in the Stan program
 
 
