@@ -112,7 +112,7 @@ def _parse_file(path: str) -> File:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ConcordError(f"{path}: it is not Python ({error}); correct it") from None
-    _strip(tree)
+    _strip_docstrings(tree)
     files: set[str] = set()
     libraries: set[str] = set()
     for name, members in _imports(tree, path):
@@ -121,7 +121,7 @@ def _parse_file(path: str) -> File:
             files |= set(_files(Path(name), members))
         elif (SOURCE / top).is_dir() and top.startswith("concord"):
             files |= set(_files(SOURCE.joinpath(*name.split(".")), members))
-        elif top not in sys.stdlib_module_names and (place := _place(top)):
+        elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
             if INSTALLED.isdisjoint(place.parts):
                 files |= set(_files(place.joinpath(*name.split(".")), members))
             else:
@@ -129,8 +129,8 @@ def _parse_file(path: str) -> File:
     return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
 
 
-def _strip(tree: ast.Module) -> None:
-    """Remove docstrings, and what type checkers alone read."""
+def _strip_docstrings(tree: ast.Module) -> None:
+    """Remove docstrings from a syntax tree, and blocks that type checkers alone read."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -138,6 +138,7 @@ def _strip(tree: ast.Module) -> None:
 
 
 def _is_unread(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring, or a block for type checkers."""
     match node:
         case ast.Expr(value=ast.Constant(value=str())):
             return True
@@ -169,7 +170,7 @@ def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
 
 
 @cache
-def _place(top: str) -> Path | None:
+def _folder_of(top: str) -> Path | None:
     """Return the folder in which a package or module lies. None if there is none."""
     try:
         spec = find_spec(top)

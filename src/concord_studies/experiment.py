@@ -28,7 +28,7 @@ from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declared
 from concord_studies.digests import digest, digest_code
-from concord_studies.io import read_text, whole, write_whole
+from concord_studies.io import read_text, whole_file, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
 from concord_studies.provenance import AGAIN, describe, write_provenance
@@ -158,7 +158,7 @@ def blocks(experiment: Experiment) -> list[list[Block]]:
     ]
 
 
-def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
+def blocks_of_part(experiment: Experiment, part: int, parts: int) -> list[Block]:
     """Return the blocks of part number ``part`` of ``parts``, counted from 1.
 
     Adjacent blocks of a run are joined. A ConcordError if there are fewer blocks than parts.
@@ -194,14 +194,14 @@ def sample(
     experiment = read_runs(path)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
-    for name, first, end in each(part_of(experiment, part, parts), "runs"):
+    for name, first, end in each(blocks_of_part(experiment, part, parts), "runs"):
         run = experiment.runs[name]
         with _name_run_in_errors(run):
             problem = run.build_problem(resources)
             trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
         trace.attributes = {"run": json.dumps(run.document), **about}
         traces[name] = trace
-    with whole(output) as temporary:
+    with whole_file(output) as temporary:
         write_traces(traces, temporary)
 
 

@@ -114,6 +114,7 @@ class Plan:
 
     @cache  # noqa: B019  # there is one plan in a process
     def _experiment(self, key: str, name: str) -> Experiment:
+        """Return a study's experiment or, of a name like "multiverse/seed_2", a universe."""
         study = self.studies[key]
         if not name.startswith(UNIVERSES):
             runs = study.select(name, "experiments")
@@ -265,6 +266,7 @@ class Plan:
         return self._multiverse_table(self.study(wildcards).key)
 
     def _multiverse_table(self, key: str) -> list[str]:
+        """Return what ``find_multiverse_table`` does, of a study's key."""
         table = self.place / key / "multiverse.csv"
         if not self.config["multiverse"]:
             try:
@@ -315,7 +317,7 @@ class Plan:
         outputs = self.outputs(self.papers)
         return [file for file, runs in outputs.items() if not any(run.downloads for run in runs)]
 
-    def makeable(self, *keys: str) -> Inputs:
+    def makeable_outputs(self, *keys: str) -> Inputs:
         """Return an input function: figures and tables of studies for which nothing is missing.
 
         It prints once which it leaves out, and why.
@@ -323,6 +325,7 @@ class Plan:
 
         @cache
         def files() -> list[str]:
+            """Return the files of complete outputs, after a line for each remedy of others."""
             complete, left_out = [], dict[str, list[str]]()
             for file, runs in self.outputs(keys).items():
                 if remedy := next(filter(None, map(self._remedy, runs)), None):
@@ -342,10 +345,10 @@ class Plan:
         has = {"claims": study.claims, "scores": study.arenas, "multiverse": study.printed}
         return [f"{self.results}/{key}/{name}.csv" for name in names if has[name]]
 
-    def of_study(self, key: str) -> Inputs:
+    def study_targets(self, key: str) -> Inputs:
         """Return an input function: what a study makes, with verdicts that no ledger joins."""
         names = ("scores",) if self.studies[key].printed else ("claims", "scores")
-        makeable = self.makeable(key)
+        makeable = self.makeable_outputs(key)
         return lambda wildcards: [*makeable(wildcards), *self.tables(key, *names)]
 
     def list_existing_outputs(self, wildcards: Wildcards) -> list[str]:

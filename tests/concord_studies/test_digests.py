@@ -56,7 +56,7 @@ def test_a_new_import_counts_with_what_it_imports(kind, monkeypatch):
     elsewhere.mkdir()
     (elsewhere / "of_nobody.py").write_text("import scipy\n\nWORD = 1\n")
     monkeypatch.syspath_prepend(elsewhere)
-    digests._place.cache_clear()
+    digests._folder_of.cache_clear()
     before = stated(kind)
     kind.write_text(BEFORE + "\n\ndef other():\n    import of_nobody\n")
     after = stated(kind)

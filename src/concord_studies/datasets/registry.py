@@ -55,6 +55,7 @@ def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
 
 @lru_cache(maxsize=8)
 def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]:
+    """Read and check the registry; ``as_of``, its signature, has it read again once it changes."""
     datasets: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
     for name, entry in datasets.items():
         for key, file in entry.files.items():

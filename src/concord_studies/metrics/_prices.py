@@ -17,7 +17,7 @@ def vector_bytes(m: Measurement) -> float:
     return m.network.conditions.size(dim, itemsize) if compressed is None else compressed
 
 
-def paid(
+def price_rows(
     m: Measurement,
     values: np.ndarray,
     names: Sequence[tuple[str, float]],

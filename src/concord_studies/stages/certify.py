@@ -18,7 +18,7 @@ from concord_studies.datasets.fetch import fetch
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import find, verify
 from concord_studies.home import REGISTRY
-from concord_studies.io import whole
+from concord_studies.io import whole_file
 from concord_studies.runs.run import ChosenProblem
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
         raise ConcordError(f"{where}: {error}") from None
     text = ", ".join(f"{key} {value:.5g}" for key, value in diagnostics.items())
     log.warning("%s: %s", name, text)
-    with whole(output) as path:
+    with whole_file(output) as path:
         with path.open("wb") as file:  # np.save would add a suffix to a name
             np.save(file, draws.reshape(-1, draws.shape[2]), allow_pickle=False)
         try:

@@ -20,7 +20,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.datasets.registry import load_registry
 from concord_studies.home import HOME
-from concord_studies.io import load_yaml, whole
+from concord_studies.io import load_yaml, whole_file
 from concord_studies.provenance import describe, read_provenance, sha256
 
 PROFILES = {
@@ -94,7 +94,7 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     }
     action = ro_crate.add_action(workflow, "#made", object=inputs, result=outputs, properties=ran)
     ro_crate.root_dataset["mentions"] = action
-    with TemporaryDirectory() as copies, whole(to) as path, ZipFile(path, "w") as archive:
+    with TemporaryDirectory() as copies, whole_file(to) as path, ZipFile(path, "w") as archive:
         ro_crate.write(copies)
         for copy in sorted(file for file in Path(copies).rglob("*") if file.is_file()):
             # Nine tenths are numbers of 17 digits, which take three quarters of what zip makes.

@@ -250,14 +250,14 @@ def test_a_result_appears_whole_or_not_at_all(tmp_path):
     (tmp_path / "plain").touch()
 
     def fail():
-        with io.whole(path) as temporary:
+        with io.whole_file(path) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert list(path.parent.iterdir()) == []
-    with io.whole(path) as temporary:
+    with io.whole_file(path) as temporary:
         temporary.write_text("whole")
         assert not path.exists()
     assert [p.name for p in path.parent.iterdir()] == ["metrics.csv"]

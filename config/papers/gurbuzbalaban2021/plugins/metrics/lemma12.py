@@ -8,7 +8,7 @@ from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, unmet_need
-from concord_studies.metrics._theorems import conditions
+from concord_studies.metrics._theorems import condition_rows
 
 from .. import theory
 from ..bounds import weights_spectrum
@@ -46,4 +46,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     mu, smooth = np.linalg.eigvalsh(m.problem.gram)[:, [0, -1]].T
     steps = sampler.step_size.initial, sampler.friction
     least = float(mu.min()), float(smooth.max()), float(spectrum.min())
-    return conditions(m, "lemma12", theory.lemma12(*steps, *least))
+    return condition_rows(m, "lemma12", theory.lemma12(*steps, *least))
