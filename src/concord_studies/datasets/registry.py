@@ -25,7 +25,8 @@ class DataFile(Options):
     urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
     mirror: Annotated[str | None, "where it lies in a data mirror; none: there by its name"] = None
     made: Annotated[
-        dict[str, Any] | None, "instead of urls: the recipe of draws (concord_studies.certified)"
+        dict[str, Any] | None,
+        "instead of urls: the recipe of draws (stages.certify)",
     ] = None
     kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
         False
