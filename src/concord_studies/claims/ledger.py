@@ -1,15 +1,15 @@
 """The ledger: verdicts as tables, what they add up to, and the committed ones."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError
 from concord_studies import words
 from concord_studies.claims import verdicts
-from concord_studies.io import load_yaml, read_table
+from concord_studies.io import build_file, load_yaml, read_table
 from concord_studies.markup import markdown_table, uncell
 from concord_studies.provenance import read_provenance
 
@@ -32,6 +32,9 @@ OURS = "ours"  # the source of a finding of our own, which nobody has printed
 
 Row = Mapping[str, str]
 Place = tuple[str, str, str]  # paper, claim and reading
+# The file of committed verdicts, by paper, claim and reading; of a claim with cases by case.
+Verdict = Literal[verdicts.VERDICTS]  # type: ignore[valid-type]
+Committed = dict[str, dict[str, dict[str, Verdict | dict[str, Verdict]]]]
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 def read_rows(path: Path) -> Sequence[Row]:
     """Return the rows of a table of verdicts, whose digest must match."""
     read_provenance(path)
-    rows = [
-        {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
-    ]
-    for number, row in enumerate(rows, 1):
-        verdicts.check_verdict(row["verdict"], f"{path}: row {number}")
-    return rows
+    return [{name: uncell(text) for name, text in row.items()} for row in read_table(path, COLUMNS)]
 
 
 def reading_name(reading: str, ours: bool) -> str:
@@ -137,36 +135,30 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return ["paper", "reading", "sentences", *parts], cells
 
 
-def expected_rows(path: Path) -> list[Row]:
-    """Return the committed verdicts as rows.
+def committed_values(path: Path, kind: Any = Committed) -> dict[Place, Any]:
+    """Return the committed values of a file by paper, claim and reading; {} if there is no file.
 
-    They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
+    kind: the type of the file's nested mappings. A ConcordError if it has something else.
     """
+    values = build_file(kind, load_yaml(path), path) if path.exists() else {}
+    return {
+        (paper, claim, reading): value
+        for paper, claims in values.items()
+        for claim, readings in claims.items()
+        for reading, value in readings.items()
+    }
+
+
+def expected_rows(path: Path) -> list[Row]:
+    """Return the committed verdicts as rows, one for each case."""
     rows: list[Row] = []
-    for (paper, claim, reading), committed in committed_values(path):
+    for (paper, claim, reading), committed in committed_values(path).items():
         cases = committed if isinstance(committed, dict) else {"": committed}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
-            verdict = verdicts.check_verdict(verdict, f"{path}: {paper}.{claim}.{reading}")
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
             rows.append({**key, "source": source, "verdict": verdict})
     return rows
-
-
-def committed_values(path: Path) -> Iterator[tuple[Place, Any]]:
-    """Yield each claim's place and committed value, from the file's nested mappings."""
-    document = load_yaml(path)
-    for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
-        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
-            for reading, value in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                yield (paper, claim, reading), value
-
-
-def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
-    """Return the items of a mapping, or refuse what is no mapping; ``what`` names its values."""
-    if not isinstance(mapping, dict):
-        raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
-    return mapping.items()
 
 
 @dataclass(frozen=True)
@@ -254,7 +246,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
     """Return the claims of rows whose committed verdict depends on data or seed."""
-    committed = entries(expected_rows(path)) if path.exists() else []
+    committed = entries(expected_rows(path))
     dependent = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
     return dependent & set(map(_place, rows))
 
@@ -280,13 +272,8 @@ def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
 
 def expected_universes(path: Path) -> dict[Place, str]:
     """Return, by claim, the committed assumptions on which its verdict depends."""
-    path = path.with_name("expected_multiverse.yaml")
-    texts = dict(committed_values(path)) if path.exists() else {}
-    for (paper, claim, reading), text in texts.items():
-        if not isinstance(text, str):
-            where = f"{path}: {paper}.{claim}.{reading}"
-            raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
-    return texts
+    texts = dict[str, dict[str, dict[str, str]]]
+    return committed_values(path.with_name("expected_multiverse.yaml"), texts)
 
 
 def _place(row: Row) -> Place:

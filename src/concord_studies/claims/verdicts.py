@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from concord.errors import ConcordError, nearest, short
 from concord_studies.claims.quantities import DivergedQuantity, Missing, Quantity, Source, show
 from concord_studies.results import Measured
 
@@ -142,10 +141,3 @@ def count_cases(verdicts: Sequence[str]) -> str:
     same = Counter(verdicts)[verdict]
     word = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
     return "" if same == len(verdicts) else f"{word} in {same} of {len(verdicts)} cases"
-
-
-def check_verdict(verdict: str, where: str) -> str:
-    """Return a verdict unchanged. A ConcordError with the nearest one if it does not exist."""
-    if verdict not in VERDICTS:
-        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
-    return verdict

@@ -20,11 +20,11 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    exists, judged = expected_path.exists(), {row["paper"] for row in rows}
-    committed = ledger.expected_rows(expected_path) if exists else []
+    judged = {row["paper"] for row in rows}
+    committed = ledger.expected_rows(expected_path)
     before = {ledger.verdict_key(row): row["verdict"] for row in committed}
     rows = [_keep_committed(row, before) for row in rows]
-    others = ledger.committed_values(expected_path) if exists else ()
+    others = ledger.committed_values(expected_path).items()
     values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
     for row in rows:
         case = (row["case"],) if row["case"] else ()
