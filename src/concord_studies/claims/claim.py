@@ -112,8 +112,6 @@ def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case
     if rule is not None:
         check = apply_rule(check, rule, where)
         reasons.insert(0, rules()[rule].rule)
-    if "kind" not in check:
-        raise ConcordError(f"{where}.check: the key 'kind' is missing; add it, or name a rule")
     if not any(reasons):
         raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
     reason = "; ".join(reason for reason in reasons if reason)

@@ -74,9 +74,7 @@ class StudyFiles:
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
         for file in files:
-            stated = load_yaml(file)
-            if not isinstance(stated, dict):
-                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            stated = load_yaml(file) or {}
             typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:

@@ -133,7 +133,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1, 2]", "it is not a mapping"),
+        ("[1, 2]", "is not a mapping"),
         ("a: 1\nb: c: d", "line 2 column 5: mapping values are not allowed"),
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
