@@ -171,7 +171,7 @@ def _mean_over_sets(
     mean, lo, hi = (float(end) for end in mean_interval(each, family))
     if not math.isfinite(mean):
         return mean, lo, hi
-    factor = source.factor(family, len(each))
+    factor = source.half_width_factor(family, len(each))
     return mean, mean + factor * (lo - mean), mean + factor * (hi - mean)
 
 
@@ -544,28 +544,24 @@ class Sooner(_Rule):
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 
-    def _arrivals(self, ours: Numbers) -> Numbers:
-        """Return the first iteration at the threshold of every curve, by run and agent."""
-        keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
-        curves = [
-            np.array([i for i, other in enumerate(keys) if other == key])
-            for key in dict.fromkeys(keys)
-        ]
+    def _arrivals(self, curves: Numbers) -> Numbers:
+        """Return the first iteration of each curve, of a run's agent, at or below the threshold.
+
+        It is infinite for a curve that stays above it.
+        """
+        keys = [(run.name, agent) for run, agent in zip(curves.run, curves.agent, strict=True)]
+        places = [np.flatnonzero([other == key for other in keys]) for key in dict.fromkeys(keys)]
         value, lo, hi = (
             np.array(
-                [ours.iteration[at[x[at] <= self.threshold]].min(initial=math.inf) for at in curves]
+                [curves.iteration[i[x[i] <= self.threshold]].min(initial=math.inf) for i in places]
             )
-            for x in (ours.value, ours.lo, ours.hi)
+            for x in (curves.value, curves.lo, curves.hi)
         )
-        firsts = [at[0] for at in curves]
+        firsts = [at[0] for at in places]
+        runs, agents = [curves.run[at] for at in firsts], [curves.agent[at] for at in firsts]
+        iteration = np.zeros(len(firsts))
         return replace(
-            ours,
-            value=value,
-            lo=lo,
-            hi=hi,
-            run=[ours.run[at] for at in firsts],
-            agent=[ours.agent[at] for at in firsts],
-            iteration=np.zeros(len(firsts)),
+            curves, value=value, lo=lo, hi=hi, run=runs, agent=agents, iteration=iteration
         )
 
 

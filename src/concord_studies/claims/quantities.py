@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -116,11 +116,9 @@ class Numbers:
         """Return the names of sweep axes, agent or iteration in which numbers differ."""
         labels = [run.run.get("labels") or {} for run in self.run]
         names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
+        runs = [run.name for run in self.run]
         for name, values in (("agent", self.agent), ("iteration", self.iteration)):
-            by_run: dict[str, set[Any]] = {}
-            for run, value in zip(self.run, values, strict=True):
-                by_run.setdefault(run.name, set()).add(value)
-            if any(len(distinct) > 1 for distinct in by_run.values()):
+            if len(set(zip(runs, values, strict=True))) > len(set(runs)):  # within a run
                 names.append(name)
         return names
 
@@ -185,8 +183,11 @@ class Source:
     unit: str = "chains"
     what: str = ""
 
-    def factor(self, count: int, trials: float) -> float:
-        """Return the factor that widens half-widths of ``count`` joint intervals."""
+    def half_width_factor(self, count: int, trials: float) -> float:
+        """Return by what half-widths of ``count`` joint intervals are multiplied.
+
+        It comes beside ``widening``, for more or for other chains, ``trials`` of them.
+        """
         return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
 
 
@@ -216,10 +217,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     names = [words.metric(quantity.metric, quantity.scale) for quantity in quantities]
     source.what = names[0] if len(set(names)) == 1 else ""
     return [
-        replace(
-            _numbers(quantity, runs, table, count, source, axes),
-            what="" if source.what else what,
-        )
+        _numbers(quantity, runs, table, count, source, axes, "" if source.what else what)
         for (quantity, runs, table), what in zip(tables, names, strict=True)
     ]
 
@@ -323,10 +321,11 @@ def _numbers(
     count: int,
     source: Source,
     axes: tuple[str, ...],
+    what: str,
 ) -> Numbers:
     """Return the numbers of a table's rows, with intervals widened for ``count`` of them."""
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
-    factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
+    factor = np.array([source.half_width_factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
@@ -353,4 +352,5 @@ def _numbers(
         [str(agent) for agent in table["agent"][index]],
         table["iteration"][index].astype(float),
         axes,
+        what,
     )
