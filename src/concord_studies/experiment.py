@@ -38,17 +38,17 @@ from concord_studies.runs.sample import sample as sample_run
 
 SCORING = "concord_arena.jobs"  # of an arena alone
 
-STEP = 1000  # updates of an agent that take as long as a step does besides
+UPDATES_OF_STEP = 1000  # updates of an agent that take as long as a step does besides
 # Updates that one job samples, half a minute, and that surely take less than a minute each; cells
 # of an arena by laws that one scores, most of which take half a second.
-LONG, MINUTE, CELLS = 1e9, 1e8, 40
+UPDATES_OF_JOB, UPDATES_OF_MINUTE, CELLS_OF_JOB = 1e9, 1e8, 40
 # What a job takes at most: 475 MB at paper scale. Kinds of problems that need more say so.
 USUAL: Mapping[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5}
 
 
 def cost(run: Run) -> float:
     """Return the computing cost of a run, in updates of one agent."""
-    return float(run.iterations * (run.chains * run.agents + STEP))
+    return float(run.iterations * (run.chains * run.agents + UPDATES_OF_STEP))
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ class Experiment:
         """Return the number of parts, one for each job; 0: one job makes a short experiment."""
         first, most = next(iter(self.runs.values())), len(blocks(self))
         if first.arena is not None:
-            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS))
+            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS_OF_JOB))
         if self.universe:
             return 0
-        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / LONG))
+        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
 
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
         jobs = (declared(run.problem.module, "JOB") for run in self.runs.values())
         job = {**USUAL, **next(filter(None, jobs), {})}
-        minutes = 20 if self.is_arena else min(int(self.cost / MINUTE), 1000)
+        minutes = 20 if self.is_arena else min(int(self.cost / UPDATES_OF_MINUTE), 1000)
         return {**job, "runtime": job["runtime"] + minutes}
 
     def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:

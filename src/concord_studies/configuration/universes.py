@@ -22,7 +22,7 @@ from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
 BASE = "base"
-LONG = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
+LONG_RUN = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Multiverse:
                 reduced = reduce_run(study, other)
                 spared = f"{study.key}/{run.experiment}" in study.config["not_varied"]
                 is_first = self._homes.setdefault(reduced.digest, name) == name
-                if is_first and not (spared and cost(reduced) > LONG):
+                if is_first and not (spared and cost(reduced) > LONG_RUN):
                     computed[f"{run.experiment}/{run.name}"] = reduced
             if computed:
                 self.experiments[name] = Experiment(study.path, computed, universe=True)

@@ -46,7 +46,7 @@ from concord_studies.runs.run import ChosenProblem
 log = logging.getLogger(__name__)
 
 ACCEPTED = 0.574
-SMALL = 0.1
+SMALL = 0.1  # share of the steps that are small, and their size relative to the others
 R_HAT, AUTOCORRELATION = 1.01, 0.05
 DIGITS = 7
 

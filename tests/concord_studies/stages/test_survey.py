@@ -151,7 +151,7 @@ def test_a_run_is_computed_once(tmp_path):
 
 
 def test_long_runs_of_experiments_that_are_not_varied_are_not_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "LONG", 1e4)
+    monkeypatch.setattr(configuration, "LONG_RUN", 1e4)
     for listed, names in (([], {"walk", "other"}), (["paper2021/other"], {"walk"})):
         found = Multiverse(load(tmp_path, {"not_varied": listed}))
         runs = [run for own in found.experiments.values() for run in own.runs.values()]
