@@ -23,14 +23,13 @@ from concord_studies.configuration.sweep import (
     Layer,
     cells_of,
     check_label,
-    label_texts,
     merge,
     relocate,
 )
 from concord_studies.contracts import declared
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run
-from concord_studies.selection import matches
+from concord_studies.selection import matches, mistake
 
 DEFAULTS: dict[str, Any] = {
     "partition": {"kind": "equal"},
@@ -96,8 +95,10 @@ def expand(
         )
     overrides = stated.get("overrides", [])
     base = reduce(merge, (layer.keys for layer in common), DEFAULTS)
+    sweep_cells = []
     for cells in itertools.product(*axes.values()):
         labels = dict(zip(axes, (label for label, _ in cells), strict=True))
+        sweep_cells.append({"labels": labels})
         name = "+".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
         if only not in (None, name):
             continue
@@ -121,20 +122,9 @@ def expand(
             layers = _with_problem(study, mapping.get("problem"), [*common, *layers])
             raise ConcordError(relocate(str(error), where, layers)) from None
     # After the runs: what is wrong with a label itself is told first.
-    labels_of = {axis: [label for label, _ in cells] for axis, cells in axes.items()}
-    for number, override in enumerate(overrides):
-        place = f"{where}.overrides[{number}].when"
-        for axis, value in override["when"].items():
-            if axis not in labels_of:
-                raise ConcordError(
-                    f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
-                )
-            for label in label_texts(value):
-                if label not in labels_of[axis]:
-                    raise ConcordError(
-                        f"{place}.{axis}: no run has {short(label)}; "
-                        f"{nearest(label, labels_of[axis])}"
-                    )
+    for number, override in enumerate(overrides if only is None else ()):
+        if sentence := mistake(sweep_cells, override["when"], "no cell of the sweep"):
+            raise ConcordError(f"{where}.overrides[{number}].when: {sentence}")
 
 
 def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[Layer]:

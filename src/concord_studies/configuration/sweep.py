@@ -62,11 +62,6 @@ def relocate(message: str, where: str, layers: Sequence[Layer]) -> str:
     return message
 
 
-def label_texts(labels: Any) -> list[str]:
-    """Return a label, or a list of them, as the texts that name runs."""
-    return [label_text(label) for label in (labels if isinstance(labels, list) else [labels])]
-
-
 def label_text(value: Any) -> str:
     """Return a value as the text that names it in a run's name."""
     return format(value, "g") if isinstance(value, float) else str(value)
