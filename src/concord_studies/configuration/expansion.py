@@ -17,7 +17,7 @@ from concord.networks.topology import ChosenTopology
 from concord.options import build
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
-from concord_studies.configuration.study_files import EXPERIMENTS_ONLY, StudyFiles
+from concord_studies.configuration.study_files import StudyFiles
 from concord_studies.configuration.sweep import (
     MOST_RUNS,
     Layer,
@@ -31,6 +31,7 @@ from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import matches, mistake
 
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")  # no keys of runs
 DEFAULTS: dict[str, Any] = {
     "partition": {"kind": "equal"},
     "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},

@@ -23,7 +23,6 @@ RESERVED = {
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
-EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 READINGS = {  # what a paper need not declare
     "published": "the equations as printed",
     "released": "what the authors' released code computes",
@@ -89,11 +88,6 @@ class StudyFiles:
         for section in ("paper", "experiments"):
             if self.raw.get(section) is None:
                 raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
-        for key in EXPERIMENTS_ONLY:
-            if key in self.raw.get("defaults", {}):
-                raise ConcordError(
-                    f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
-                )
 
     def at(self, place: str) -> str:
         """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""

@@ -138,10 +138,6 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
         ("papr: 1", "papr"),
-        (
-            "defaults: {sweep: {}}\npaper: {title: T, authors: A, year: 1}\nexperiments: {a: {}}",
-            "defaults.sweep: it belongs to one experiment; move it there",
-        ),
     ],
 )
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
