@@ -10,7 +10,7 @@ needs it is infinite (an error, a distance) or not a number, and never a finite 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -143,27 +143,21 @@ def final_rows(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
     return series([m.iterations], "network", numbers, chance=False)
 
 
-# What a family's NETWORK asks of the run's network.
-NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
-    "clocked": (
-        lambda network: network.keeps_time,
-        "a network with compute or link, whose clock it shows",
-    ),
-    "privacy": (lambda network: network.privacy, "a network with privacy"),
-    "delivers": (lambda network: network.delivers_all, "a network on which every vector arrives"),
-    "perfect": (lambda network: network.is_lossless, "a network on which everything arrives"),
+# What a family's NETWORK asks of the run's network: a property of its conditions, in words.
+NETWORKS = {
+    "clocked": ("keeps_time", "a network with compute or link, whose clock it shows"),
+    "privacy": ("privacy", "a network with privacy"),
+    "delivers": ("delivers_all", "a network on which every vector arrives"),
+    "perfect": ("is_lossless", "a network on which everything arrives"),
 }
 
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
     """Refuse the module of a metric family on a network to which it does not apply."""
     about = declared(family, "NETWORK")
-    if about is None:
-        return
-    has, needs = NETWORKS[about]
-    if not has(conditions or Conditions()):
+    if about is not None and not getattr(conditions or Conditions(), NETWORKS[about][0]):
         name = family.__name__.rpartition(".")[2]
-        raise ConcordError(f"{where}{unmet_need(name, needs)}")
+        raise ConcordError(f"{where}{unmet_need(name, NETWORKS[about][1])}")
 
 
 def check_families(
@@ -306,12 +300,10 @@ def families(metric: str) -> list[str]:
 
 def remedy(metric: str) -> str:
     """Return the advice by which a run gets a metric, for the end of an error."""
-    yielding = families(metric)
-    every = [kinds.find("metrics", kind) for kind in kinds.names("metrics")]
-    names = [name for family in every for name in family.METRICS]
-    if not yielding:
-        return nearest(metric, {*names, *ALWAYS})
-    return f"add {' or '.join(yielding)} to the metrics of the experiment"
+    if yielding := families(metric):
+        return f"add {' or '.join(yielding)} to the metrics of the experiment"
+    modules = (kinds.find("metrics", kind) for kind in kinds.names("metrics"))
+    return nearest(metric, {*ALWAYS, *(name for module in modules for name in module.METRICS)})
 
 
 def find_label(metric: str) -> tuple[str, str]:
