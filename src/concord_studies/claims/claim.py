@@ -44,10 +44,10 @@ def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any
         raise ConcordError(
             f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
         )
-    return _join(rules()[name].check, check, name, f"{where}.check")
+    return _join_checks(rules()[name].check, check, name, f"{where}.check")
 
 
-def _join(
+def _join_checks(
     rule: Mapping[str, Any], check: Mapping[str, Any], name: str, where: str
 ) -> dict[str, Any]:
     """Return a rule's mapping joined with a check's own; refuse a key set twice differently."""
@@ -55,7 +55,7 @@ def _join(
     for key in rule.keys() & check.keys():
         place = f"{where}.{key}"
         if isinstance(rule[key], Mapping) and isinstance(check[key], Mapping):
-            joined[key] = _join(rule[key], check[key], name, place)
+            joined[key] = _join_checks(rule[key], check[key], name, place)
         elif rule[key] != check[key]:
             raise ConcordError(
                 f"{place}: the rule {name} sets it to {short(rule[key])}; leave it out, "

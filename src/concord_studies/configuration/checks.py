@@ -148,7 +148,7 @@ def _check_metric(run: Mapping[str, Any], metric: str, agents: Any, where: str) 
 def _check_claims(study: Study) -> None:
     """Refuse claims that name what does not exist, and cases that cannot be judged."""
     shown = {*study.sections.figures, *study.sections.tables}
-    for key, claim, _ in study.stated_claims.values():
+    for key, claim, _ in study.claims_with_cases.values():
         where = study.at(f"claims.{key}")
         if claim.figure is not None and claim.figure not in shown:
             raise ConcordError(
@@ -164,7 +164,7 @@ def _check_claims(study: Study) -> None:
                 f"{short(entry.checked_by)}; {nearest(entry.checked_by, study.claims)}"
             )
     for (name, _, reading), case in study.cases.items():
-        where = study.at(f"claims.{study.stated_claims[name].key}")
+        where = study.at(f"claims.{study.claims_with_cases[name].key}")
         for quantity, runs in case.reads:
             _check_quantity(study, quantity, runs, quantity.reading or reading, where)
         documents = [[run.document for run in runs] for _, runs in case.reads]

@@ -15,7 +15,7 @@ from concord_studies import selection
 from concord_studies.claims import checks
 from concord_studies.claims.claim import Case, Claim
 from concord_studies.claims.quantities import Quantity
-from concord_studies.configuration.cases import StatedClaim, read_claims
+from concord_studies.configuration.cases import ClaimWithCases, read_claims
 from concord_studies.configuration.expansion import Change, expand
 from concord_studies.configuration.sections import Output
 from concord_studies.configuration.study_files import StudyFiles
@@ -154,20 +154,20 @@ class Study(StudyFiles):
         return list(chosen.values())
 
     @cached_property
-    def stated_claims(self) -> dict[str, StatedClaim]:
+    def claims_with_cases(self) -> dict[str, ClaimWithCases]:
         """Return the claims by id, with their cases as the study's files state them."""
         return read_claims(self.raw.get("claims", {}), self.at("claims"))
 
     @property
     def claims(self) -> dict[str, Claim]:
         """Return the claims by id."""
-        return {name: stated.claim for name, stated in self.stated_claims.items()}
+        return {name: stated.claim for name, stated in self.claims_with_cases.items()}
 
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
         """Return the cases to judge, with their runs, by claim, label of the case, and reading."""
         cases_by_key = {}
-        for name, (key, claim, cases) in self.stated_claims.items():
+        for name, (key, claim, cases) in self.claims_with_cases.items():
             readings = {
                 label: self._with_runs(claim, case, f"claims.{key}")
                 for label, case in cases.items()
