@@ -52,9 +52,7 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, ClaimWithCas
         case_keys = {n: v for n, v in claim.items() if n not in (*shared, "for", "cases")}
         template = "for" in claim or "cases" in claim  # else braces are just braces
         for _, words in _expand_axes(claim.get("for", {})):
-            name, filled = (
-                _fill_placeholders([key, shared], words, place) if template else (key, shared)
-            )
+            name, filled = _fill_in([key, shared], words, place) if template else (key, shared)
             if not ID.fullmatch(name):
                 raise ConcordError(
                     f"{place}: {short(name)} is no id; use letters, digits and _ (1 to 100)"
@@ -69,11 +67,7 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, ClaimWithCas
                     raise ConcordError(
                         f"{place}.cases: two cases are {label}; name what differs like its axis"
                     )
-                case = (
-                    _fill_placeholders(case_keys, {**words, **more}, place)
-                    if template
-                    else case_keys
-                )
+                case = _fill_in(case_keys, {**words, **more}, place) if template else case_keys
                 both = case["check"].get("both", {})
                 check = {
                     key: merge(both, value) if isinstance(value, Mapping) else value
@@ -101,16 +95,14 @@ def _expand_axes(axes: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return cells
 
 
-def _fill_placeholders(value: Any, words: Mapping[str, Any], where: str) -> Any:
+def _fill_in(value: Any, words: Mapping[str, Any], where: str) -> Any:
     """Return a stated value, with its placeholders replaced by words."""
     if isinstance(value, dict):
-        filled = {
-            key: _fill_placeholders(item, words, f"{where}.{key}") for key, item in value.items()
-        }
+        filled = {key: _fill_in(item, words, f"{where}.{key}") for key, item in value.items()}
         present = {key: item for key, item in filled.items() if item is not None}
         return present or (None if value else present)
     if isinstance(value, list):
-        return [_fill_placeholders(item, words, where) for item in value]
+        return [_fill_in(item, words, where) for item in value]
     if not isinstance(value, str):
         return value
     unknown = [name for name in PLACEHOLDER.findall(value) if name not in words]
