@@ -157,7 +157,7 @@ class Plan:
             return Statement(path, self._experiment(key, name).text(self._is_at_hand))
         path, study = self.place / key / f"{kind}.yaml", self.studies.get(key)
         if study is None:
-            path, inputs = self.place / "claims.yaml", judge.ledger_inputs()
+            path, inputs = self.place / "claims.yaml", digests.digest_code(judge.__name__)
         elif kind in FILES:
             path = path.with_suffix("") / f"{name}.yaml"
             inputs = draw.output_inputs(study, kind, name)

@@ -46,11 +46,6 @@ def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any
     }
 
 
-def ledger_inputs() -> dict[str, Any]:
-    """Return the inputs, other than verdicts, of the ledger: digests and settings by name."""
-    return digest_code(__name__)
-
-
 def judge(
     study: Study, tables: Sequence[Path], outputs: Sequence[Path], multiverse: Path | None = None
 ) -> None:
@@ -60,15 +55,18 @@ def judge(
     multiverse: the table of verdicts over the universes.
     """
     rows = verdicts(study, tables, multiverse)
-    page = pages.of_paper(study, rows, ledgers.note_unvaried_seeds(rows, _committed_file(study)))
-    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
-    provenance.write({output: texts[output.suffix] for output in outputs})
+    seeds = ledgers.note_unvaried_seeds(rows, _committed_file(study))
+    _write(rows, pages.of_paper(study, rows, seeds), outputs)
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
     """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    page = pages.ledger(rows, ledgers.note_unvaried_seeds(rows, expected))
+    _write(rows, pages.ledger(rows, ledgers.note_unvaried_seeds(rows, expected)), outputs)
+
+
+def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path]) -> None:
+    """Write verdicts as a table (.csv) and as a page (.md), with their provenance."""
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
