@@ -60,8 +60,6 @@ class Config(Options):
 
 
 CONFIG = Path("config", "config.yaml")
-# Where they are, below the folder of the configuration.
-FOLDERS = ("papers", "studies")
 
 
 def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord_studies.configuration.checks import check_study
-from concord_studies.configuration.config import FOLDERS, load_config
+from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.study_files import RESERVED
 
@@ -47,7 +47,7 @@ def load_studies(
     config = load_config(folder / "config.yaml", changes)
     studies: dict[str, Study] = {}
     try:
-        for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
+        for path in (p for f in ("papers", "studies") for p in sorted((folder / f).glob("[!.]*"))):
             if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
                 continue
             if path.name in studies:

@@ -1,4 +1,1 @@
-"""The stages draw, judge, survey and compete: each reads metrics and writes results, whole.
-
-``stated`` of a stage returns what its results are made from beside metrics: planning writes it.
-"""
+"""The stages of the workflow after metrics, each of which writes its results whole."""
