@@ -36,8 +36,8 @@ from concord_studies.claims.quantities import (
     Quantity,
     Source,
     gather,
-    plan,
-    show,
+    number_text,
+    plan_numbers,
 )
 from concord_studies.claims.verdicts import (
     FAILS,
@@ -271,9 +271,9 @@ class Order(_Rule):
         worst = int((lo if verdict == FAILS else hi).argmax())
         i, j = pairs[worst]
         names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
-        against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
+        against = f"{lower.owner_text(i)} against {higher.owner_text(j)}; {' against '.join(names)}"
         limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
-        ratio = f"over {source.trials[worst]:.0f} data sets {show(*np.exp(means[worst]))}"
+        ratio = f"over {source.trials[worst]:.0f} data sets {number_text(*np.exp(means[worst]))}"
         return Judgement(verdict, f"mean ratio {ratio} ({against}), {limit} {self.factor:g}")
 
 
@@ -298,7 +298,7 @@ class Trend(_Rule):
         order = np.argsort(x)
         if self.paired:
             return self._of_pairs(source, ours, x, order)
-        text = _list([f"{name(self.axis, x[i])}: {ours.pick(i)}" for i in order])
+        text = _list([f"{name(self.axis, x[i])}: {ours.value_text(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
         lo, hi = ours.lo[order], ours.hi[order]
@@ -324,7 +324,7 @@ class Trend(_Rule):
                 *(lambda one, other: self.quantity.scale * (other - one), len(x) - 1),
             )
             means.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
-            texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
+            texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {number_text(mean, lo, hi)}")
         value, lo, hi = np.array(means).T
         sure, refuted = (lo > 0).all(), (hi <= 0).any()
         return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
@@ -364,7 +364,7 @@ class Rate(_Rule):
         sure = low >= at_least and high <= at_most
         refuted = high < at_least or low > at_most
         chance = (ours.lo != ours.hi).any()
-        text = show(slope, low, high) if chance else number(slope)
+        text = number_text(slope, low, high) if chance else number(slope)
         asked = [
             f"{words} {end:g}"
             for words, end in (("at least", self.at_least), ("at most", self.at_most))
@@ -432,7 +432,7 @@ class Identity(_Rule):
         verdict = decide(largest <= self.tolerance, smallest > self.tolerance)
         most = int(differences.argmax())
         chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
-        text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.who(most)}"
+        text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.owner_text(most)}"
         ends = differences[most], smallest, largest
         return Judgement(verdict, text, Margin.of(ends, high=self.tolerance, what="difference"))
 
@@ -487,7 +487,7 @@ class Condition(_Rule):
         """Judge whether every number of the theorem's condition is 1, that is met."""
         (ours,) = gather(source, self.quantity)
         source.what = ""
-        unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
+        unmet = [ours.owner_text(i) for i in range(len(ours.value)) if ours.value[i] < 1]
         text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
         text += f"; not met: {_list(unmet)}" if unmet else ""
         met = 1 - len(unmet) / len(ours.value)
@@ -534,7 +534,7 @@ class Sooner(_Rule):
         ends = [_minus(*pair) for pair in _pair_ends(first, later, i, j)]
         worst = int(ends[2].argmax())
         texts = [
-            f"{numbers.who(at[worst])} at {numbers.pick(at[worst])}"
+            f"{numbers.owner_text(at[worst])} at {numbers.value_text(at[worst])}"
             for numbers, at in ((first, i), (later, j))
         ]
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
@@ -587,7 +587,9 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
                 f"{where}.check.{side}: to find when it arrives the whole curve is needed; "
                 "set at: all, and no reduce"
             )
-    numbers = [plan(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
+    numbers = [
+        plan_numbers(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)
+    ]
     try:
         if isinstance(check, (Order, Sooner)):
             _pair_common(*numbers)

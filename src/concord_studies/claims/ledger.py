@@ -88,7 +88,7 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
     for row in rows:
         groups.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
     return [
-        Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
+        Entry(verdicts.join_cases(row["verdict"] for row in cases), tuple(cases))
         for cases in groups.values()
     ]
 

@@ -90,11 +90,11 @@ class Numbers:
     axes: tuple[str, ...] = ()  # what differs between the runs of the check
     what: str = ""  # what it is, where quantities of the check differ in it
 
-    def pick(self, index: int) -> str:
+    def value_text(self, index: int) -> str:
         """Return one number as text, with its interval where it has one."""
-        return show(self.value[index], self.lo[index], self.hi[index])
+        return number_text(self.value[index], self.lo[index], self.hi[index])
 
-    def who(self, index: int) -> str:
+    def owner_text(self, index: int) -> str:
         """Return the owner of a number as text: run, agent and iteration."""
         agent = self.agent[index]
         run = self.run[index]
@@ -109,8 +109,8 @@ class Numbers:
 
     def describe(self, index: int) -> str:
         """Return a number as text with its metric and its owner."""
-        text = "; ".join(filter(None, [self.what, self.who(index)]))
-        return f"{self.pick(index)} ({text})"
+        text = "; ".join(filter(None, [self.what, self.owner_text(index)]))
+        return f"{self.value_text(index)} ({text})"
 
     def varying_axes(self) -> list[str]:
         """Return the names of sweep axes, agent or iteration in which numbers differ."""
@@ -140,13 +140,13 @@ class Numbers:
             raise Missing(f"the axis {name} is not a number in {self.run[0].name}") from None
 
 
-def show(value: float, lo: float, hi: float) -> str:
+def number_text(value: float, lo: float, hi: float) -> str:
     """Return a number as text, with its interval if that has a width."""
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
     return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
 
 
-def plan(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
+def plan_numbers(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a quantity's numbers before any run, without values, from runs and options."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:

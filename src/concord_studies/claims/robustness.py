@@ -120,7 +120,7 @@ def of_claims(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
     for key, cases in claims.items():
         names = dict.fromkeys(name for case in cases.values() for name in case)
         each = {name: [case.get(name, case[BASE]) for case in cases.values()] for name in names}
-        robust[key] = Robustness({name: verdicts.of_cases(of) for name, of in each.items()})
+        robust[key] = Robustness({name: verdicts.join_cases(of) for name, of in each.items()})
     return robust
 
 
@@ -143,7 +143,7 @@ def seed_disagreements(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, 
     }
 
 
-def over_seeds(judgement: Judgement, others: str | None) -> Judgement:
+def weigh_seeds(judgement: Judgement, others: str | None) -> Judgement:
     """Return a judgement, made inconclusive where another master seed contradicts it."""
     if not others or judgement.verdict == NOT_RUN:
         return judgement

@@ -16,7 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from concord_studies.claims.quantities import DivergedQuantity, Missing, Quantity, Source, show
+from concord_studies.claims.quantities import (
+    DivergedQuantity,
+    Missing,
+    Quantity,
+    Source,
+    number_text,
+)
 from concord_studies.results import Measured
 
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
@@ -70,7 +76,7 @@ class Margin:
     @property
     def text(self) -> str:
         """The number with its interval in words, and for which numbers the rule is met."""
-        number = show(self.value, self.lo, self.hi)
+        number = number_text(self.value, self.lo, self.hi)
         text = f"{self.what}: {number}" if self.what else number
         low, high = (f"{end + 0:g}" if math.isfinite(end) else "" for end in (self.low, self.high))
         if low and high:
@@ -130,14 +136,14 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
         return Judgement(LOST if only_worse else FAILS, str(diverged))
 
 
-def of_cases(verdicts: Iterable[str]) -> str:
+def join_cases(verdicts: Iterable[str]) -> str:
     """Return a claim's verdict from its cases' verdicts: it holds if all do, fails if one does."""
     return min(verdicts, key=VERDICTS.index)
 
 
 def count_cases(verdicts: Sequence[str]) -> str:
     """Return a text such as "fails in 2 of 3 cases" of a claim's verdict. "" if all cases agree."""
-    verdict = of_cases(verdicts)
+    verdict = join_cases(verdicts)
     same = Counter(verdicts)[verdict]
     word = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
     return "" if same == len(verdicts) else f"{word} in {same} of {len(verdicts)} cases"

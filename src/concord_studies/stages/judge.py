@@ -85,7 +85,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
         alone = case.judge(find)
-        judgement = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
+        judgement = robustness.weigh_seeds(alone, contradicted.get((name, label, reading)))
         over = robust.get((name, reading))
         rows.append(
             {

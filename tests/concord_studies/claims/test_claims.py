@@ -233,11 +233,11 @@ def test_what_many_more_chains_leave_open_is_a_tie():
 
 
 def test_a_claim_has_the_verdict_of_its_worst_case():
-    assert verdicts.of_cases([HOLDS, HOLDS]) == HOLDS
-    assert verdicts.of_cases([HOLDS, TIE, FAILS]) == FAILS
-    assert verdicts.of_cases([HOLDS, TIE, TOO_FEW]) == TOO_FEW
-    assert verdicts.of_cases([HOLDS, NOT_RUN]) == NOT_RUN
-    assert verdicts.of_cases([INSIDE, OUTSIDE]) == OUTSIDE
+    assert verdicts.join_cases([HOLDS, HOLDS]) == HOLDS
+    assert verdicts.join_cases([HOLDS, TIE, FAILS]) == FAILS
+    assert verdicts.join_cases([HOLDS, TIE, TOO_FEW]) == TOO_FEW
+    assert verdicts.join_cases([HOLDS, NOT_RUN]) == NOT_RUN
+    assert verdicts.join_cases([INSIDE, OUTSIDE]) == OUTSIDE
     assert verdicts.count_cases([HOLDS, FAILS, FAILS]) == "fails in 2 of 3 cases"
     assert verdicts.count_cases([HOLDS, TIE]) == "a tie in 1 of 2 cases"
     assert verdicts.count_cases([HOLDS, HOLDS]) == ""

@@ -160,14 +160,14 @@ def test_a_wrong_sampler(mutant, expected, tmp_path):
 
 def test_what_other_seeds_say_makes_it_inconclusive():
     here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
-    found = robustness.over_seeds(here, "holds with seed 3; does not hold with seed 4")
+    found = robustness.weigh_seeds(here, "holds with seed 3; does not hold with seed 4")
     assert found.verdict == judgements.SEED
     assert found.ours == (
         "5 [4, 6] (alone: inconclusive: a tie; holds with seed 3; does not hold with seed 4)"
     )
-    assert robustness.over_seeds(here, None) == here
+    assert robustness.weigh_seeds(here, None) == here
     missing = judgements.Judgement("not run", "no file")
-    assert robustness.over_seeds(missing, "holds with seed 3") == missing
+    assert robustness.weigh_seeds(missing, "holds with seed 3") == missing
 
 
 # What cannot be judged
