@@ -29,8 +29,9 @@ class Needs(NamedTuple):
 
     network: ``alone``, a single agent; ``server``, an average of all by a server, or a single
     agent; ``connected``, neighbors that hear each other, and a path between any two agents, or no
-    edges; ``paths``, the same where edges may have directions; ``mixing``, doubly stochastic
-    weights on such a network (the sampler's ``weights``, or Metropolis weights); ``any`` network.
+    edges; ``pairs``, the same with an edge at least; ``paths``, the same where edges may have
+    directions; ``mixing``, doubly stochastic weights on such a network (the sampler's ``weights``,
+    or Metropolis weights); ``any`` network.
 
     peers: whether agents must receive the vectors of their neighbors, so that a server's average
     does not do.
@@ -41,7 +42,7 @@ class Needs(NamedTuple):
     problem: names of methods that the problem must have besides ``gradient``.
     """
 
-    network: Literal["any", "alone", "server", "connected", "paths", "mixing"] = "any"
+    network: Literal["any", "alone", "server", "connected", "pairs", "paths", "mixing"] = "any"
     peers: bool = False
     arrival: str = ""
     problem: tuple[str, ...] = ()
@@ -62,8 +63,12 @@ def check_needs(sampler: Any, problem: Any, network: Network) -> None:
         raise ConcordError(
             f"{name} needs a server, which {graph.name} has not; use topology server"
         )
-    if needs.network in ("connected", "paths"):
+    if needs.network in ("connected", "pairs", "paths"):
         _check_connected(network, directed=needs.network == "paths")
+    if needs.network == "pairs" and not network.edges:
+        raise ConcordError(
+            f"topology {graph.name!r} of {network.agents} has no pair to gossip; add edges"
+        )
     if needs.network == "mixing":
         _check_mixing(network, getattr(sampler, "weights", "metropolis"))
     if needs.peers and graph.server_messages is not None:

@@ -13,6 +13,10 @@ import numpy as np
 
 from concord.networks.graph import Graph
 
+# Ticks are drawn together until they take so many normal numbers: a draw of few numbers takes
+# longer than the rest of a tick.
+NORMALS_PER_DRAW = 1 << 17
+
 
 def enumerates(rng: Any) -> bool:
     """Return whether a generator enumerates choices and does not draw (``laws.read_off``)."""
@@ -47,15 +51,6 @@ def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
     return draw_choice(rng, [probability, 1 - probability], chains) == 0
 
 
-def count_steps_ahead(rng: Any, numbers: int, most: int) -> int:
-    """Return the number of steps whose random numbers are drawn together.
-
-    numbers: how many numbers a step takes. most: how many may be drawn together. It is one step
-    where the generator enumerates choices.
-    """
-    return 1 if enumerates(rng) else max(1, most // numbers)
-
-
 def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     """Draw pairs that gossip, each an agent and one of its neighbors, (ticks, chains, 2).
 
@@ -77,3 +72,19 @@ def activity(graph: Graph) -> np.ndarray:
     inverse = 1 / graph.degrees
     shares = np.bincount(graph.receivers, inverse[graph.senders], graph.agents)
     return (1 + shares) / graph.agents
+
+
+def draw_ticks(state: Any, k: int, graph: Graph, rng: Any) -> tuple[Any, int]:
+    """Return a state with the pairs and noise of tick k, and their index in its arrays.
+
+    state: has fields x, (chains, agents, dim), and pairs, (ticks, chains, 2), and normals, (ticks,
+    chains, 2, dim), which serve several ticks, and are drawn anew where k is none of them. It is a
+    tick at a time where the generator enumerates choices.
+    """
+    chains, _, dim = state.x.shape
+    ticks = 1 if enumerates(rng) else max(1, NORMALS_PER_DRAW // (2 * chains * dim))
+    if k % ticks == 0 or not len(state.pairs):
+        pairs = draw_pairs(graph, (ticks, chains), rng)
+        normals = rng.standard_normal((ticks, chains, 2, dim))
+        state = state._replace(pairs=pairs, normals=normals)
+    return state, k % ticks

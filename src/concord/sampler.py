@@ -48,7 +48,7 @@ class Sampler(Options):
     takes_batches: whether it may be given mini-batch gradients in place of full ones.
     takes_order: whether its agents may move one after another (``Network.order``).
     draws_ahead: fields of the state with random numbers of steps to come. The step draws them where
-    they are empty, and their first axis is of steps (``random.count_steps_ahead``).
+    they are empty, and their first axis is of steps (``random.draw_ticks``).
 
     Examples
     --------

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from concord import random as choices
 from concord.networks.construction import network
 from concord.random import activity, draw_pairs
-from concord.samplers import gossip_ula
 from concord.samplers.gossip_ula import GossipULA
 from steps import EXACT, Bare, Quadratic, Regression, chain, start, steps_of
 
@@ -109,7 +109,7 @@ def test_triggering_by_plain_loops(known):
 
 
 def test_numbers_drawn_together_do_not_repeat(monkeypatch):
-    monkeypatch.setattr(gossip_ula, "NORMALS_PER_DRAW", 16)  # two ticks of 2 chains
+    monkeypatch.setattr(choices, "NORMALS_PER_DRAW", 16)  # two ticks of 2 chains
     problem = Quadratic(np.zeros((6, 2, 2)), np.zeros((6, 2)))
     sampler = GossipULA(0.01, communication="never")
     steps = np.diff(chain(sampler, problem, RING, 40, x0=np.zeros((2, 6, 2))), axis=0)

@@ -89,8 +89,8 @@ REFUSED = [
     ("qlsd", {"participants": 9}, "server", "there are no 9 among 4 agents; give 1 to 4"),
     ("qlsd", {"renewal": 3}, "server", Bare(4), "mini-batches, .*; give a batch_size"),
     ("qlsd", {"memory_start": "mode"}, "server", Bare(4), "a Gaussian posterior, which Bare"),
-    ("gossip_ula", {}, "no_edges", "no_edges' with 4 agents has no pair to gossip"),
-    ("gossip_ula", TRIGGER, LOSSY, "a trigger relies on what all"),
+    ("gossip_ula", {}, "no_edges", "no_edges' of 4 has no pair to gossip"),
+    ("gossip_ula", TRIGGER, LOSSY, "a trigger, which relies on what all"),
     *(
         ("gossip_ula", {}, network("ring", 4, **happens), "wakes pairs of its own")
         for happens in ({**LOSS, "on_loss": "reuse_last"}, {"awake": 0.5}, HIDDEN, LATE, WAITLESS)
