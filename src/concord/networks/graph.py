@@ -138,6 +138,18 @@ class Graph:
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
 
     @cached_property
+    def colors(self) -> np.ndarray:
+        """Return which agents have each color, (colors, agents): neighbors have different ones.
+
+        Agents take, in their order, the first color that no neighbor has taken.
+        """
+        color = np.full(self.agents, -1)
+        for agent, neighbors in enumerate(self.neighbors):
+            taken = set(color[neighbors].tolist())
+            color[agent] = next(c for c in range(self.agents) if c not in taken)
+        return np.arange(color.max() + 1)[:, None] == color
+
+    @cached_property
     def is_connected(self) -> bool:
         """Return whether a path leads from every agent to every other agent."""
         if self.agents <= DENSE_AGENTS:
