@@ -205,6 +205,18 @@ class CountedProblem:
         apart: np.ndarray = self.problem.difference(x, reference)
         return apart
 
+    def reduced_gradient(
+        self, x: np.ndarray, reference: np.ndarray, control: np.ndarray
+    ) -> np.ndarray:
+        """Return estimates of grad f_i(x_i) with control variates, and count what they take.
+
+        x, reference, control: (chains, agents, dim). The estimate is the ``difference`` from the
+        gradient at the reference, plus the control, which is mostly the full gradient there. With
+        an empty reference it is the gradient plus the control, and an empty control adds nothing.
+        """
+        estimate = self.difference(x, reference) if reference.size else self.gradient(x)
+        return estimate + control if control.size else estimate
+
     def minimize(
         self,
         linear: np.ndarray,

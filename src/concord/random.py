@@ -47,8 +47,24 @@ def draw_choice(
 
 
 def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
-    """Draw whether an event of a given probability happens in each chain, (chains,)."""
+    """Draw whether an event of a given probability happens in each chain, (chains,).
+
+    Nothing is drawn for a sure event.
+    """
+    if probability == 1:
+        return np.ones(chains, dtype=bool)
     return draw_choice(rng, [probability, 1 - probability], chains) == 0
+
+
+def draw_subsets(rng: np.random.Generator, count: int, shape: tuple[int, int]) -> np.ndarray:
+    """Draw ``count`` of the agents in each chain without replacement, a mask of a shape.
+
+    shape: (chains, agents). Nothing is drawn where all agents are taken.
+    """
+    if count == shape[1]:
+        return np.ones(shape, dtype=bool)
+    numbers = rng.random(shape)
+    return numbers <= np.sort(numbers, axis=1)[:, count - 1, None]
 
 
 def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:

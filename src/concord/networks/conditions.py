@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta
 from msgspec.structs import replace
 
 from concord.errors import ConcordError
@@ -24,7 +23,7 @@ from concord.networks.effects import (
 )
 from concord.networks.graph import Graph
 from concord.networks.privacy import Privacy
-from concord.options import NonNegative, Options
+from concord.options import NonNegative, Options, PositiveShare
 
 
 class Conditions(Options):
@@ -56,7 +55,7 @@ class Conditions(Options):
         bool, "an agent adds to what it compresses what compression has left out so far"
     ] = False
     awake: Annotated[
-        Annotated[float, Meta(gt=0, le=1)],
+        PositiveShare,
         "probability that an agent is awake in an iteration; one that sleeps neither moves, sends "
         "nor hears",
     ] = 1.0

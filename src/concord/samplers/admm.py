@@ -23,7 +23,6 @@ a gradient where it is a closed form, or those of its inner solver.
 Needs: a connected network, or no edges at all; a problem with ``minimize``.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -52,7 +51,7 @@ class ADMM(Sampler):
     biased: ClassVar[str] = (
         "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
     )
-    units: ClassVar[Mapping[str, int]] = {"penalty": -2}
+    units: ClassVar[dict[str, int]] = {"penalty": -2}
 
     penalty: Annotated[Positive, "penalty rho"]
     noise: Annotated[

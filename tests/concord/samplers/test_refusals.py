@@ -63,7 +63,7 @@ REFUSED = [
         for happens in (LATE, WAITLESS)
     ),
     ("admm", {}, "ring", Bare(4), "needs proximal steps, which a problem of Bare does not offer"),
-    ("d_mala", {"drift": "whole"}, "ring", "mala is of moves with drift: half, not whole; use"),
+    ("d_mala", {"drift": "whole"}, "ring", "mala needs drift: half; use it, or"),
     ("d_mala", {}, "ring", Bare(4), "Hessians of the potentials.*; use correction: none"),
     ("d_ula", {"prior_gradient": "after_mixing"}, "ring", Bare(4), "prior's gradient apart"),
     ("de_psgld", {"constraint": {"kind": "box", "lower": 1.0, "upper": 1.0}}, "ring", "nothing"),
@@ -78,7 +78,7 @@ REFUSED = [
     ("graph_gibbs", {}, "ring", Bare(4), "quadratic potentials.*; give a step_size"),
     ("graph_gibbs", {}, "no_edges", FLAT, "agent 0 has too few points"),
     *(
-        ("local_sgld", sends, LOSSY, "of which network does not say what arrives")
+        ("local_sgld", sends, LOSSY, "agents must send x, and nothing else")
         for sends in ({"renewal": 0.5}, {"communication": 0.5})
     ),
     ("push_sum_sgld", {}, LOSSY, "keep_own_weight leaves weights that are not column stochastic"),
