@@ -182,6 +182,7 @@ class Graph:
 
         return sparse.csr_array((entries, (rows, columns)), shape=shape)
 
+    @cached_property
     def identity(self) -> Matrix:
         """Return the identity; a sparse one has explicit zeros on the ways."""
         return self.matrix(np.zeros(len(self.senders)), 1.0)
@@ -194,19 +195,23 @@ class Graph:
         allowed = self.matrix(np.ones(len(self.senders)), 1.0)
         return bool((abs(as_dense(self.weights)) > 0)[as_dense(allowed) == 0].any())
 
+    @cached_property
     def adjacency(self) -> Matrix:
         """Return the adjacency A, whose entry (i, j) is 1 if agent i hears agent j, else 0."""
         return self.matrix(np.ones(len(self.senders)), 0.0)
 
+    @cached_property
     def laplacian(self) -> Matrix:
         """Return the Laplacian L = D - A. A ConcordError if the graph is directed."""
         self.refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
+    @cached_property
     def signless_laplacian(self) -> Matrix:
         """Return the signless Laplacian D + A."""
         return self.matrix(np.ones(len(self.senders)), self.degrees)
 
+    @cached_property
     def metropolis(self) -> Matrix:
         """Return the Metropolis weights W. A ConcordError if the graph is directed."""
         self.refuse_directed("Metropolis weights")

@@ -77,7 +77,7 @@ class Network(Summarized):
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
-        self._matrices: dict[Any, Matrix] = {}
+        self._matrices: dict[str, tuple[Any, Matrix]] = {}
         self._channels: Any = None  # of vectors of which some may not arrive
         if not lossless:
             from concord.networks.channels import Channels  # on this network alone
@@ -368,44 +368,20 @@ class Network(Summarized):
             self.clock.restart_gradients(k, moves, gradients)
         self._step_bytes = 0.0
 
-    def matrix(self, weights: str | float) -> Matrix:
-        """Return the mixing matrix of a name or weight (``mixing_matrix``); it is cached."""
-        if weights not in self._matrices:
-            self._matrices[weights] = mixing_matrix(self.graph, weights)
-        return self._matrices[weights]
+    def matrix(self, weights: Any) -> Matrix:
+        """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
-    def fusion(self, coefficient: Any) -> Matrix:
-        """Return I - beta L, with L the graph's Laplacian; it is cached until beta changes.
-
-        coefficient: beta, or an array (steps,) of them, of which the result is (steps, agents,
-        agents).
+        It is cached, of numbers the last one. weights: several numbers, (steps,), have a stack of
+        matrices, (steps, agents, agents).
         """
-        identity, laplacian = self._cached_matrix("identity"), self.laplacian()
-        if isinstance(coefficient, np.ndarray):
-            return identity - coefficient[:, None, None] * laplacian
-        key, matrix = self._matrices.get("fusion", (None, None))
-        if key != coefficient:
-            matrix = identity - coefficient * laplacian
-            self._matrices["fusion"] = coefficient, matrix
+        if isinstance(weights, np.ndarray):
+            return mixing_matrix(self.graph, weights)
+        key = weights if isinstance(weights, str) else "number"
+        last, matrix = self._matrices.get(key, (None, None))
+        if last != weights:
+            matrix = mixing_matrix(self.graph, weights)
+            self._matrices[key] = weights, matrix
         return matrix
-
-    def adjacency(self) -> Matrix:
-        """Return the graph's adjacency A, (agents, agents); it is cached."""
-        return self._cached_matrix("adjacency")
-
-    def laplacian(self) -> Matrix:
-        """Return the graph's Laplacian D - A, (agents, agents); it is cached."""
-        return self._cached_matrix("laplacian")
-
-    def signless_laplacian(self) -> Matrix:
-        """Return the graph's D + A, (agents, agents); it is cached."""
-        return self._cached_matrix("signless_laplacian")
-
-    def _cached_matrix(self, name: str) -> Matrix:
-        """Return the matrix that the graph's method ``name`` builds, from the cache once built."""
-        if name not in self._matrices:
-            self._matrices[name] = getattr(self.graph, name)()
-        return self._matrices[name]
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""

@@ -24,8 +24,8 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
             f"topology {graph.name}: the spectrum of {graph.agents} agents is too large to "
             f"compute; use at most {SPECTRUM_AGENTS} agents, or leave the spectrum out"
         )
-    own = graph.metropolis() if graph.weights is None else graph.weights
-    weights, laplacian, adjacency = map(as_dense, (own, graph.laplacian(), graph.adjacency()))
+    own = graph.metropolis if graph.weights is None else graph.weights
+    weights, laplacian, adjacency = map(as_dense, (own, graph.laplacian, graph.adjacency))
     of_weights = np.linalg.eigvalsh(weights)[:-1] if graph.agents > 1 else np.zeros(1)
     of_laplacian = np.linalg.eigvalsh(laplacian)
     gamma_bar = max(abs(of_weights[-1]), abs(of_weights[0]))

@@ -106,10 +106,10 @@ class GraphGibbs(Sampler):
             move = -gamma * problem.gradient(x) + langevin_noise(rng, gamma, x)
         for color in network.graph.colors:
             if self.step_size is None:
-                pull = ties * network.mix_known(network.adjacency(), x) + problem.shift
+                pull = ties * network.mix_known(network.graph.adjacency, x) + problem.shift
                 new = multiply_each(covariance, pull) + noise
             else:
-                new = x - gamma * ties * network.mix_known(network.laplacian(), x) + move
+                new = x - gamma * ties * network.mix_known(network.graph.laplacian, x) + move
             x = np.where(color[:, None], new, x)
             network.announce(color)
         return state._replace(x=x)

@@ -38,7 +38,7 @@ def heard_by(net, x):
     """Return what agents make of x by weights of one for each neighbor, zero for themselves."""
     running = net.start(x, np.random.default_rng(1))
     running.begin(0)
-    return running.mix(net.adjacency(), x)
+    return running.mix(net.graph.adjacency, x)
 
 
 @pytest.mark.parametrize(("lie", "factor", "sd", "value"), [
@@ -91,7 +91,7 @@ def test_medians_are_those_of_a_loop_over_agents(graph):
     """On graphs whose agents hear unequally many."""
     net = lying(graph=graph, robust={"kind": "median"})
     x = np.random.default_rng(3).standard_normal((5, 8, 2))
-    near = net.adjacency() != 0
+    near = net.graph.adjacency != 0
     expected = [near[i].sum() * np.median(x[:, near[i]], axis=1) for i in range(8)]
     np.testing.assert_allclose(heard_by(net, x), np.stack(expected, axis=1), atol=1e-12)
 
@@ -100,7 +100,7 @@ def test_medians_are_those_of_a_loop_over_agents(graph):
 def test_trimmed_vectors_leave_their_weight_to_the_agents_own(trim):
     net = lying(robust={"kind": "trimmed_mean", "trim": trim})
     x = np.random.default_rng(3).standard_normal((5, 8, 2))
-    near = net.adjacency() != 0
+    near = net.graph.adjacency != 0
     expected = [
         np.sort(x[:, near[i]], axis=1)[:, trim:-trim].sum(axis=1) + 2 * trim * x[:, i]
         for i in range(8)

@@ -209,7 +209,7 @@ def test_without_a_barrier_agents_take_the_last_vector_that_had_arrived(link, se
     drawn = np.random.default_rng(5).standard_exponential((ticks + 1, agents, chains))
     ways = [(i, j) for i in range(agents) for j in graph.neighbors[i]]
     kept = np.random.default_rng(4).random((ticks, len(ways), chains)) < 1 - rate
-    dense, late = graph.metropolis(), math.ceil(seconds / 0.25 - 1e-9)
+    dense, late = graph.metropolis, math.ceil(seconds / 0.25 - 1e-9)
     for c in range(chains):
         versions = [[x] for x in found.x[0, c]]  # by agent: where each step has led
         sent = [[0] for _ in range(agents)]  # the tick in which it was sent

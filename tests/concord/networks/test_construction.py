@@ -32,13 +32,13 @@ def pattern(matrix):
 @pytest.mark.parametrize("name", GIVEN)
 def test_nodes_of_numbers_are_the_agents_of_these_numbers(name):
     network = own(GIVEN[name], 4)
-    assert pattern(network.graph.metropolis()) == {(0, 3), (0, 2), (1, 2)}
+    assert pattern(network.graph.metropolis) == {(0, 3), (0, 2), (1, 2)}
     assert network.names == (0, 1, 2, 3)
 
 
 def test_directions_stay_with_their_agents():
     network = own(nx.DiGraph([(3, 0), (0, 2), (2, 1), (1, 3)]))
-    heard = {(int(j), int(i)) for i, j in np.argwhere(network.adjacency())}
+    heard = {(int(j), int(i)) for i, j in np.argwhere(network.graph.adjacency)}
     assert network.graph.directed and heard == {(3, 0), (0, 2), (2, 1), (1, 3)}
 
 
@@ -52,7 +52,7 @@ def test_other_nodes_are_agents_in_order_of_insertion_and_keep_their_names(nodes
 
 
 def test_weights_stay_with_their_agents():
-    weights = own(nx.Graph(PATH)).graph.metropolis()
+    weights = own(nx.Graph(PATH)).graph.metropolis
     network = own(weights)
     np.testing.assert_array_equal(network.graph.weights, weights)
     assert pattern(network.graph.weights) == set(network.edges) == {(0, 3), (0, 2), (1, 2)}

@@ -224,7 +224,7 @@ def test_feedback_sends_in_time_what_compression_leaves_out():
         for k in range(iterations):
             net.begin(k)
             total = total + net.mix("metropolis", x)
-        off[feedback, iterations] = np.abs(total / iterations - RING.metropolis() @ x).max()
+        off[feedback, iterations] = np.abs(total / iterations - RING.metropolis @ x).max()
     assert off[True, 1000] < 0.02 and off[True, 1000] < off[True, 100] / 5
     assert off[False, 100] > 0.3
 
@@ -235,7 +235,7 @@ def test_who_sleeps_sends_nothing_and_leaves_nothing_out():
     half = {"awake": 0.5, "on_loss": "sender_keeps"}
     net = network(WHEEL, compression=few, error_feedback=True, **half)
     net, left = net.start(x, np.random.default_rng(1)), np.zeros_like(x)
-    weights = WHEEL.metropolis()
+    weights = WHEEL.metropolis
     for k in range(8):
         net.begin(k)
         found, awake, code = net.mix("metropolis", x), net.traffic.awake, np.zeros_like(x)

@@ -86,7 +86,7 @@ def test_who_is_apart_does_not_hear_of_a_diverged_agent():
 def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
     x, ways = normal(7, graph.agents, 2), ways_of(graph)
     net = started(network(graph, loss=loss(rate), awake=awake, on_loss=policy), x)
-    dense, last = graph.metropolis(), {way: x[:, way[1]].copy() for way in ways}
+    dense, last = graph.metropolis, {way: x[:, way[1]].copy() for way in ways}
     seen = []
     for k in range(6):
         net.begin(k)
@@ -117,7 +117,7 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, po
 def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
     x, ways, late = normal(7, 5, 2), ways_of(WHEEL), 2
     net = started(network(WHEEL, delay=fixed(late), **besides, on_loss=policy), x)
-    dense, past, last = WHEEL.metropolis(), [], x[:, WHEEL.senders].copy()
+    dense, past, last = WHEEL.metropolis, [], x[:, WHEEL.senders].copy()
     for k in range(9):
         net.begin(k)
         past.append(x)
@@ -153,7 +153,7 @@ def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
 
 def test_what_was_said_last_is_known_and_not_sent_again():
     """Where nothing happens all have what is; else what has arrived, at first the start."""
-    x, weights = normal(4, 5, 2), WHEEL.signless_laplacian()
+    x, weights = normal(4, 5, 2), WHEEL.signless_laplacian
     net = started(Network(WHEEL), x)
     np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
     assert not net.unicasts.any()

@@ -82,8 +82,8 @@ def test_edges_with_a_direction(kind, agents, options, edges):
     assert built.degrees.tolist() == [graph.out_degree(i) for i in range(agents)]
     assert [n.tolist() for n in built.neighbors] == [sorted(graph.pred[i]) for i in range(agents)]
     assert built.is_connected == nx.is_strongly_connected(graph)
-    assert (built.adjacency() == nx.to_numpy_array(graph).T).all()
-    for refused in (built.laplacian, built.metropolis, lambda: spectrum_of(built)):
+    assert (built.adjacency == nx.to_numpy_array(graph).T).all()
+    for refused in (lambda: built.laplacian, lambda: built.metropolis, lambda: spectrum_of(built)):
         with pytest.raises(ConcordError, match="need neighbors that hear each other"):
             refused()
 
@@ -125,7 +125,7 @@ def test_too_many_agents_are_refused_with_the_number_that_can_be(kind, agents, o
 @pytest.mark.parametrize("kind", ["ring", "star", "directed_ring", "directed_exponential"])
 def test_weights_of_rows_and_of_columns_add_up(kind):
     built = build(kind, 6, **({"every": 2} if kind == "directed_ring" else {}))
-    hears = (built.adjacency() + np.eye(6)) > 0
+    hears = (built.adjacency + np.eye(6)) > 0
     for weights, axis in (("row_stochastic", 1), ("column_stochastic", 0)):
         dense = mixing_matrix(built, weights)
         assert ((dense > 0) == hears).all()
@@ -161,7 +161,7 @@ def test_degrees_neighbors_and_connection(built):
     assert built.degrees.tolist() == [graph.degree(i) for i in range(built.agents)]
     assert [n.tolist() for n in built.neighbors] == [sorted(graph[i]) for i in range(built.agents)]
     # A graph is connected when Laplacian modes other than the constant one all decay.
-    modes = np.linalg.eigvalsh(built.laplacian())[1:]
+    modes = np.linalg.eigvalsh(built.laplacian)[1:]
     assert built.is_connected == bool((modes > 1e-9).all())
 
 
@@ -202,7 +202,7 @@ def test_wrong_topology(kind, agents, options, message):
 @settings(deadline=None)
 @given(graphs())
 def test_metropolis_is_symmetric_doubly_stochastic_with_positive_diagonal(built):
-    weights = built.metropolis()
+    weights = built.metropolis
     degrees = built.degrees
     assert (weights == weights.T).all()
     assert abs(weights.sum(axis=0) - 1).max() < EXACT
@@ -216,9 +216,9 @@ def test_metropolis_is_symmetric_doubly_stochastic_with_positive_diagonal(built)
 @settings(deadline=None)
 @given(graphs())
 def test_laplacian_is_degrees_minus_adjacency(built):
-    adjacency = built.adjacency()
+    adjacency = built.adjacency
     assert (adjacency.sum(axis=1) == built.degrees).all()
-    assert (built.laplacian() == np.diag(built.degrees) - adjacency).all()
+    assert (built.laplacian == np.diag(built.degrees) - adjacency).all()
 
 
 def cosine(agents: int, k: float) -> float:
@@ -289,7 +289,7 @@ GRAPHS = [
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name} of {g.agents}")
 def test_weights_are_what_they_say(graph):
-    laplacian, identity = as_dense(graph.laplacian()), np.eye(graph.agents)
+    laplacian, identity = as_dense(graph.laplacian), np.eye(graph.agents)
     found = {
         name: as_dense(mixing_matrix(graph, name))
         for name in ("metropolis", "lazy_metropolis", "max_degree", "best_constant")
@@ -324,15 +324,15 @@ def test_matrices_are_dense_or_sparse_and_the_same(agents):
     rng = np.random.default_rng(1)
     for kind in ("star", "directed_exponential"):
         graph = build(kind, agents)
-        assert isinstance(graph.adjacency(), np.ndarray) == (agents <= DENSE_AGENTS)
+        assert isinstance(graph.adjacency, np.ndarray) == (agents <= DENSE_AGENTS)
         values, diagonal = rng.standard_normal(len(graph.senders)), rng.standard_normal(agents)
         expected = np.diag(diagonal)
         for value, i, j in zip(values, graph.receivers, graph.senders, strict=True):
             expected[i, j] = value
         np.testing.assert_array_equal(as_dense(graph.matrix(values, diagonal)), expected)
-        hears = as_dense(graph.adjacency())
+        hears = as_dense(graph.adjacency)
         degrees = np.diag(graph.degrees)
-        np.testing.assert_array_equal(as_dense(graph.signless_laplacian()), degrees + hears)
+        np.testing.assert_array_equal(as_dense(graph.signless_laplacian), degrees + hears)
 
 
 @settings(deadline=None)
@@ -360,6 +360,6 @@ def test_ways_links_and_sums_over_them(graph):
 def test_start_up_imports_nothing_heavy():
     python(
         "import sys, concord.networks.topology as topology\n"
-        "topology.build_graph('ring', 6).metropolis()\n"
+        "topology.build_graph('ring', 6).metropolis\n"
         "assert 'networkx' not in sys.modules"
     )
