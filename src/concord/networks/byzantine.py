@@ -122,6 +122,6 @@ def check_trim(rule: RobustMixing | None, graph: Graph, where: str) -> None:
     least = int(np.bincount(graph.receivers, minlength=graph.agents).min())
     if isinstance(rule, TrimmedMean) and rule.trim and 2 * rule.trim >= least:
         raise ConcordError(
-            f"{where}.robust.trim: {rule.trim} at either end leaves nothing of what an agent of "
-            f"{graph.name} hears, which is {least} vectors; take less, or more neighbors"
+            f"{where}.robust.trim: {rule.trim} at either end leaves nothing of {least} vectors, "
+            "the fewest that an agent hears; trim less"
         )

@@ -61,9 +61,8 @@ class OnePeer(Kind):
         """Raise a ConcordError where agents have unequal numbers of neighbors."""
         if len(set(graph.degrees.tolist())) > 1:
             raise ConcordError(
-                f"{where}: one_peer needs agents that have equally many neighbors to send to, and "
-                f"those of {graph.name} have {graph.degrees.min()} to {graph.degrees.max()}; use "
-                "another schedule or topology"
+                f"{where}: one_peer needs equally many neighbors, and agents of {graph.name} have "
+                f"{graph.degrees.min()} to {graph.degrees.max()}; use another schedule or topology"
             )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
@@ -91,8 +90,8 @@ class GraphsInTurn(Kind, tag="in_turn"):
             for number, edge in enumerate(edges):
                 if not known.issuperset(graph.numbers_of([edge]).tolist()):
                     raise ConcordError(
-                        f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
-                        f"topology, {graph.name}; add it there, or remove it here"
+                        f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of "
+                        f"{graph.name}; remove it"
                     )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
@@ -229,6 +228,6 @@ def _refuse_directed(graph: Graph, where: str) -> None:
     """Raise a ConcordError if the graph is directed, for schedules that pair agents."""
     if graph.directed:
         raise ConcordError(
-            f"{where}: in pairs agents hear each other, and the edges of {graph.name} have a "
-            "direction; use another schedule, or an undirected topology"
+            f"{where}: pairs hear each other, and edges of {graph.name} have a direction; use "
+            "another schedule"
         )

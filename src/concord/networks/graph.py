@@ -223,8 +223,7 @@ class Graph:
         """Raise a ConcordError if the graph is directed: ``what`` need an undirected one."""
         if self.directed:
             raise ConcordError(
-                f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
-                "have a direction; choose an undirected one"
+                f"topology {self.name}: {what} need edges without direction; choose another one"
             )
 
 
@@ -233,10 +232,14 @@ def graph_of_pairs(
 ) -> Graph:
     """Return the graph whose edges are given pairs of agents; a pair may repeat.
 
+    A ConcordError if an edge joins an agent to itself.
     name: the graph's kind. pairs: (edges, 2); in a directed graph the second agent hears the first.
     fields: other fields of ``Graph``.
     """
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    loops = ends[ends[:, 0] == ends[:, 1], 0]
+    if loops.size:
+        raise ConcordError(f"topology {name}: an edge joins agent {loops[0]} to itself; remove it")
     if not directed:
         ends = np.sort(ends, axis=1)
     numbers = np.unique(ends[:, 0] * agents + ends[:, 1])

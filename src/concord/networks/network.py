@@ -59,21 +59,19 @@ class Network(Summarized):
         self._conditions: Any = None if quiet else conditions
         if not quiet and graph.server_messages is not None:
             raise ConcordError(
-                f"{where}: {graph.name} averages over all agents at once, and what happens on "
-                "the way there and back is not modelled; remove it, or use topology complete"
+                f"{where}: what happens on the way to a server is not modelled; remove it, or use "
+                "topology complete"
             )
         if not quiet:
             conditions.check(graph, where)
         lossless = quiet or conditions.is_lossless
         if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
-                "update_order: in_place has no meaning where not every agent hears each neighbor's "
-                "vector; use simultaneous, or a topology without a server and without network"
+                "update_order: in_place needs neighbors that all hear each other; use simultaneous"
             )
         if not lossless and graph.weighs_beyond_edges:
             raise ConcordError(
-                f"network: agents of {graph.name} average with some who are no neighbors, so that "
-                "what gets lost has no meaning; remove network"
+                f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
@@ -297,23 +295,16 @@ class Network(Summarized):
         return np.where(self._channels.arrives_between(agents)[..., None], apart, 0.0)
 
     def average(
-        self,
-        x: np.ndarray,
-        shares: np.ndarray | None = None,
-        *,
-        senders: np.ndarray | None = None,
-        size: float | None = None,
+        self, x: np.ndarray, *, senders: np.ndarray | None = None, size: float | None = None
     ) -> np.ndarray:
-        r"""Return the weighted average :math:`\sum_i s_i x_i` of a server, (chains, 1, dim).
+        """Return the average of x over the agents by a server, (chains, 1, dim).
 
-        x: (chains, agents, dim). shares: weights s of the agents, (agents,); None: 1 / N each.
-        senders: which agents take part and pay for their messages, a mask (chains, agents); None:
-        all. size: bytes of a message; None: those of x.
+        x: (chains, agents, dim). senders: which agents take part and pay for their messages, a mask
+        (chains, agents); None: all. size: bytes of a message; None: those of x.
         """
-        counted = self._once if senders is None else self._once * senders
-        self.add_sent(counted, counted, size or self._vector_size(x))
-        share = np.full(self.agents, 1 / self.agents) if shares is None else shares
-        return (share.astype(x.dtype, copy=False) @ x)[:, None]
+        counts = self._once if senders is None else self._once * senders
+        self.add_sent(counts, counts, size or self._vector_size(x))
+        return x.mean(axis=1, keepdims=True)
 
     def announce(self, agents: np.ndarray) -> None:
         """Count one vector that each chosen agent sends to all its neighbors.
@@ -322,19 +313,15 @@ class Network(Summarized):
         """
         self.add_sent(self._copies * agents, self._once * agents, self.dim * 8)
 
-    def count_sent(
-        self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
-    ) -> None:
-        """Count vectors that chosen agents send.
+    def count_sent(self, agents: np.ndarray, vectors: Any = 1, copies: Any = None) -> None:
+        """Count plain vectors that chosen agents send.
 
         agents: numbers of the agents, (chains, few). vectors: how many vectors each sends. copies:
-        how many unicasts they take; None: one for each vector. size: bytes of a vector; None: 8 for
-        each coordinate.
+        how many unicasts they take; None: one for each vector.
         """
-        unicasts = broadcasts = self._scatter(agents, vectors)
-        if copies is not None:
-            unicasts = self._scatter(agents, copies)
-        self.add_sent(unicasts, broadcasts, size or self.dim * 8)
+        broadcasts = self._scatter(agents, vectors)
+        unicasts = broadcasts if copies is None else self._scatter(agents, copies)
+        self.add_sent(unicasts, broadcasts, self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
@@ -395,16 +382,15 @@ class Network(Summarized):
         vectors: the message's length in units of a position. chains: which chains send, a mask
         (chains,); None: all. size: bytes of the message.
         """
+        number: Any = 1 if vectors == 1 else vectors
         if self.traffic is None and self.clock is None and chains is None:
-            return self.add_rounds(1 if vectors == 1 else vectors, size)
+            return self.add_rounds(number, size)
+        if chains is not None:
+            number = number * chains[:, None]
         copies, once = self._copies, self._once
         if self._channels is not None and (varying := self._channels.count_copies()) is not None:
             copies, once = varying, np.minimum(varying, 1)
-        if chains is not None:
-            copies, once = copies * chains[:, None], once * chains[:, None]
-        if vectors != 1:
-            copies, once = copies * vectors, once * vectors
-        self.add_sent(copies, once, size / vectors)
+        self.add_sent(number * copies, number * once, size / vectors)
 
     def add_rounds(self, vectors: float, size: float) -> None:
         """Count rounds in which every agent sends to all neighbors.

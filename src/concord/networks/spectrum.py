@@ -21,8 +21,7 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
     graph.refuse_directed("this spectrum")
     if graph.agents > SPECTRUM_AGENTS:
         raise ConcordError(
-            f"topology {graph.name}: the spectrum of {graph.agents} agents is too large to "
-            f"compute; use at most {SPECTRUM_AGENTS} agents, or leave the spectrum out"
+            f"topology {graph.name}: spectra are of at most {SPECTRUM_AGENTS} agents; use fewer"
         )
     own = graph.metropolis if graph.weights is None else graph.weights
     weights, laplacian, adjacency = map(as_dense, (own, graph.laplacian, graph.adjacency))

@@ -108,15 +108,6 @@ def test_trimmed_vectors_leave_their_weight_to_the_agents_own(trim):
     np.testing.assert_allclose(heard_by(net, x), np.stack(expected, axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", [{"kind": "median"}, {"kind": "trimmed_mean", "trim": 1}], ids=str)
-def test_one_liar_moves_nobody_beyond_the_honest(rule):
-    """Where all honest agents have the same vector they keep it, whatever the liar says."""
-    net = lying({**CONSTANT, "value": 1e6}, robust=rule)
-    x = np.ones((1, 8, 2))
-    np.testing.assert_allclose(heard_by(net, x), x * net.degrees[:, None])
-    assert heard_by(lying({**CONSTANT, "value": 1e6}), x).max() > 1e5
-
-
 def test_there_is_no_law_of_robust_mixing_nor_of_lies_that_are_remembered_or_lost():
     run = {"iterations": 2, "step_size": ETA}
     with pytest.raises(NoLaw, match="not affine"):
@@ -131,17 +122,11 @@ def test_there_is_no_law_of_robust_mixing_nor_of_lies_that_are_remembered_or_los
     ("options", "message"),
     [
         ({"byzantine": {**SIGN, "agents": [8]}}, r"byzantine.agents\[0\]: there is no agent 8"),
-        ({"robust": {"kind": "trimmed_mean", "trim": 3}}, r"robust.trim: 3 .* is 5 vectors"),
-        ({"robust": {"kind": "median"}, "on_loss": "sender_keeps"}, "on_loss: with sender_keeps"),
+        ({"robust": {"kind": "trimmed_mean", "trim": 3}}, r"robust.trim: 3 .* of 5 vectors"),
+        ({"robust": {"kind": "median"}, "on_loss": "sender_keeps"}, "on_loss: sender_keeps"),
     ],
     ids=["agent", "trim", "on_loss"],
 )
 def test_what_has_no_meaning_is_refused(options, message):
     with pytest.raises(ConcordError, match=message):
         lying(**options)
-
-
-def test_push_sum_refuses_liars():
-    net = lying(SIGN, on_loss="sender_keeps")
-    with pytest.raises(ConcordError, match="byzantine"):
-        concord.sample("push_sum_sgld", PROBLEM, net, iterations=2, step_size=ETA)

