@@ -143,18 +143,16 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
     fits = isinstance(x, np.ndarray) and x.shape == shape and x.dtype.kind == "f"
     if fits and type(state) is type(before):
         return
-    method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
-    wanted = ""
-    if before is not None and not isinstance(state, type(before)):
-        wanted = f"{type(before).__name__}, as its init does"
-    elif not hasattr(state, "_fields") or not all(isinstance(part, np.ndarray) for part in state):
-        wanted = "a NamedTuple of arrays, x first"
-    if wanted:
-        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {wanted}")
-    if not fits:
+    if before is None:
+        right = hasattr(state, "_fields") and all(isinstance(part, np.ndarray) for part in state)
+    else:
+        right = isinstance(state, type(before))
+    if not (fits and right):
         raise ConcordError(
-            f"{method} returned x of shape {np.shape(x)} and type {np.asarray(x).dtype}, but must "
-            f"return real numbers of shape {shape}, that is (chains, agents, dim)"
+            f"{type(sampler).__name__}.{'init' if before is None else 'step'} returned "
+            f"{type(state).__name__} with x of shape {np.shape(x)} and type {np.asarray(x).dtype}, "
+            "but must return a NamedTuple of arrays, that of its init, and first x, real numbers "
+            f"of shape {shape}, that is (chains, agents, dim)"
         )
 
 

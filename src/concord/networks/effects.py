@@ -18,6 +18,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.networks.graph import Graph
 from concord.options import Count, Index, Kind, Share, Some
+from concord.random import draw_ways
 
 Direction = Annotated[
     Literal["one_way", "link"], "each direction of a link loses by itself, or both do together"
@@ -140,12 +141,11 @@ class RandomPair(Kind, tag="pair"):
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
         chain = np.arange(traffic.up.shape[1])
-        first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-        agent = rng.integers(0, graph.agents, len(chain))
-        way = first[agent] + (rng.random(len(chain)) * graph.degrees[agent]).astype(np.intp)
+        way = draw_ways(graph, len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
         traffic.up[way, chain] = traffic.up[graph.way_back[way], chain] = True
-        traffic.awake[agent, chain] = traffic.awake[graph.senders[way], chain] = True
+        for agent in (graph.receivers[way], graph.senders[way]):
+            traffic.awake[agent, chain] = True
 
 
 class Loss(Kind, tag="bernoulli"):
