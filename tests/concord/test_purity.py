@@ -130,9 +130,3 @@ def test_every_sampler_is_looked_at():
     assert {kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")} == {
         type(sampler) for sampler, _ in CASES
     }
-
-
-def test_samplers_are_immutable():
-    for sampler, _ in CASES:
-        with pytest.raises(AttributeError):
-            sampler.step_size = 1.0

@@ -75,17 +75,6 @@ def test_chains_with_a_liar_have_the_moments_of_the_law(sampler, lie):
     assert (abs(x.var(axis=0) / variance - 1) <= 5 * np.sqrt(2 / chains)).all()
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_without_trimming_it_is_the_plain_mixture(sampler):
-    on_loss = {"on_loss": "reuse_last"} if sampler == "admm" else {}
-    run = {"iterations": 20, "chains": 3, **SAMPLERS[sampler]}
-    trimmed = lying(robust={"kind": "trimmed_mean", "trim": 0}, **on_loss)
-    found = concord.sample(sampler, PROBLEM, trimmed, **run)
-    plain = concord.sample(sampler, PROBLEM, lying(), **run)
-    np.testing.assert_allclose(found["x"], plain["x"], rtol=1e-10, atol=1e-12)
-    assert (found["unicasts"] == plain["unicasts"]).all()
-
-
 @pytest.mark.parametrize("graph", ["exponential", "star", {"kind": "grid", "rows": 2}], ids=str)
 def test_medians_are_those_of_a_loop_over_agents(graph):
     """On graphs whose agents hear unequally many."""

@@ -86,20 +86,6 @@ def test_times_are_shifted_exponential():
     assert (np.abs(takes.std(axis=0) - 0.2) < 5 * math.sqrt(2) * error).all()  # kurtosis 9
 
 
-def test_the_pace_is_that_of_the_slowest_within_reach():
-    """What agent 0 does in k - d iterations reaches distance d in the d that follow."""
-    found = Timed("path", 5, compute={"seconds": 0.25, "slowest": 8.0})
-    for k, d in itertools.product(range(13), range(5)):
-        expected = 2.0 * (k - d) + 0.25 * d if k > d else 0.25 * k
-        assert found.seconds[k, 0, d] == pytest.approx(expected, rel=1e-12)
-
-
-def test_what_is_compressed_is_sent_sooner():
-    half = {"kind": "rand_k", "share": 0.5}  # a number and a seed: 12 bytes
-    found = Timed("ring", 4, link={"bandwidth": 16.0}, compression=half, steps=3)
-    np.testing.assert_allclose(found.seconds[:, 0, 0], np.arange(4) * 12 / 16)
-
-
 def test_nobody_waits_for_who_sleeps_or_over_links_that_are_down():
     compute, turns = {"seconds": 1.0}, [[[0, 1]], [[0, 1]], [[1, 2]]]
     schedule = {"kind": "in_turn", "graphs": turns}
@@ -136,14 +122,6 @@ def test_a_step_takes_as_long_as_its_gradients():
     assert (found.seconds[-1] == 100).all() and (found.gradients == 100).all()
     free = Timed("ring", 4, local, 8, compute=compute, barrier=False, on_loss="reuse_last")
     assert free.seconds[:, 0, 0].tolist() == [0, 1, 1, 1, 4, 4, 4, 7, 7]
-
-
-@every_sampler
-def test_a_clock_changes_no_number_and_samplers_meet_the_same_times(sampler):
-    timed = Timed("ring", 5, sampler, compute=COMPUTE)
-    fast = Timed("ring", 5, sampler, compute={"seconds": 1e-9})
-    np.testing.assert_array_equal(timed.x, fast.x)
-    np.testing.assert_array_equal(timed.seconds, Timed("ring", 5, compute=COMPUTE).seconds)
 
 
 LOSSY = {

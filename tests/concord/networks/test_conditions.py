@@ -7,43 +7,13 @@ from concord.networks.conditions import Conditions, hears_one_at_most
 from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
-from concord.options import build, plain
+from concord.options import build
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
 DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
-QSGD = {"kind": "qsgd", "bits": 4}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "link"}
-BURSTS = {"kind": "gilbert_elliott", "rate": 0.9, "to_bad": 0.1, "to_good": 0.3}
 TURNS = {"kind": "in_turn", "graphs": [[[0, 1]], [[2, 1]]]}
-
-
-@pytest.mark.parametrize(
-    "happens",
-    [
-        {"on_loss": "skip"},
-        {"schedule": TURNS},
-        {"loss": BURSTS | {"direction": "one_way"}},
-        {"delay": {"kind": "fixed", "iterations": 2}},
-        {"compression": QSGD, "error_feedback": True},
-        {"privacy": {"clip": 1.0, "sigma": 2.0}},
-        {"byzantine": {"kind": "sign", "agents": [1]}},
-        {"robust": {"kind": "trimmed_mean", "trim": 0}},
-    ],
-    ids=str,
-)
-def test_options_are_those_that_a_file_states(happens):
-    stated = plain(network("ring", 4, **happens).conditions)
-    assert build(Conditions, stated, "x") == build(Conditions, happens, "x")
-    assert network("ring", 4, **happens).is_lossless == ("on_loss" in happens)
-
-
-def test_a_clock_is_no_effect_but_takes_time():
-    timed = network("ring", 4, compute={"seconds": 2.0}, link={"latency": 1.0, "bandwidth": 8.0})
-    assert timed.is_lossless and timed.keeps_time
-    assert timed.conditions.link.seconds(16) == 3.0
-    free = network("ring", 4, compute={"seconds": 2.0}, barrier=False, on_loss="reuse_last")
-    assert not free.is_lossless and free.conditions.late_option == "barrier"
 
 
 @pytest.mark.parametrize(

@@ -62,24 +62,6 @@ def test_weights_stay_with_their_agents():
         np.testing.assert_array_equal(own(given).graph.weights, weights)
 
 
-def test_a_table_without_names_of_its_rows_is_a_matrix():
-    table = pandas.DataFrame(nx.to_numpy_array(nx.path_graph(3)), columns=["a", "b", "c"])
-    network = own(table)
-    assert network.edges == ((0, 1), (1, 2)) and network.names == (0, 1, 2)
-
-
-def test_what_happens_on_edges_and_to_agents_names_their_numbers():
-    turns = {"kind": "in_turn", "graphs": [[[3, 0]], [[0, 2], [2, 1]]]}
-    late = {"seconds": 1.0, "slowest": 2.0, "slow_agents": [3]}
-    for graph in (nx.Graph(PATH), nx.DiGraph([*PATH, (1, 3)])):
-        network = own(graph, schedule=turns, compute=late)
-        assert network.conditions.compute.slow_agents == (3,)
-        for edge in ((0, 3), (3, 1)) if graph.is_directed() else ((3, 2),):
-            wrong = {"kind": "in_turn", "graphs": [[edge]]}
-            with pytest.raises(ConcordError, match="is no edge of own"):
-                own(graph, schedule=wrong)
-
-
 def test_own_weights_are_those_that_samplers_ask_for():
     weights = [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]
     network, x = own(weights), np.arange(6.0).reshape(1, 3, 2)

@@ -201,15 +201,7 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
 @pytest.mark.parametrize(
     "happens",
     [
-        {
-            "loss": {
-                "kind": "gilbert_elliott",
-                "rate": 1,
-                "to_bad": 0.1,
-                "to_good": 0.1,
-                "direction": "link",
-            }
-        },
+        {"loss": {**loss(1, "link"), "kind": "gilbert_elliott", "to_bad": 0.1, "to_good": 0.1}},
         {"delay": {"kind": "fixed", "iterations": 1}},
         {"barrier": False, "compute": {"seconds": 1.0}, "on_loss": "reuse_last"},
     ],

@@ -71,15 +71,6 @@ def test_mixing_is_the_loop_over_agents(graph, order):
     assert (net.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
 
 
-def test_who_is_apart_does_not_hear_of_a_diverged_agent():
-    x = np.ones((1, 6, 2))
-    x[0, 3] = np.inf
-    net = started(network("ring", 90), np.ones((1, 90, 2)))  # sparse: nothing times infinity
-    y = np.ones((1, 90, 2))
-    y[0, 3] = np.inf
-    assert np.isfinite(net.mix("metropolis", y)[0, [0, 1, 5, 50]]).all()
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
@@ -274,18 +265,6 @@ SAMPLERS = [
     DESGLD(0.05), DESGHMC(0.2, 1.5, initial_velocity_sd=0.5), DULA(0.05, 0.2), ADMM(0.7),
     EXTRASGLD(0.05, h=0.3), DIGingSGLD(0.05), LocalSGLD(0.05, period=3, common_noise=0.4),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.name)
-def test_where_all_arrives_it_is_the_faultless_sampler(sampler):
-    problem, up = Regression(5, 2), {"kind": "kept", "probability": 1.0}
-    one = steps_of(sampler, problem, Network(WHEEL))
-    other = steps_of(sampler, problem, network(WHEEL, schedule=up, on_loss="reuse_last"))
-    for faultless, faulty in zip(one.states, other.states, strict=True):
-        for part, same in zip(faultless, faulty, strict=True):
-            np.testing.assert_allclose(part, same, rtol=0, atol=EXACT)
-    assert (one.network.unicasts == other.network.unicasts).all()
-    assert (one.network.broadcasts == other.network.broadcasts).all()
 
 
 @pytest.mark.parametrize("sampler", [*SAMPLERS, PushSumSGLD(0.01)], ids=lambda s: s.name)

@@ -166,20 +166,6 @@ def test_wrong_topology(kind, agents, options, message):
 # Matrices and spectra
 
 
-@settings(deadline=None)
-@given(graphs())
-def test_metropolis_is_symmetric_doubly_stochastic_with_positive_diagonal(built):
-    weights = built.metropolis
-    degrees = built.degrees
-    assert (weights == weights.T).all()
-    assert abs(weights.sum(axis=0) - 1).max() < EXACT
-    assert weights.min() >= 0
-    assert np.diag(weights).min() >= 1 / (1 + degrees.max()) - EXACT
-    for i, j in pairs(built):
-        assert weights[i, j] == 1 / (1 + max(degrees[i], degrees[j]))
-    assert np.count_nonzero(weights) == built.agents + 2 * len(built.edges)
-
-
 def cosine(agents: int, k: float) -> float:
     return np.cos(np.pi * k / agents)
 
