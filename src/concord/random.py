@@ -18,8 +18,11 @@ from concord.networks.graph import Graph
 NORMALS_PER_DRAW = 1 << 17
 
 
-def enumerates(rng: Any) -> bool:
-    """Return whether a generator enumerates choices and does not draw (``laws.read_off``)."""
+def is_enumerating(rng: Any) -> bool:
+    """Return whether ``rng`` is no generator, but goes through all outcomes of random choices.
+
+    Exact laws are computed by one that does (``laws.read_off``).
+    """
     return hasattr(rng, "choose")
 
 
@@ -37,7 +40,7 @@ def draw_choice(
     probability: probabilities of outcomes 0, 1, .... draw: function that draws the outcomes in
     another way; None: by one uniform number of each chain.
     """
-    if enumerates(rng):
+    if is_enumerating(rng):
         chosen: np.ndarray = rng.choose(np.asarray(probability, dtype=float), chains)
         return chosen
     if draw is not None:
@@ -72,7 +75,7 @@ def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -
 
     The agent is uniform over all, the neighbor uniform over the agent's. shape: (ticks, chains).
     """
-    if enumerates(rng):  # the law of a pair is that of the same two the other way round
+    if is_enumerating(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]
     ways = draw_ways(graph, shape, rng)
@@ -106,7 +109,7 @@ def draw_ticks(state: Any, k: int, graph: Graph, rng: Any) -> tuple[Any, int]:
     tick at a time where the generator enumerates choices.
     """
     chains, _, dim = state.x.shape
-    ticks = 1 if enumerates(rng) else max(1, NORMALS_PER_DRAW // (2 * chains * dim))
+    ticks = 1 if is_enumerating(rng) else max(1, NORMALS_PER_DRAW // (2 * chains * dim))
     if k % ticks == 0 or not len(state.pairs):
         pairs = draw_pairs(graph, (ticks, chains), rng)
         normals = rng.standard_normal((ticks, chains, 2, dim))

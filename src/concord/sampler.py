@@ -182,17 +182,17 @@ class Coefficients(NamedTuple):
 
 
 def track_average(
-    network: Network, weights: Any, own: np.ndarray, rest: np.ndarray, lane: int = 0
+    network: Network, weights: Any, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return each agent's running estimate of the agents' average vector, and its rest.
 
     .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
 
-    own: the vectors g, (chains, agents, dim). rest: r of the iteration before, zero at first; its
+    vectors: the vectors g, (chains, agents, dim). rest: r of the iteration before, zero at first; its
     sum over the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
     """
-    average = network.mix(weights, rest + own, lane=lane)
-    return average, average - own
+    average = network.mix(weights, rest + vectors, lane=lane)
+    return average, average - vectors
 
 
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:

@@ -107,10 +107,10 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
     if isinstance(graph, Mapping):
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
-        given = {"kind": None, **graph, **options}
-        if kinds.exists("topologies", given["kind"]):
-            _check_keys(given)
-        return build_graph(**given, agents=agents, where="network")
+        topology = {"kind": None, **graph, **options}
+        if kinds.exists("topologies", topology["kind"]):
+            _check_keys(topology)
+        return build_graph(**topology, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     graph = graph if isinstance(graph, Graph) else _convert_graph(graph)
@@ -121,14 +121,14 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
     return graph
 
 
-def _check_keys(given: Mapping[str, Any]) -> None:
+def _check_keys(topology: Mapping[str, Any]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
-    own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
-    for key in given.keys() - {"kind", *own}:
+    options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
+    for key in topology.keys() - {"kind", *options}:
         from concord.networks.conditions import Conditions  # to name its keys
 
-        known = [*own, *Conditions.__struct_fields__]
-        raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
+        keys = [*options, *Conditions.__struct_fields__]
+        raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
 
 
 def _convert_graph(graph: Any) -> Graph:

@@ -86,10 +86,10 @@ class GraphsInTurn(Kind, tag="in_turn"):
 
     def check(self, graph: Graph, where: str) -> None:
         """Raise a ConcordError for an edge that the graph does not have."""
-        known = set(graph.pair_numbers.tolist())
+        numbers = set(graph.pair_numbers.tolist())
         for turn, edges in enumerate(self.graphs):
             for number, edge in enumerate(edges):
-                if not known.issuperset(graph.numbers_of([edge]).tolist()):
+                if not numbers.issuperset(graph.numbers_of([edge]).tolist()):
                     raise ConcordError(
                         f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of "
                         f"{graph.name}; remove it"
@@ -106,7 +106,7 @@ class RandomLinks(Kind, tag="kept"):
     probability: Annotated[Share, "probability that a link is up"]
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
-        """Draw the links that are up, and take the others from ``traffic.up``."""
+        """Draw the links that are up, and mark all others as down in ``traffic.up``."""
         up = rng.random((graph.link_count, traffic.up.shape[1])) < self.probability
         traffic.up &= up[graph.links]
 
@@ -122,10 +122,10 @@ class Matchings(Kind):
         _refuse_directed(graph, where)
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
-        """Draw the matching that is up, and take other links from ``traffic.up``."""
+        """Draw a random matching, and mark all other links as down in ``traffic.up``."""
         numbers = rng.random((graph.link_count, traffic.up.shape[1]))[graph.links]
         lowest = numbers == graph.per_receiver(np.minimum, numbers)
-        traffic.up &= lowest & lowest[graph.way_back]
+        traffic.up &= lowest & lowest[graph.order_by_sender]
 
 
 class RandomPair(Kind, tag="pair"):
@@ -143,7 +143,7 @@ class RandomPair(Kind, tag="pair"):
         chain = np.arange(traffic.up.shape[1])
         way = draw_ways(graph, len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
-        traffic.up[way, chain] = traffic.up[graph.way_back[way], chain] = True
+        traffic.up[way, chain] = traffic.up[graph.order_by_sender[way], chain] = True
         for agent in (graph.receivers[way], graph.senders[way]):
             traffic.awake[agent, chain] = True
 

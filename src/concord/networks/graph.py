@@ -111,14 +111,16 @@ class Graph:
         """
         kind, begin = np.result_type(values, np.int64), np.cumsum(self.degrees) - self.degrees
         total, sends = np.zeros((self.agents, *values.shape[1:]), kind), self.degrees > 0
-        total[sends] = np.add.reduceat(values[self.way_back], begin[sends], axis=0, dtype=kind)
+        total[sends] = np.add.reduceat(
+            values[self.order_by_sender], begin[sends], axis=0, dtype=kind
+        )
         return total
 
     @cached_property
-    def way_back(self) -> np.ndarray:
-        """Return the order of the ways by sender and then by receiver, (ways,).
+    def order_by_sender(self) -> np.ndarray:
+        """Return the permutation that sorts the ways by sender and then by receiver, (ways,).
 
-        In an undirected graph its entry w is the way opposite to way w.
+        In an undirected graph its entry w is the number of the way opposite to way w.
         """
         return np.lexsort((self.receivers, self.senders))
 
@@ -145,8 +147,8 @@ class Graph:
         """
         color = np.full(self.agents, -1)
         for agent, neighbors in enumerate(self.neighbors):
-            taken = set(color[neighbors].tolist())
-            color[agent] = next(c for c in range(self.agents) if c not in taken)
+            used = set(color[neighbors].tolist())
+            color[agent] = next(c for c in range(self.agents) if c not in used)
         return np.arange(color.max() + 1)[:, None] == color
 
     @cached_property
@@ -170,9 +172,9 @@ class Graph:
         values: entry (receiver, sender) of each way, (ways,). diagonal: a number, or (agents,). The
         matrix is sparse beyond ``DENSE_AGENTS``.
         """
-        own, shape = np.arange(self.agents), (self.agents, self.agents)
-        rows = np.concatenate([self.receivers, own])
-        columns = np.concatenate([self.senders, own])
+        agents, shape = np.arange(self.agents), (self.agents, self.agents)
+        rows = np.concatenate([self.receivers, agents])
+        columns = np.concatenate([self.senders, agents])
         entries = np.concatenate([values, np.broadcast_to(diagonal, self.agents)])
         if self.agents <= DENSE_AGENTS:
             dense = np.zeros(shape, entries.dtype)

@@ -279,8 +279,8 @@ class Network(Summarized):
         """
         if self._channels is None:
             return weighted_sum(weights, x)
-        known: np.ndarray = self._channels.mix_known(weights, x, lane)
-        return known
+        mixed: np.ndarray = self._channels.mix_known(weights, x, lane)
+        return mixed
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.

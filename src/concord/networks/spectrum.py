@@ -4,6 +4,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, as_dense
+from concord.networks.weights import mixing_matrix
 
 # Agents up to which spectra are computed: a dense solver takes seconds beyond.
 SPECTRUM_AGENTS = 2000
@@ -23,12 +24,13 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
         raise ConcordError(
             f"topology {graph.name}: spectra are of at most {SPECTRUM_AGENTS} agents; use fewer"
         )
-    own = graph.metropolis if graph.weights is None else graph.weights
-    weights, laplacian, adjacency = map(as_dense, (own, graph.laplacian, graph.adjacency))
+    weights, laplacian, adjacency = map(
+        as_dense, (mixing_matrix(graph, "metropolis"), graph.laplacian, graph.adjacency)
+    )
     of_weights = np.linalg.eigvalsh(weights)[:-1] if graph.agents > 1 else np.zeros(1)
     of_laplacian = np.linalg.eigvalsh(laplacian)
     gamma_bar = max(abs(of_weights[-1]), abs(of_weights[0]))
-    found = {
+    eigenvalues = {
         "lambda_2": of_weights[-1],
         "lambda_N": of_weights[0],
         "gamma_bar": gamma_bar,
@@ -37,4 +39,4 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
         "algebraic_connectivity": of_laplacian[1] if graph.agents > 1 else 0.0,
         "signless_max": np.linalg.eigvalsh(np.diag(graph.degrees) + adjacency)[-1],
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in eigenvalues.items()}

@@ -73,8 +73,8 @@ def trigger_of(sampler: Any) -> Trigger | None:
     A ConcordError if the options are those of half a trigger, or of one that is not asked for.
     """
     triggered, starts = sampler.communication == "triggered", sampler.known == "start"
-    given = {sampler.threshold is not None, sampler.decay is not None}
-    if given != {triggered} or (starts and not triggered):
+    has_option = {sampler.threshold is not None, sampler.decay is not None}
+    if has_option != {triggered} or (starts and not triggered):
         raise ConcordError(
             "threshold, decay, known: a trigger needs the first two, and nothing else takes them; "
             "give them with communication: triggered, or leave them out"

@@ -67,8 +67,8 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
         "pairwise": np.full(len(graph.senders), 0.5),
     }
     if weights not in values:
-        near = nearest(weights, get_args(Name))
-        raise ConcordError(f"weights: there are none called {weights!r}; {near}")
+        hint = nearest(weights, get_args(Name))
+        raise ConcordError(f"weights: there are none called {weights!r}; {hint}")
     summed = graph.senders if weights == "column_stochastic" else graph.receivers
-    own = 1 - np.bincount(summed, values[weights], graph.agents)
-    return graph.matrix(values[weights], own)
+    diagonal = 1 - np.bincount(summed, values[weights], graph.agents)
+    return graph.matrix(values[weights], diagonal)

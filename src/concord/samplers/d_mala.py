@@ -110,8 +110,8 @@ class DMALA(Sampler):
             )
             log_odds = epsilon**2 / 8 * ((2 * tracked - v) * v).sum(axis=-1)
         elif self.correction != "none":
-            own = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
-            aleph, remainder = track_average(network, self.weights, own, remainder)
+            curvature = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
+            aleph, remainder = track_average(network, self.weights, curvature, remainder)
             sign = 1 if self.correction == "energy" else -1
             log_odds = epsilon**2 / 2 * (sign * (tracked**2).sum(axis=-1) - aleph[..., 0])
         if self.correction != "none":

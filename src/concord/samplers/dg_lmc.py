@@ -100,7 +100,7 @@ class DGLMC(Sampler):
         return State(theta, z)
 
     def _descend(self, z: np.ndarray, theta: np.ndarray, gamma: float, problem: Any) -> np.ndarray:
-        """Return the copies after a Langevin step from z without its noise, tied to theta."""
+        """Return z - gamma (G grad f(z) + (z - theta) / rho), (chains, agents, dim), like z."""
         G = coupling_matrices(self.coupling, problem.dim)[2]
         return z - gamma * (np.dot(problem.gradient(z), G) + (z - theta) / self.tolerance)
 

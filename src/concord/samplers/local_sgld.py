@@ -113,8 +113,8 @@ class LocalSGLD(Sampler):
             return state
         x, where = state.x, renewed[:, None, None]
         r = network.mix(self.weights, x, chains=renewed)
-        own = problem.full_gradient(r, chains=renewed)
-        c = network.mix(self.weights, own, chains=renewed)
+        gradient = problem.full_gradient(r, chains=renewed)
+        c = network.mix(self.weights, gradient, chains=renewed)
         if not state.reference.size:
-            return state._replace(control=np.where(where, c - own, state.control))
+            return state._replace(control=np.where(where, c - gradient, state.control))
         return State(x, np.where(where, r, state.reference), np.where(where, c, state.control))

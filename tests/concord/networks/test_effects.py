@@ -44,7 +44,7 @@ def assert_share(mask, expected):
 
 
 def back(mask, graph=WHEEL):
-    return mask[graph.way_back]
+    return mask[graph.order_by_sender]
 
 
 def test_one_peer_at_a_time_in_turn():

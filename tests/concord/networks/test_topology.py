@@ -269,9 +269,9 @@ def test_ways_links_and_sums_over_them(graph):
     """Ways are ordered by receiver, each edge is two, one there and one back."""
     ways = list(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
     assert ways == sorted([(i, j) for i, j in pairs(graph)] + [(j, i) for i, j in pairs(graph)])
-    assert [ways[back] for back in graph.way_back] == [(j, i) for i, j in ways]
+    assert [ways[back] for back in graph.order_by_sender] == [(j, i) for i, j in ways]
     assert graph.link_count == len(pairs(graph))
-    for way, back in enumerate(graph.way_back):
+    for way, back in enumerate(graph.order_by_sender):
         assert (graph.links == graph.links[way]).nonzero()[0].tolist() == sorted({way, int(back)})
     values = np.arange(2.0 * len(ways)).reshape(-1, 2)
     sent = [

@@ -14,9 +14,9 @@ from concord.networks.compressions.top_k import Params, keep_coordinates, number
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return x, (..., dim), with zeros for all but some coordinates, which are scaled."""
-    kept = number(params.share, x.shape[-1])
-    places = rng.random(x.shape).argpartition(kept - 1)[..., :kept]
-    return keep_coordinates(x, places) * (x.shape[-1] / kept)
+    count = number(params.share, x.shape[-1])
+    places = rng.random(x.shape).argpartition(count - 1)[..., :count]
+    return keep_coordinates(x, places) * (x.shape[-1] / count)
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:

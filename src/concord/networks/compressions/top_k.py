@@ -28,9 +28,9 @@ def number(share: float, dim: int) -> int:
 
 def keep_coordinates(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return x, (..., dim), with zeros at all but the coordinates ``places``, (..., k)."""
-    kept = np.zeros_like(x)
-    np.put_along_axis(kept, places, np.take_along_axis(x, places, -1), -1)
-    return kept
+    sparse = np.zeros_like(x)
+    np.put_along_axis(sparse, places, np.take_along_axis(x, places, -1), -1)
+    return sparse
 
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:

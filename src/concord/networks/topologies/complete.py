@@ -7,5 +7,5 @@ from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges of the complete graph over agents 0 to N - 1."""
+    """Return all pairs of agents, (edges, 2)."""
     return list_pairs(agents)

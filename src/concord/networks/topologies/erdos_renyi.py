@@ -18,6 +18,6 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return a random graph over agents 0 to N - 1."""
+    """Return a networkx graph in which pairs of agents are linked with ``params.probability``."""
     check_edges(agents * (agents - 1) // 2)
     return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

@@ -21,8 +21,8 @@ def graph(params: Params, agents: int) -> list[tuple[int, int]]:
     check_edges(agents * (agents - 1) // 2)
     rng = random.Random(params.seed)
     places = np.array([[rng.random(), rng.random()] for _ in range(agents)])
-    near = (
+    neighbors = (
         (np.square(places[i + 1 :] - places[i]).sum(axis=1) <= params.radius**2).nonzero()[0]
         for i in range(agents)
     )
-    return [(i, i + 1 + int(j)) for i, found in enumerate(near) for j in found]
+    return [(i, i + 1 + int(j)) for i, later in enumerate(neighbors) for j in later]

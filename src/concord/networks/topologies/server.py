@@ -11,7 +11,7 @@ from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges of the complete graph, whose Metropolis weights are J/N."""
+    """Return all pairs of agents, (edges, 2), so that the Metropolis weights are J/N."""
     return list_pairs(agents)
 
 
