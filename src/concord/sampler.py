@@ -188,8 +188,8 @@ def track_average(
 
     .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
 
-    vectors: the vectors g, (chains, agents, dim). rest: r of the iteration before, zero at first; its
-    sum over the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
+    vectors: g, (chains, agents, dim). rest: r of the iteration before, zero at first; its sum over
+    the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
     """
     average = network.mix(weights, rest + vectors, lane=lane)
     return average, average - vectors

@@ -109,11 +109,10 @@ class Graph:
 
         values: (ways, ...).
         """
-        kind, begin = np.result_type(values, np.int64), np.cumsum(self.degrees) - self.degrees
-        total, sends = np.zeros((self.agents, *values.shape[1:]), kind), self.degrees > 0
-        total[sends] = np.add.reduceat(
-            values[self.order_by_sender], begin[sends], axis=0, dtype=kind
-        )
+        total = np.zeros((self.agents, *values.shape[1:]), np.result_type(values, np.int64))
+        begin, sends = np.cumsum(self.degrees) - self.degrees, self.degrees > 0
+        ordered = values[self.order_by_sender].astype(total.dtype)
+        total[sends] = np.add.reduceat(ordered, begin[sends], axis=0)
         return total
 
     @cached_property

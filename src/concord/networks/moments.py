@@ -42,9 +42,8 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         return None
     identity = np.eye(network.agents)
     of_link = np.eye(edges.link_count)[edges.links]
-    awake = np.concatenate(
-        [identity, np.maximum(identity[edges.receivers], identity[edges.senders])]
-    )
+    ends = np.maximum(identity[edges.receivers], identity[edges.senders])
+    awake = np.concatenate([identity, ends])
     needs, probability = [awake], [options.awake]
     if isinstance(options.schedule, RandomLinks):
         needs.append(np.concatenate([np.zeros((len(identity), of_link.shape[1])), of_link]))
@@ -79,10 +78,10 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         return first * (up @ shares), second * ((up * shares) @ up.T)
 
     if isinstance(options.schedule, RandomPair):
-        ends = edges.edges
-        shares = (1 / edges.degrees)[ends].sum(axis=1) / network.agents
-        pair = np.zeros((network.agents, len(ends)))
-        pair[ends.T, np.arange(len(ends))] = 1
+        pairs = edges.edges
+        shares = (1 / edges.degrees)[pairs].sum(axis=1) / network.agents
+        pair = np.zeros((network.agents, len(pairs)))
+        pair[pairs.T, np.arange(len(pairs))] = 1
         moments = of_turns(shares, pair[edges.receivers] * pair[edges.senders], pair)
         return lambda k: moments
     if tables := link_tables(edges, options.schedule):

@@ -56,13 +56,12 @@ class Schedule:
         elif isinstance(value, Mapping):
             form = _ScheduleChoice.parse(dict(value), where)
             function = form.module.schedule(form.params)
-            schedule = (
-                function if isinstance(function, Schedule) else FunctionSchedule(form, function)
-            )
+            is_formula = isinstance(function, Schedule)
+            schedule = function if is_formula else FunctionSchedule(form, function)
         else:
-            kinds_of_schedules = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
-                f"{at}{short(value)} is not a finite number or a mapping with a kind: {kinds_of_schedules}"
+                f"{at}{short(value)} is not a finite number or a mapping with a kind: "
+                f"{', '.join(kinds.names(_ScheduleChoice.room))}"
             )
         for k in (0, LAST):  # those of the papers never rise
             try:
