@@ -78,19 +78,8 @@ def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -
     if is_enumerating(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]
-    ways = draw_ways(graph, shape, rng)
+    ways = graph.draw_ways(shape, rng)
     return np.stack([graph.receivers[ways], graph.senders[ways]], axis=-1)
-
-
-def draw_ways(graph: Graph, shape: Any, rng: np.random.Generator) -> np.ndarray:
-    """Draw directed edges (ways) of an undirected graph, by their numbers, of a shape.
-
-    The receiver is uniform over all agents, the sender uniform over the receiver's neighbors.
-    """
-    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-    agent = rng.integers(0, graph.agents, shape)
-    choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)
-    return first[agent] + np.minimum(choice, graph.degrees[agent] - 1)  # a product may round up
 
 
 @lru_cache(maxsize=32)

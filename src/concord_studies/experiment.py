@@ -21,8 +21,9 @@ from typing import Any
 from concord import kinds
 from concord.errors import ConcordError
 from concord.progress import each
+from concord.sampling.netcdf import write_traces
 from concord.sampling.trace import Trace, join_traces
-from concord.sampling.trace_files import read_traces, write_traces
+from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declared

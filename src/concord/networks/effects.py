@@ -18,7 +18,6 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.networks.graph import Graph
 from concord.options import Count, Index, Kind, Share, Some
-from concord.random import draw_ways
 
 Direction = Annotated[
     Literal["one_way", "link"], "each direction of a link loses by itself, or both do together"
@@ -141,7 +140,7 @@ class RandomPair(Kind, tag="pair"):
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
         chain = np.arange(traffic.up.shape[1])
-        way = draw_ways(graph, len(chain), rng)
+        way = graph.draw_ways(len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
         traffic.up[way, chain] = traffic.up[graph.order_by_sender[way], chain] = True
         for agent in (graph.receivers[way], graph.senders[way]):

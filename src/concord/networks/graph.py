@@ -138,6 +138,16 @@ class Graph:
         """Return the neighbors that each agent hears, an increasing array for each agent."""
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
 
+    def draw_ways(self, shape: Any, rng: np.random.Generator) -> np.ndarray:
+        """Draw ways of an undirected graph, by their numbers, in an array of a shape.
+
+        The receiver is uniform over all agents, the sender uniform over the receiver's neighbors.
+        """
+        first = np.searchsorted(self.receivers, np.arange(self.agents))
+        agent = rng.integers(0, self.agents, shape)
+        choice = (rng.random(shape) * self.degrees[agent]).astype(np.intp)
+        return first[agent] + np.minimum(choice, self.degrees[agent] - 1)  # a product may round up
+
     @cached_property
     def colors(self) -> np.ndarray:
         """Return which agents have each color, (colors, agents): neighbors have different ones.
@@ -214,7 +224,12 @@ class Graph:
 
     @cached_property
     def metropolis(self) -> Matrix:
-        """Return the Metropolis weights W. A ConcordError if the graph is directed."""
+        """Return the Metropolis weights W, or the graph's own weights in their place.
+
+        A ConcordError if the graph has a direction and no weights of its own.
+        """
+        if self.weights is not None:
+            return self.weights
         self.refuse_directed("Metropolis weights")
         largest = np.maximum(self.degrees[self.receivers], self.degrees[self.senders])
         values = 1 / (1 + largest)

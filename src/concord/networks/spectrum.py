@@ -4,7 +4,6 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, as_dense
-from concord.networks.weights import mixing_matrix
 
 # Agents up to which spectra are computed: a dense solver takes seconds beyond.
 SPECTRUM_AGENTS = 2000
@@ -25,7 +24,7 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
             f"topology {graph.name}: spectra are of at most {SPECTRUM_AGENTS} agents; use fewer"
         )
     weights, laplacian, adjacency = map(
-        as_dense, (mixing_matrix(graph, "metropolis"), graph.laplacian, graph.adjacency)
+        as_dense, (graph.metropolis, graph.laplacian, graph.adjacency)
     )
     of_weights = np.linalg.eigvalsh(weights)[:-1] if graph.agents > 1 else np.zeros(1)
     of_laplacian = np.linalg.eigvalsh(laplacian)

@@ -12,13 +12,13 @@ Source: bhar2023, eqs. (7)-(9).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.network import Network
-from concord.sampling.schedules import Schedule
 
 LONG_RUN = 5000  # iterations by which differences of rounding may have grown to those of samples
 
@@ -55,9 +55,16 @@ class Trigger(NamedTuple):
         sent[chains, agents] = latest = np.where(large[..., None], w, sent[chains, agents])
         return latest, sent
 
-    def amplifies(self, fusion: Schedule, step_size: Schedule, agents: int, steps: int) -> bool:
+    def amplifies(
+        self,
+        fusion: Callable[[int], float],
+        step_size: Callable[[int], float],
+        agents: int,
+        steps: int,
+    ) -> bool:
         """Return whether stale differences move agents more than noise does, in a long run.
 
+        fusion, step_size: beta and alpha of iteration k. agents, steps: their numbers.
         A difference of sent vectors, up to the threshold, pulls again in every iteration until they
         are sent anew: too far if its pull exceeds the noise, beta^2 mu / tau^delta > N^2 alpha / 2.
         Then small differences grow, and after thousands of iterations triggers differ.

@@ -47,8 +47,8 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
         1/2 where i hears j, of which one is heard in an iteration, or none.
     """
     if weights in ("metropolis", "lazy_metropolis"):
-        metropolis = graph.metropolis if graph.weights is None else graph.weights
-        return metropolis if weights == "metropolis" else (metropolis + graph.identity) / 2
+        whole = weights == "metropolis"
+        return graph.metropolis if whole else (graph.metropolis + graph.identity) / 2
     if weights == "max_degree":
         weights = 1 / (1 + graph.degrees.max())
     elif weights == "best_constant":

@@ -199,7 +199,7 @@ class Trace(Summarized):
 
     def save(self, path: str | Path) -> None:
         """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
-        from concord.sampling.trace_files import write_traces  # of runs that are saved
+        from concord.sampling.netcdf import write_traces  # of runs that are saved
 
         write_traces({"": self}, Path(path))
 
