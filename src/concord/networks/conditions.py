@@ -16,12 +16,13 @@ from concord.networks.effects import (
     Loss,
     Matchings,
     OnePeer,
+    PairSchedule,
     RandomLinks,
     RandomPair,
     Static,
     link_tables,
 )
-from concord.networks.graph import Graph
+from concord.networks.graph import Graph, check_agents
 from concord.networks.privacy import Privacy
 from concord.options import NonNegative, Options, PositiveShare
 
@@ -137,12 +138,7 @@ class Conditions(Options):
         slow = self.compute.slow_agents if self.compute else ()
         liars = self.byzantine.agents if self.byzantine else ()
         for key, agents in (("compute.slow_agents", slow), ("byzantine.agents", liars)):
-            for number, agent in enumerate(agents):
-                if agent >= graph.agents:
-                    raise ConcordError(
-                        f"{where}.{key}[{number}]: there is no agent {agent}; name agents 0 to "
-                        f"{graph.agents - 1}"
-                    )
+            check_agents(agents, graph.agents, f"{where}.{key}")
         if self.error_feedback and not self.compression:
             raise ConcordError(f"{where}.error_feedback: nothing is compressed; remove it")
         if self.keeps_time and self.delay is not None:
@@ -175,7 +171,7 @@ class Conditions(Options):
 
 def hears_one_at_most(graph: Graph, conditions: Conditions) -> bool:
     """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
-    if isinstance(conditions.schedule, (Matchings, RandomPair)):
+    if isinstance(conditions.schedule, PairSchedule):
         return True
     tables = link_tables(graph, conditions.schedule)
     return bool(tables) and all(

@@ -110,15 +110,23 @@ class RandomLinks(Kind, tag="kept"):
         traffic.up &= up[graph.links]
 
 
-class Matchings(Kind):
+class PairSchedule(Kind):
+    """A schedule under which an agent hears at most one neighbor, which hears it, too."""
+
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
+        if graph.directed:
+            raise ConcordError(
+                f"{where}: pairs hear each other, and edges of {graph.name} have a direction; use "
+                "another schedule"
+            )
+
+
+class Matchings(PairSchedule):
     """A schedule under which a random matching is up in every iteration.
 
     Each link draws a number, and is up if no link that shares an agent with it has a lower one.
     """
-
-    def check(self, graph: Graph, where: str) -> None:
-        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
-        _refuse_directed(graph, where)
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw a random matching, and mark all other links as down in ``traffic.up``."""
@@ -127,15 +135,11 @@ class Matchings(Kind):
         traffic.up &= lowest & lowest[graph.order_by_sender]
 
 
-class RandomPair(Kind, tag="pair"):
+class RandomPair(PairSchedule, tag="pair"):
     """A schedule under which one random link is up, and only its two agents are awake.
 
     The first agent is uniform over all agents, the second uniform over its neighbors.
     """
-
-    def check(self, graph: Graph, where: str) -> None:
-        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
-        _refuse_directed(graph, where)
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
@@ -221,12 +225,3 @@ def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
     tables.
     """
     return schedule.tables(graph) if hasattr(schedule, "tables") else []
-
-
-def _refuse_directed(graph: Graph, where: str) -> None:
-    """Raise a ConcordError if the graph is directed, for schedules that pair agents."""
-    if graph.directed:
-        raise ConcordError(
-            f"{where}: pairs hear each other, and edges of {graph.name} have a direction; use "
-            "another schedule"
-        )

@@ -13,6 +13,7 @@ and columns senders, of directed graphs too: A_ij = 1 if agent i hears agent j.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -261,6 +262,15 @@ def graph_of_pairs(
     numbers = np.unique(ends[:, 0] * agents + ends[:, 1])
     edges = np.column_stack(np.divmod(numbers, agents))
     return Graph(agents, edges, directed=directed, name=name, **fields)
+
+
+def check_agents(numbers: Iterable[int], agents: int, where: str) -> None:
+    """Raise a ConcordError for a number that no agent has; ``where`` is file and key of all."""
+    for place, number in enumerate(numbers):
+        if number >= agents:
+            raise ConcordError(
+                f"{where}[{place}]: there is no agent {number}; name agents 0 to {agents - 1}"
+            )
 
 
 def as_dense(matrix: Matrix) -> np.ndarray:

@@ -25,7 +25,7 @@ Needs: a connected network of two agents or more.
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import field, structs
 from numpy.random import Generator
 
 from concord.errors import ConcordError
@@ -60,7 +60,7 @@ class GossipULA(Sampler):
     draws_ahead: ClassVar[tuple[str, ...]] = ("pairs", "normals")
 
     step_size: Annotated[Schedule, "gradient step alpha"]
-    fusion: Annotated[Schedule, "fusion weight beta"] = Schedule(0.5)
+    fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
     communication: Annotated[
         Literal["always", "triggered", "never"],
         "active agents communicate always, when triggered, or never (isolated training)",
@@ -80,7 +80,7 @@ class GossipULA(Sampler):
         super().check(problem, network)
         options = network.conditions
         if trigger_of(self) is None:
-            options = replace(options, loss=None)
+            options = structs.replace(options, loss=None)
         if not (options.is_lossless and options.on_loss == "keep_own_weight"):
             raise ConcordError(
                 "network: gossip ULA wakes pairs of its own, which keep their own weight; give "

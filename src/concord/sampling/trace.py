@@ -98,7 +98,7 @@ class Trace(Summarized):
         return len(self["diverged_at"])
 
     def rows_after_warm_up(self, warm_up: int = -1) -> np.ndarray:
-        """Return the rows of the recorded iterations after ``warm_up``; -1: the first tenth."""
+        """Return the numbers of the recorded iterations' rows after ``warm_up``; -1: a tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
         return np.flatnonzero(self.draw > warm_up)
