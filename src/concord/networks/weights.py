@@ -46,10 +46,12 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
     ``pairwise``
         1/2 where i hears j, of which one is heard in an iteration, or none.
     """
-    if weights in ("metropolis", "lazy_metropolis"):
+    if isinstance(weights, np.ndarray):
+        weights = weights[:, None, None]
+    elif weights in ("metropolis", "lazy_metropolis"):
         whole = weights == "metropolis"
         return graph.metropolis if whole else (graph.metropolis + graph.identity) / 2
-    if weights == "max_degree":
+    elif weights == "max_degree":
         weights = 1 / (1 + graph.degrees.max())
     elif weights == "best_constant":
         from concord.networks.spectrum import spectrum_of  # for these weights alone
@@ -57,8 +59,6 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
         spectrum = spectrum_of(graph)
         total = spectrum["laplacian_max"] + spectrum["algebraic_connectivity"]
         weights = 2 / total if total else 0.0
-    elif isinstance(weights, np.ndarray):
-        weights = weights[:, None, None]
     if not isinstance(weights, str):
         return graph.identity - weights * graph.laplacian
     values = {
