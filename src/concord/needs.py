@@ -146,7 +146,7 @@ def _check_mixing(network: Network, weights: str | float) -> None:
             "sampler for directed networks (push_sum_sgld)"
         )
     least = matrix.diagonal().min()
-    if (weights == "best_constant" or not isinstance(weights, str)) and least < -1e-12:
+    if not isinstance(weights, str) and least < -1e-12:
         raise ConcordError(
             f"weights: {weights} gives an agent the weight {least:.3g} on itself, on {graph.name} "
             f"of {graph.agents}, but averages need weights that are not negative; use metropolis"

@@ -13,17 +13,14 @@ from concord.networks.graph import Graph, Matrix
 Name = Literal[
     "metropolis",
     "lazy_metropolis",
-    "max_degree",
-    "best_constant",
     "row_stochastic",
     "column_stochastic",
     "pairwise",
 ]
 Weights = Annotated[
     Name | Annotated[float, Meta(gt=0, lt=1)],
-    "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
-    "edges, 1/(1 + the largest degree) or the one that agrees fastest; equal weights for all that "
-    "an agent hears and itself; or for all that hear an agent and itself; half for the one "
+    "W: Metropolis weights; half of these, and half for the agent itself; equal weights for all "
+    "that an agent hears and itself; or for all that hear an agent and itself; half for the one "
     "neighbor that an agent hears in an iteration; or a number, the weight of every edge",
 ]
 
@@ -35,9 +32,6 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
         symmetric and doubly stochastic; a graph's own weights, if it has some;
     ``lazy_metropolis``
         (I + W)/2 with these, whose eigenvalues are not negative;
-    ``max_degree``, ``best_constant``
-        :math:`I - \alpha L` with :math:`\alpha = 1 / (1 + \max_i \deg_i)`, or :math:`2 /
-        (\lambda_{\max}(L) + \lambda_2(L))`, which agrees fastest (Xiao and Boyd, 2004);
     a number w, or several of them, (steps,)
         :math:`I - w L`, the weight w on every edge, or (steps, agents, agents);
     ``row_stochastic``, ``column_stochastic``
@@ -51,14 +45,6 @@ def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
     elif weights in ("metropolis", "lazy_metropolis"):
         whole = weights == "metropolis"
         return graph.metropolis if whole else (graph.metropolis + graph.identity) / 2
-    elif weights == "max_degree":
-        weights = 1 / (1 + graph.degrees.max())
-    elif weights == "best_constant":
-        from concord.networks.spectrum import spectrum_of  # for these weights alone
-
-        spectrum = spectrum_of(graph)
-        total = spectrum["laplacian_max"] + spectrum["algebraic_connectivity"]
-        weights = 2 / total if total else 0.0
     if not isinstance(weights, str):
         return graph.identity - weights * graph.laplacian
     values = {

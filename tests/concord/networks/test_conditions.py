@@ -11,7 +11,7 @@ from concord.options import build
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+DIRECTED = build_graph("directed_ring", 6, every=2)
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "link"}
 TURNS = {"kind": "in_turn", "graphs": [[[0, 1]], [[2, 1]]]}
 

@@ -13,7 +13,7 @@ from steps import EXACT
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+DIRECTED = build_graph("directed_ring", 6, every=2)
 POLICIES = ("keep_own_weight", "reuse_last", "skip", "sender_keeps")
 LIMIT = 5.0  # standard errors
 

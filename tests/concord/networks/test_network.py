@@ -21,7 +21,7 @@ from steps import EXACT, Regression, start, steps_of
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+DIRECTED = build_graph("directed_ring", 6, every=2)
 GRAPHS = [RING, WHEEL, DIRECTED, build_graph("no_edges", 3), build_graph("ring", 90)]
 
 

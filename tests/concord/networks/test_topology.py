@@ -61,7 +61,6 @@ def test_edges(kind, agents, options, edges):
         ("directed_ring", 1, {}, []),
         ("directed_ring", 3, {}, [(0, 1), (1, 2), (2, 0)]),
         ("directed_ring", 4, {"every": 2}, [(0, 1), (0, 2), (1, 2), (2, 0), (2, 3), (3, 0)]),
-        ("directed_ring", 4, {"every": 4, "reach": 3}, [(0, 1), (0, 3), (1, 2), (2, 3), (3, 0)]),
         ("directed_exponential", 3, {}, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]),
         ("edge_list", 3, {"edges": [[2, 1], [1, 2]], "directed": True}, [(1, 2), (2, 1)]),
     ],
@@ -152,7 +151,7 @@ def test_degrees_neighbors_and_connection(built):
         ("ring", 4, {"rows": 2}, "topology.rows: unknown key"),
         ("grid", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
         ("hypercube", 6, {}, "6 agents make no hypercube; use a power of two, such as 4"),
-        ("directed_ring", 6, {"every": 2, "reach": 1}, "topology.reach: a chord over 1 agents"),
+        ("directed_ring", 3, {"every": 2}, "topology.every: a ring of 3 has no chords"),
         ("edge_list", 3, {"edges": [[0, 1], [1, 3]]}, r"topology.edges\[1\]: \[1, 3\] names an ag"),
         ("edge_list", 3, {"edges": [[1, 1]]}, r"topology.edges\[0\]: \[1, 1\] joins an agent to i"),
         ("edge_list", 3, {"edges": [[0, 1], [1, 0]]}, r"topology.edges\[1\]: .* is given twice"),
@@ -226,24 +225,10 @@ GRAPHS = [
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name} of {g.agents}")
 def test_weights_are_what_they_say(graph):
     laplacian, identity = as_dense(graph.laplacian), np.eye(graph.agents)
-    found = {
-        name: as_dense(mixing_matrix(graph, name))
-        for name in ("metropolis", "lazy_metropolis", "max_degree", "best_constant")
-    }
-    for matrix in found.values():
-        assert abs(matrix - matrix.T).max() < EXACT and abs(matrix.sum(axis=1) - 1).max() < EXACT
-    assert abs(2 * found["lazy_metropolis"] - identity - found["metropolis"]).max() < EXACT
-    degree = graph.degrees.max()
-    assert abs((1 + degree) * (identity - found["max_degree"]) - laplacian).max() < 1e-9
+    whole, half = (as_dense(mixing_matrix(graph, f"{lazy}metropolis")) for lazy in ("", "lazy_"))
+    assert abs(whole - whole.T).max() < EXACT and abs(whole.sum(axis=1) - 1).max() < EXACT
+    assert abs(2 * half - identity - whole).max() < EXACT
     assert abs(identity - as_dense(mixing_matrix(graph, 0.1)) - 0.1 * laplacian).max() < EXACT
-    if not graph.is_connected:
-        return
-    slowest = [
-        np.abs(np.linalg.eigvalsh(identity - share * laplacian)[:-1]).max(initial=0)
-        for share in np.linspace(0.01, 1, 80)
-    ]
-    best = np.abs(np.linalg.eigvalsh(found["best_constant"])[:-1]).max(initial=0)
-    assert best <= min(slowest) + EXACT
 
 
 @pytest.mark.parametrize("agents", [DENSE_AGENTS, DENSE_AGENTS + 1])

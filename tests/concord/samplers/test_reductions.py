@@ -32,7 +32,7 @@ from steps import (
 )
 
 ALONE, SERVER = network("no_edges", 1), network("server", 4)
-ROUND, RING = network("directed_ring", 6, every=1, reach=2), network("ring", 5)
+ROUND, RING = network("directed_ring", 6, every=1), network("ring", 5)
 WHOLE = Compression("top_k", share=1.0)
 
 
