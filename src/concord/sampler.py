@@ -143,16 +143,19 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
     fits = isinstance(x, np.ndarray) and x.shape == shape and x.dtype.kind == "f"
     if fits and type(state) is type(before):
         return
+    method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
     if before is None:
+        expected = "a NamedTuple of arrays, x first"
         right = hasattr(state, "_fields") and all(isinstance(part, np.ndarray) for part in state)
     else:
+        expected = f"{type(before).__name__}, as its init does"
         right = isinstance(state, type(before))
-    if not (fits and right):
+    if not right:
+        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {expected}")
+    if not fits:
         raise ConcordError(
-            f"{type(sampler).__name__}.{'init' if before is None else 'step'} returned "
-            f"{type(state).__name__} with x of shape {np.shape(x)} and type {np.asarray(x).dtype}, "
-            "but must return a NamedTuple of arrays, that of its init, and first x, real numbers "
-            f"of shape {shape}, that is (chains, agents, dim)"
+            f"{method} returned x of shape {np.shape(x)} and type {np.asarray(x).dtype}, but must "
+            f"return real numbers of shape {shape}, that is (chains, agents, dim)"
         )
 
 

@@ -168,9 +168,9 @@ class Wrong(Sampler):
 
 
 NO_STATES = [
-    (lambda state: None, "NoneType with x of shape ()"),
-    (lambda state: state._replace(x=state.x[:, 0]), "Positions with x of shape (7, 2) and type fl"),
-    (lambda state: state._replace(x=state.x.astype(int)), "Positions with x of shape (7, 4, 2) an"),
+    (lambda state: None, "NoneType, but must return"),
+    (lambda state: state._replace(x=state.x[:, 0]), "x of shape (7, 2) and type float64, but must"),
+    (lambda state: state._replace(x=state.x.astype(int)), "x of shape (7, 4, 2) and type int64"),
 ]
 
 

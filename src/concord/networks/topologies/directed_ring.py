@@ -27,9 +27,7 @@ def graph(params: Params, agents: int) -> Any:
     if params.every is None:
         return graph
     if agents < 4:
-        raise ConcordError(
-            f"every: a ring of {agents} has no chords; leave it out"
-        )
+        raise ConcordError(f"every: a ring of {agents} has no chords; leave it out")
     chords = range(0, agents, params.every)
     graph.add_edges_from((i, (i + agents // 2) % agents) for i in chords)
     return graph
