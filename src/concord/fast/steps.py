@@ -139,15 +139,15 @@ class _Langevin:
             self._rows = weights, _by_rows(weights)
         rows, values = self._rows[1]
         x, spare = state.x.copy(), np.empty(state.x.shape)
-        taken = kernels.take_langevin_steps(
+        count = kernels.take_langevin_steps(
             *(x, spare, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
-            network.add_rounds(taken, taken * x.shape[-1] * x.itemsize)
-        problem.pay(taken)
+            network.add_rounds(count, count * x.shape[-1] * x.itemsize)
+        problem.pay(count)
         problem.settle(None)
-        return Positions(spare if taken % 2 else x), taken
+        return Positions(spare if count % 2 else x), count
 
 
 def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -176,7 +176,7 @@ class _Gossip:
     ) -> tuple[Any, int]:
         """Take at most ``most`` ticks from tick k on; return the state and their number."""
         sampler, graph = self._sampler, network.graph
-        state, tick = draw_ticks(state, k, graph, _Normals(rng))
+        state, tick = draw_ticks(state, k, graph, rng)
         ticks = slice(tick, min(tick + most, len(state.pairs)))
         steps = np.arange(k, k + ticks.stop - tick)
         alpha, beta = sampler.step_size(steps), sampler.fusion(steps)
@@ -192,7 +192,7 @@ class _Gossip:
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
                 self._levels = trigger.threshold * numbers**-trigger.decay
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
-        taken = kernels.take_gossip_ticks(
+        count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts),
             *((sent, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
@@ -203,21 +203,4 @@ class _Gossip:
         problem.pay(active)
         network.active = active
         network.end(k, problem.settle(None))
-        return state._replace(x=x, sent=sent), taken
-
-
-class _Normals:
-    """A random generator whose normal numbers are drawn by compiled code, in less time."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the random generator."""
-        return getattr(self._rng, name)
-
-    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the generator's next normal numbers in double precision."""
-        out = np.empty(shape)
-        kernels.fill_normals(self._rng, out.reshape(-1))
-        return out
+        return state._replace(x=x, sent=sent), count

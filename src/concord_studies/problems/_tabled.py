@@ -30,7 +30,7 @@ class TableProblem(OneDataSet):
         return self.slopes(x, *self.tables)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim)."""
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         return self.slopes(x, *(table[agents] for table in self.tables))
 
     def potential(self, x: np.ndarray) -> np.ndarray:

@@ -114,7 +114,7 @@ class Digits(OneDataSet):
         return self._slopes(x, self.data.features, self._wanted)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim)."""
+        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
         return self._slopes(x, self.data.features[agents], self._wanted[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:

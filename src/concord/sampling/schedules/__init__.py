@@ -55,13 +55,12 @@ class Schedule:
             schedule = cls(build(Positive, value, where))
         elif isinstance(value, Mapping):
             form = _ScheduleChoice.parse(dict(value), where)
-            function = form.module.schedule(form.params)
-            is_formula = isinstance(function, Schedule)
-            schedule = function if is_formula else FunctionSchedule(form, function)
+            made = form.module.schedule(form.params)
+            schedule = made if isinstance(made, Schedule) else FunctionSchedule(form, made)
         else:
+            known = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
-                f"{at}{short(value)} is not a finite number or a mapping with a kind: "
-                f"{', '.join(kinds.names(_ScheduleChoice.room))}"
+                f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
             )
         for k in (0, LAST):  # those of the papers never rise
             try:
