@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from concord import fast
+from concord import random as choices
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
@@ -19,7 +20,7 @@ from concord.options import build
 from concord.problems import quadratic_problem
 from concord.problems.kinds import tied_mixture
 from concord.record import ChainDivergence, Record
-from concord.samplers import de_sgld, gossip_ula
+from concord.samplers import de_sgld
 from concord.sampling.initial import Law
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
@@ -138,7 +139,7 @@ def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: s
 
 @numba
 def test_ticks_that_are_drawn_together_end_where_those_of_plain_steps_do(monkeypatch) -> None:
-    monkeypatch.setattr(gossip_ula, "NORMALS_PER_DRAW", 16 * 25)  # every 25 ticks
+    monkeypatch.setattr(choices, "NORMALS_PER_DRAW", 16 * 25)  # every 25 ticks
     problem, sampler = quadratic(5, 2), sampler_of("gossip_ula", **STEP)
     check(*traces(sampler, problem, record=Record(every=40), iterations=120)[:2])
 

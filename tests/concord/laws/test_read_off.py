@@ -289,7 +289,7 @@ def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
             "gossip_ula",
             {"step_size": 0.1, "communication": "triggered", "threshold": 1.0, "decay": 0.5},
             "ring",
-            "no vector of each agent",
+            "not affine",
         ),
         (
             "choco_sgld",

@@ -26,7 +26,7 @@ def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def weights(kind: str, agents: int) -> np.ndarray:
-    return as_dense(build_graph(kind, agents).metropolis())
+    return as_dense(build_graph(kind, agents).metropolis)
 
 
 def update(sampler, gram: np.ndarray, shift: np.ndarray, kind: str, eta: float, **options):

@@ -50,4 +50,4 @@ class ADMMInPlace(ADMM):
             found, _ = problem.minimize(linear[:, None], curvature, x[:, own], own)
             moved[agent] = found[:, 0]
         new = np.ascontiguousarray(moved.swapaxes(0, 1))
-        return State(new, u + network.mix(network.laplacian(), new))
+        return State(new, u + network.mix(network.graph.laplacian, new))
