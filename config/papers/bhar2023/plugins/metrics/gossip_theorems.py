@@ -14,7 +14,6 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -120,20 +119,7 @@ def _pairs(m: Measurement) -> list[tuple[tuple[int, int], float]]:
     return [((i, j), each[i] + each[j]) for i, j in m.network.edges]
 
 
-class Curvature(NamedTuple):
-    """Lipschitz constants of every grad f_i and of grad f, and bounds of the log-Sobolev rho.
-
-    A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
-    most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
-    """
-
-    smoothest: float
-    smooth: float
-    least: float
-    most: float
-
-
-def _curvature(problem: Problem) -> Curvature:
+def _curvature(problem: Problem) -> theory.Curvature:
     """Return the curvature of a problem that bounds it."""
     if isinstance(problem, Quadratic):
         least = most = problem.gram
@@ -142,10 +128,10 @@ def _curvature(problem: Problem) -> Curvature:
     else:
         raise unmet_need("gossip_theorems", "a problem that bounds its curvature")
     if not np.isfinite(most).all():
-        return Curvature(np.inf, np.inf, 0.0, np.inf)
+        return theory.Curvature(np.inf, np.inf, 0.0, np.inf)
     low, high = (np.linalg.eigvalsh(each.sum(axis=0)) for each in (least, most))
     smoothest = float(np.linalg.eigvalsh(most).max())
-    return Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
+    return theory.Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
 
 
 def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
@@ -161,7 +147,7 @@ def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
 
 
 def _linear(
-    m: Measurement, params: GossipULA, gossip: theory.Gossip, curvature: Curvature
+    m: Measurement, params: GossipULA, gossip: theory.Gossip, curvature: theory.Curvature
 ) -> Iterator[Row]:
     """Yield the theorems' quantities on linear regression, from the exact law."""
     problem, moments = m.problem, m.initial.moments(m.problem.dim)
@@ -195,12 +181,10 @@ def _linear(
         yield from windows(m, "gossip_added", floor)
         return
     offset = theory.consensus_bound(gossip, np.array([1e18]), *given, printed=False)
-    bias = theory.Bias(
-        *(curvature.smooth, curvature.smoothest, curvature.least),
-        *(gossip_noise.max(), spread.max()),
+    start = _divergence(*averages[0], posterior)[0], apart[0]
+    of_bias = theory.divergence_bound(
+        gossip, curvature, ticks, start, float(offset[0]), gossip_noise.max(), spread.max()
     )
-    first = _divergence(*averages[0], posterior)[0]
-    of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
     settled = _divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
     ends = np.array([_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
