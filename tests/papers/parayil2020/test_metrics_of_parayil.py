@@ -118,39 +118,6 @@ def test_the_floor_of_one_data_set_is_a_mean_over_pairs_of_exact_samples():
             assert row.lo < row.value < row.hi
 
 
-def test_the_trials_of_several_data_sets_are_the_sets():
-    """Three sets, six chains."""
-    law, rng = two_modes(), np.random.default_rng(2)
-    problem = SimpleNamespace(
-        sets=[SimpleNamespace(reference=law)] * 3,
-        exact_pairs=lambda counts: [law.sample(2 * n, rng).reshape(2, n, 2) for n in counts],
-    )
-    x = law.sample(6 * 40, rng).reshape(6, 40, 1, 2)
-    rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 41), problem)))
-    assert {row.trials for row in rows if row.lo is not None} == {3}
-
-
-def test_runs_that_share_exact_samples_have_their_floors_measured_once(monkeypatch):
-    law, compared, own = two_modes(), [], sinkhorn._both
-    pairs = [law.sample(80, np.random.default_rng(seed)).reshape(2, 40, 2) for seed in range(3)]
-    problem = SimpleNamespace(sets=[None] * 3, exact_pairs=lambda counts: pairs)
-    monkeypatch.setattr(sinkhorn, "_both", lambda a, b: compared.append(len(a)) or own(a, b))
-    floors = []
-    for seed in (5, 6):
-        x = law.sample(6 * 20, np.random.default_rng(seed)).reshape(6, 20, 1, 2)
-        rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 21), problem)))
-        floors.append([row for row in rows if row.metric.endswith("_floor")])
-    assert floors[0] == floors[1]
-    assert len(compared) == 3 + 3 + 3
-
-
-def test_a_plan_that_is_not_found_is_no_number():
-    """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
-    points = np.array([[0.0, 0.0], [1000.0, 0.0]])
-    assert np.isnan(sinkhorn.sinkhorn(costs(points, points + np.array([0.0, 500.0])), 0.1))
-    assert sinkhorn.sinkhorn(costs(points, np.full((2, 2), np.nan)), 0.1) == np.inf
-
-
 def test_two_modes_are_counted():
     """One narrow mode for points without spread; two for points of two distant groups."""
 
