@@ -127,32 +127,32 @@ def _standardize(values: Any, width: float) -> Any:
     return (values - values.mean()) / (width * values.std(ddof=1))
 
 
-def _of_ark(data: Data) -> dict[str, Any]:
+def _ark_table(data: Data) -> dict[str, Any]:
     """Return the values and as many earlier ones of each as there are lags."""
     y, lags = np.asarray(data["y"]), int(data["K"])
     features = np.column_stack([y[lags - k : len(y) - k] for k in range(1, lags + 1)])
     return {"X": features, "y": y[lags:]}
 
 
-def _of_diamonds(data: Data) -> dict[str, Any]:
+def _diamonds_table(data: Data) -> dict[str, Any]:
     """Return targets and centered features, without the intercept."""
     features = np.asarray(data["X"])[:, 1:]
     return {"X": features - features.mean(axis=0), "y": data["Y"]}
 
 
-def _of_earnings(data: Data) -> dict[str, Any]:
+def _earnings_table(data: Data) -> dict[str, Any]:
     """Return log earnings; height, sex and their product."""
     height, male = _standardize(data["height"], 1), data["male"]
     return _table(np.log(data["earn"]), height, male, height * male)
 
 
-def _of_kidiq_z(data: Data) -> dict[str, Any]:
+def _kidiq_z_table(data: Data) -> dict[str, Any]:
     """Return scores; standardized features of the mother and their product."""
     school, iq = (_standardize(data[name], 2) for name in ("mom_hs", "mom_iq"))
     return _table(data["kid_score"], school, iq, school * iq)
 
 
-def _of_mesquite(data: Data) -> dict[str, Any]:
+def _mesquite_table(data: Data) -> dict[str, Any]:
     """Return log weights; logarithms of volume, area, shape, height and density; and the group."""
     first, second = np.log(data["diam1"]), np.log(data["diam2"])
     volume = first + second + np.log(data["canopy_height"])
@@ -162,7 +162,7 @@ def _of_mesquite(data: Data) -> dict[str, Any]:
     )
 
 
-def _of_nes(data: Data) -> dict[str, Any]:
+def _nes_table(data: Data) -> dict[str, Any]:
     """Return party identification; opinions, groups of age, education, sex and income."""
     ages = [data["age_discrete"] == age for age in (2, 3, 4)]
     names = ("real_ideo", "race_adj"), ("educ1", "gender", "income")
@@ -170,18 +170,18 @@ def _of_nes(data: Data) -> dict[str, Any]:
     return _table(data["partyid7"], *first, *ages, *last)
 
 
-def _of_gp(data: Data) -> dict[str, Any]:
+def _gp_table(data: Data) -> dict[str, Any]:
     """Return counts, and the points of all rows for each."""
     return {"k": data["k"], "point": np.arange(11), "x": np.array([data["x"]])}
 
 
-def _schools(draws: Data, data: Data) -> dict[str, Any]:
+def _convert_schools(draws: Data, data: Data) -> dict[str, Any]:
     """Return draws with theta_trans in place of theta."""
     theta = (draws["theta"] - draws["mu"][:, None]) / draws["tau"][:, None]
     return {"mu": draws["mu"], "tau": draws["tau"], "theta_trans": theta}
 
 
-def _process(draws: Data, data: Data) -> dict[str, Any]:
+def _convert_process(draws: Data, data: Data) -> dict[str, Any]:
     """Return draws with f_tilde in place of f."""
     x, rho, alpha = np.asarray(data["x"]), draws["rho"], draws["alpha"]
     shape = np.exp(-((x[:, None] - x) ** 2) / (2 * rho[:, None, None] ** 2))
@@ -196,22 +196,22 @@ def _pick(*names: str) -> Callable[[Data], dict[str, Any]]:
 
 
 POSTERIORS = {
-    "ark": Posterior(autoregression, _of_ark),
-    "diamonds": Posterior(diamonds, _of_diamonds),
-    "earnings": Posterior(flat_regression, _of_earnings),
-    "eight_schools": Posterior(eight_schools, _pick("y", "sigma"), _schools),
+    "ark": Posterior(autoregression, _ark_table),
+    "diamonds": Posterior(diamonds, _diamonds_table),
+    "earnings": Posterior(flat_regression, _earnings_table),
+    "eight_schools": Posterior(eight_schools, _pick("y", "sigma"), _convert_schools),
     "gauss_mix": Posterior(gauss_mix, _pick("y")),
-    "gp_pois_regr": Posterior(gp_pois_regr, _of_gp, _process),
+    "gp_pois_regr": Posterior(gp_pois_regr, _gp_table, _convert_process),
     "kidiq": Posterior(
         kidiq, lambda data: _table(data["kid_score"], data["mom_hs"], data["mom_iq"])
     ),
-    "kidiq_z": Posterior(flat_regression, _of_kidiq_z),
+    "kidiq_z": Posterior(flat_regression, _kidiq_z_table),
     "kilpisjarvi": Posterior(
         kilpisjarvi, _pick("x", "y", "pmualpha", "psalpha", "pmubeta", "psbeta")
     ),
-    "mesquite": Posterior(flat_regression, _of_mesquite),
-    "nes1980": Posterior(flat_regression, _of_nes),
-    "nes2000": Posterior(flat_regression, _of_nes),
+    "mesquite": Posterior(flat_regression, _mesquite_table),
+    "nes1980": Posterior(flat_regression, _nes_table),
+    "nes2000": Posterior(flat_regression, _nes_table),
     "sblrc": Posterior(blr, _pick("X", "y")),
     "sblri": Posterior(blr, _pick("X", "y")),
 }

@@ -57,6 +57,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         start = start_of(m, update)
         law = paths.build_path(update, start, problem.agents, problem.dim).law([budget])
         distances = w2(law.mean[0], law.cov[0], problem.sampled)
-        own = distances[m.trace.agent]
-        found = {"budget_w2": own, "budget_ratio": own / np.sqrt(np.log(budget) / budget)}
-        yield from series([budget], m.agents, found, chance=False)
+        by_agent = distances[m.trace.agent]
+        numbers = {
+            "budget_w2": by_agent,
+            "budget_ratio": by_agent / np.sqrt(np.log(budget) / budget),
+        }
+        yield from series([budget], m.agents, numbers, chance=False)

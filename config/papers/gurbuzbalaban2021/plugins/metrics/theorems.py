@@ -78,21 +78,21 @@ def rows(m: Measurement) -> Iterator[Row]:
     spectrum, eta = np.linalg.eigvalsh(W), sampler.step_size.initial
     setting = theory.Setting(problem.gram, problem.shift, spectrum, start.mean, start.sd)
     if isinstance(sampler, DESGLD):
-        theorem, found = "theorem2", theory.theorem2(setting, eta, m.trace.draw)
+        theorem, bound = "theorem2", theory.theorem2(setting, eta, m.trace.draw)
     else:
         steps = eta, sampler.friction
         curvature = setting.mu, setting.smooth, setting.lambda_n
         yield from conditions(m, "lemma12", theory.lemma12(*steps, *curvature))
         c5 = largest_moment(m)
-        theorem, found = "theorem10", theory.theorem10(setting, *steps, c5, m.trace.draw)
+        theorem, bound = "theorem10", theory.theorem10(setting, *steps, c5, m.trace.draw)
     curves = {
         "w2_exact_mean": w2(law.mean, law.cov, problem.sampled).mean(axis=1),
-        f"{theorem}_bound": found.printed,
-        f"{theorem}_rederived": found.rederived,
+        f"{theorem}_bound": bound.printed,
+        f"{theorem}_rederived": bound.rederived,
     }
     yield from series(m.trace.draw, "network", curves, chance=False)
-    holds = {condition.name: float(condition.holds) for condition in found.conditions}
-    numbers = (found.constants | holds).items()
+    holds = {condition.name: float(condition.holds) for condition in bound.conditions}
+    numbers = (bound.constants | holds).items()
     yield from final_rows(m, {f"{theorem}.{name}": value for name, value in numbers})
 
 

@@ -82,7 +82,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     parts = [np.split(each, ends[:-1], axis=2) for each in (mean, sd)]
     sets = list(zip(m.problem.tests.items(), *parts, strict=True))
     (_, images), chances, _ = sets[0]
-    learned = _accuracy(chances, images.labels).mean(axis=1) > LEARNED
+    learned = _classified_right(chances, images.labels).mean(axis=1) > LEARNED
     unknown = ~np.isfinite(chances).all(axis=(1, 2, 3))
     share = float(learned.mean()) + (np.nan if unknown.any() else 0)
     ends_of_share = wilson(share, len(learned))
@@ -91,12 +91,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     for (name, images), chances, spreads in sets:
         labels, examples = images.labels, m.problem.examples.get(name, {})
         for column, agent in enumerate(m.agents):
-            own, spread = chances[used, column], spreads[used, column]
-            averages, numbers = _of_set(name, own, labels)
-            average = own.mean(axis=0)
+            of_agent, spread = chances[used, column], spreads[used, column]
+            averages, numbers = _score_set(name, of_agent, labels)
+            average = of_agent.mean(axis=0)
             for image, place in examples.items():
                 label = average[place].argmax()
-                averages[f"example_probability_{name}_{image}"] = own[:, place, label]
+                averages[f"example_probability_{name}_{image}"] = of_agent[:, place, label]
                 averages[f"example_sd_{name}_{image}"] = spread[:, place, label]
                 predicted = label if np.isfinite(average[place, label]) else np.nan
                 numbers[f"example_predicted_{name}_{image}"] = predicted
@@ -107,18 +107,18 @@ def rows(m: Measurement) -> Iterator[Row]:
             for metric, number in numbers.items():
                 yield Row(m.last, agent, metric, number)
         if len(m.agents) > 1:
-            apart = np.ptp(_accuracy(chances[used], labels), axis=1)
+            apart = np.ptp(_classified_right(chances[used], labels), axis=1)
             of_agents = mean_over_chains(apart)
             yield Row(m.last, "network", f"accuracy_apart_{name}", *of_agents, trials=len(apart))
 
 
-def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _classified_right(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the fraction of images classified right, from chances (..., images, classes)."""
     unknown = np.where(np.isfinite(chances).all(axis=(-2, -1)), 0.0, np.nan)
     return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
 
 
-def _of_set(
+def _score_set(
     name: str, chances: np.ndarray, labels: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """Return metrics of class probabilities (chains, images, classes) on a labeled test set.
@@ -129,7 +129,7 @@ def _of_set(
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
     averages = {
-        f"accuracy_{name}": _accuracy(chances, labels),
+        f"accuracy_{name}": _classified_right(chances, labels),
         f"confidence_mean_{name}": confidence.mean(axis=1),
         f"confidence_sd_{name}": confidence.std(axis=1),
     }
@@ -137,13 +137,17 @@ def _of_set(
     densities = counts / max(counts.sum(), 1) * BINS + unknown
     numbers = {f"confidence_density_{name}_{place}": d for place, d in enumerate(densities)}
     for true in range(classes):
-        here = labels == true
-        if here.any():
-            recall = (predicted[:, here] == true).mean(axis=1) + unknown
+        of_label = labels == true
+        if of_label.any():
+            recall = (predicted[:, of_label] == true).mean(axis=1) + unknown
             averages[f"recall_{name}_{true}"] = recall
-        found = np.bincount(predicted[:, here].ravel(), minlength=classes) / chains + unknown
-        average = chances[:, here].mean(axis=(0, 1)) if here.any() else np.full(classes, np.nan)
+        label_counts = (
+            np.bincount(predicted[:, of_label].ravel(), minlength=classes) / chains + unknown
+        )
+        average = (
+            chances[:, of_label].mean(axis=(0, 1)) if of_label.any() else np.full(classes, np.nan)
+        )
         for label in range(classes):
-            numbers[f"confusion_{name}_{true}_{label}"] = found[label]
+            numbers[f"confusion_{name}_{true}_{label}"] = label_counts[label]
             numbers[f"probability_{name}_{true}_{label}"] = average[label]
     return averages, numbers

@@ -304,9 +304,9 @@ class LeNet(OneDataSet):
         """
         torch = _torch()
         chunks = [part for test in self.tests.values() for part in test.tensor.split(CHUNK)]
-        found = []
+        chances = []
         with torch.no_grad():
             for weights in torch.from_numpy(x.reshape(-1, self.dim)).to(_device()):
                 scores = torch.cat([self._scores(weights, chunk) for chunk in chunks])
-                found.append(torch.softmax(scores, dim=1).to("cpu").numpy())
-        return np.stack(found).reshape(*x.shape[:2], *found[0].shape)
+                chances.append(torch.softmax(scores, dim=1).to("cpu").numpy())
+        return np.stack(chances).reshape(*x.shape[:2], *chances[0].shape)

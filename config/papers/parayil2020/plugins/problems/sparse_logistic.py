@@ -128,14 +128,14 @@ class SparseLogistic:
         if chains not in self._splits:
             parts = np.zeros((chains, self.agents, self.counts.max()), dtype=np.int32)
             drawn = self._draw(chains)
-            for own, (_, rows) in zip(parts, drawn, strict=True):
+            for places, (_, rows) in zip(parts, drawn, strict=True):
                 if any(len(row) != count for row, count in zip(rows, self.counts, strict=True)):
                     raise ConcordError(
                         "partition: every chain divides its own training rows, so agents need "
                         "fixed numbers of rows; use kind equal or sizes"
                     )
                 for agent, row in enumerate(rows):
-                    own[agent, : len(row)] = row
+                    places[agent, : len(row)] = row
             tests = np.array([test for test, _ in drawn])
             self._splits[chains] = parts, tests, [self.features[rows] for rows in tests]
         return self._splits[chains]
@@ -143,8 +143,8 @@ class SparseLogistic:
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the full gradients, (chains, agents, dim), computed one chain at a time."""
         parts = self.splits(len(x))[0]
-        held = np.arange(parts.shape[2]) < self.counts[:, None]
-        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], held) for c in range(len(x))]
+        is_row = np.arange(parts.shape[2]) < self.counts[:, None]
+        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], is_row) for c in range(len(x))]
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -105,11 +105,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     one, every = problem.sampled, np.eye(problem.agents)
     all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
     laplacian, begin = as_dense(m.network.laplacian()), (start[0][:size], start[1][:size, :size])
-    found = {
+    curves = {
         "theorem3_distance": w2(law.mean[:, 0], law.cov[:, 0], all_agents),
-        "theorem3_bound": bound(theorem, problem, one, laplacian, begin, m.trace.draw),
+        "theorem3_bound": bound_distance(theorem, problem, one, laplacian, begin, m.trace.draw),
     }
-    yield from series(m.trace.draw, "network", found, chance=False)
+    yield from series(m.trace.draw, "network", curves, chance=False)
     largest = np.abs(require_gaussian(problem, "theorem3").cov).max()
     numbers = {"theorem3_penalty": theorem.penalty, "posterior_covariance_max": largest}
     yield from final_rows(m, numbers)
@@ -153,7 +153,7 @@ def theorem3(strong: float, smooth: float, signless: float, connectivity: float)
     return Theorem(tau_graph, strong, smooth, tau_f, float(limit), float(rate), float(penalty))
 
 
-def bound(
+def bound_distance(
     theorem: Theorem,
     problem: Quadratic,
     target: Gaussian,
@@ -209,5 +209,5 @@ def bound(
     constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
     constant += np.sqrt(square) / (np.sqrt(2) * m) + noise
     with np.errstate(over="ignore"):
-        found = root ** (k - 1.0) * first / np.sqrt(m) + constant
-    return np.where(k > 0, found, np.inf)
+        decreasing = root ** (k - 1.0) * first / np.sqrt(m) + constant
+    return np.where(k > 0, decreasing, np.inf)

@@ -74,16 +74,16 @@ def split(
     of_studies("NumPyro", resources)
     from .. import models  # of an extra
 
-    (dataset,), found = needs(params), models.POSTERIORS[params.posterior]
+    (dataset,), posterior = needs(params), models.POSTERIORS[params.posterior]
     names = registry.load_registry()[dataset].files
     files = [verify(f"{dataset}/{name}", resources / dataset / name) for name in names]
     data, draws = readers.posteriordb(*files)
     return from_numpyro(
-        found.model,
-        **found.arguments(data),
+        posterior.model,
+        **posterior.arguments(data),
         over="row",
         agents=agents,
         coordinates=coordinates,
-        reference=found.draws(draws, data),
+        reference=posterior.draws(draws, data),
         **more,
     )
