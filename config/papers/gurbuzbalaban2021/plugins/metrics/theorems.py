@@ -1,10 +1,11 @@
-"""Theorems 2 and 10 and Lemma 12 of gurbuzbalaban2021, beside the exact law that they bound."""
+"""Theorems 2 and 10, Lemma 12 and Remarks 3 and 11 of gurbuzbalaban2021, beside the exact law."""
 
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.laws.law import start_of, update_of
 from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
@@ -12,6 +13,7 @@ from concord.problem import Quadratic
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import normal
+from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 from concord_studies.metrics._theorems import conditions
@@ -23,6 +25,7 @@ SHARED = ("connected graph", "step size", "strong convexity")
 METRICS = (
     *("theorem2.*", "theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
     *("theorem10.*", "theorem10_bound", "theorem10_rederived", "lemma12.*"),
+    *("budget_w2", "budget_ratio"),
 )
 EXACT = METRICS
 NETWORK = "perfect"  # they speak of networks on which nothing is lost
@@ -41,11 +44,14 @@ LABELS = {
     "lemma12.(4.9)": Label(head="(4.9), eta^2 at most"),
     "lemma12.(4.10), first bound": Label(head="(4.10), beta at most (first bound)"),
     "lemma12.(4.10), second bound": Label(head="(4.10), beta at most (second bound)"),
+    "budget_ratio": Label("exact W2 after K steps, over the rate in K", "over sqrt(log K / K)"),
+    "budget_w2": Label(head="exact W2 after K steps"),
 }
+BUDGETS = tuple(100 * 2**n for n in range(8))
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield bound, exact mean W2, constants and conditions; refuse runs they say nothing of.
+    r"""Yield bound, exact mean W2, constants and conditions; refuse runs they say nothing of.
 
     Of DE-SGLD those of Theorem 2, of DE-SGHMC those of Theorem 10 and Lemma 12. <theorem>_bound is
     the printed bound on (1/N) sum_i W2(law of x_i, exp(-sum_i f_i)), infinite where a condition
@@ -56,6 +62,12 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     c_5 of Theorem 10, which the paper does not state, is the smallest there is: the largest
     E|x^(k)|^2 or E|v^(k)|^2 of the exact law.
+
+    budget_w2: per recorded agent and budget K, in place of the iteration, the exact W2 after K
+    steps that the remarks choose for it. The step size of DE-SGLD is
+    :math:`\eta = \log\sqrt K/(\mu K)`, mu the strong convexity of the f_i; for DE-SGHMC that is
+    :math:`\eta^2`, with gamma = 1/eta (beta = 0, as Lemma 12 allows). budget_ratio is the distance
+    over :math:`\sqrt{\log K/K}`, the printed order: it stays bounded if that is right.
     """
     start, problem, sampler, law = m.initial.params, m.problem, m.sampler, m.law
     if (
@@ -94,6 +106,20 @@ def rows(m: Measurement) -> Iterator[Row]:
     holds = {condition.name: float(condition.holds) for condition in bound.conditions}
     numbers = (bound.constants | holds).items()
     yield from final_rows(m, {f"{theorem}.{name}": value for name, value in numbers})
+    for budget in BUDGETS:
+        step = float(np.log(np.sqrt(budget)) / (setting.mu * budget))
+        if isinstance(sampler, DESGLD):
+            update = update_of(replace(sampler, step_size=Schedule(step)), problem, m.network)
+        else:
+            root = float(np.sqrt(step))
+            chosen = replace(sampler, step_size=Schedule(root), friction=1 / root)
+            update = update_of(chosen, problem, m.network)
+        path = paths.build_path(update, start_of(m, update), problem.agents, problem.dim)
+        after = path.law([budget])
+        distances = w2(after.mean[0], after.cov[0], problem.sampled)[m.trace.agent]
+        ratios = distances / np.sqrt(np.log(budget) / budget)
+        curves = {"budget_w2": distances, "budget_ratio": ratios}
+        yield from series([budget], m.agents, curves, chance=False)
 
 
 def largest_moment(m: Measurement) -> float:
