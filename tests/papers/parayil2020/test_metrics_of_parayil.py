@@ -13,7 +13,7 @@ from concord.laws.gaussian import Gaussian
 from concord.options import build
 from concord.problems.kinds import tied_mixture
 from concord_studies.transport import costs
-from two_modes import measured, table, two_modes
+from measurements import array_measurement, intervals, two_modes
 
 accuracy_settling = everything.kind("metrics", "accuracy_settling")
 consensus_rate = everything.kind("metrics", "consensus_rate")
@@ -27,7 +27,7 @@ def test_the_exponent_of_an_exact_power_law_is_found():
     draw = np.arange(0, 200_001, 200)
     rng = np.random.default_rng(0)
     errors = (draw + 1.0) ** -0.5 * (1 + 0.05 * rng.standard_normal((20, len(draw))))
-    found = table(consensus_rate.rows(measured({"consensus_error": errors}, draw)))
+    found = intervals(consensus_rate.rows(array_measurement({"consensus_error": errors}, draw)))
     value, lo, hi = found[200_000, "network", "consensus_exponent"]
     assert value == pytest.approx(0.5, abs=0.01) and lo < value < hi
     assert found[200_000, "network", "consensus_exponent_bound"][0] == pytest.approx(0.45)
@@ -42,7 +42,9 @@ def test_settling_and_disagreement():
     draw = np.array([0, 100, 200, 300, 400])
     network = np.array([0.5, 0.839, 0.8, 0.836, 0.84])
     values = np.stack([network + 0.01, network - 0.01], axis=1)[None].repeat(4, axis=0)
-    found = table(accuracy_settling.rows(measured({"accuracy": values}, draw, agents=(0, 1))))
+    found = intervals(
+        accuracy_settling.rows(array_measurement({"accuracy": values}, draw, agents=(0, 1)))
+    )
     assert found[400, "network", "accuracy_settled"] == (300, 300, 300)
     assert found[400, "network", "accuracy_apart"][0] == pytest.approx(0.02)
     assert found[200, "network", "accuracy_network"][0] == pytest.approx(0.8)
@@ -95,7 +97,9 @@ def test_exact_draws_are_at_the_floor_and_shifted_ones_are_not():
     x = np.stack([grids[c % 2].sample(1001, rng) for c in range(4)])[:, :, None].repeat(2, axis=2)
     x[:, :, 1, 0] += 1.0
     keep = slice(None, None, 6)
-    found = table(sinkhorn.rows(measured({"x": x[:, keep]}, draw[keep], problem, (0, 1))))
+    found = intervals(
+        sinkhorn.rows(array_measurement({"x": x[:, keep]}, draw[keep], problem, (0, 1)))
+    )
     last = int(draw[keep][-1])
     floor = found[last, "network", "w1_pooled_floor"][0]
     assert found[last, "0", "w1_pooled"][0] == pytest.approx(floor, abs=0.08)
@@ -109,7 +113,7 @@ def test_the_floor_of_one_data_set_is_a_mean_over_pairs_of_exact_samples():
     """Ten pairs, with an interval; each agent's distance is to one sample, without one."""
     law, draw = two_modes(), np.arange(1, 51)
     x = law.sample(200, np.random.default_rng(4)).reshape(4, 50, 1, 2)
-    rows = list(sinkhorn.rows(measured({"x": x}, draw, SimpleNamespace(reference=law))))
+    rows = list(sinkhorn.rows(array_measurement({"x": x}, draw, SimpleNamespace(reference=law))))
     for row in rows:
         floor = row.metric.endswith("_floor")
         assert (row.lo is not None) == floor and "_set_" not in row.metric
