@@ -21,7 +21,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
 from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
-from concord.laws.paths import Path, stack_versions
+from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -59,7 +59,8 @@ class LinearizedPath(Path):
         self._samplers, self._network, self._errors = samplers, network, errors
         self._at, self._fit, self._positions = gradient_field(problem), found, positions
         start = exact.initial_moments(agents, dim, positions)
-        super().__init__(self._step_of, stack_versions([start] * len(samplers)), agents, dim, mix)
+        starts = exact.stack_versions([start] * len(samplers))
+        super().__init__(self._step_of, starts, agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []

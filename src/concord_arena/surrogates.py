@@ -17,7 +17,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path, stack_versions, turn_of
+from concord.laws.paths import DeterministicPath, Path, turn_of
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
@@ -167,10 +167,10 @@ def _spectrum(
         return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
 
     steps = [
-        Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
+        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
     ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
+    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
     path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors
     return path

@@ -154,7 +154,7 @@ def ranks(
         last[:] = choosing.chosen[-1:]
         choosing.chosen.clear()
         names = ["matrix", "offset", "noise", *["gradient_gain"] * bool(batches.batch_size)]
-        parts = [np.array([getattr(u, name) for u in reading.updates]) for name in names]
+        parts = [getattr(reading.choices, name) for name in names]
         matrix, offset, noise, *gain = [p[which] if len(p) > 1 else p[0] for p in parts]
         if gain:
             gram, shift = batch_errors(prob, watched.rows, batches)

@@ -28,10 +28,10 @@ the W2 of its moments a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -68,29 +68,22 @@ class Move:
     change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
     D).
     spread: K, shape (..., T, D).
-    gain: what w has of the errors of mini-batch gradients, shape (..., D, agents * dim), or without
-    columns; ``noise`` is without these errors.
+    gradient_gain: what w has of the errors of mini-batch gradients, shape (..., D, agents * dim),
+    or without columns; ``noise`` is without these errors.
     first, second: E b and E b b^T, shapes (D,) and (D, D).
 
     Versions of a sampler stand on the first axis of all but the last two.
     """
 
+    STACKED: ClassVar = ("change", "offset", "noise", "spread", "gradient_gain")
+
     change: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     spread: np.ndarray
-    gain: np.ndarray
+    gradient_gain: np.ndarray
     first: np.ndarray
     second: np.ndarray
-
-    @classmethod
-    def stack_versions(cls, moves: Sequence[Move]) -> Move:
-        """Stack the moves of versions; b has the same moments in all of them."""
-        change, offset, noise, spread, gain = (
-            np.stack([getattr(move, name) for move in moves])
-            for name in ("change", "offset", "noise", "spread", "gain")
-        )
-        return cls(change, offset, noise, spread, gain, moves[0].first, moves[0].second)
 
     @cached_property
     def lead(self) -> np.ndarray:

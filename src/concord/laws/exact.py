@@ -14,9 +14,9 @@ sampler's step. This module defines updates, the start of their state, and their
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,21 +37,15 @@ class Affine:
     gradient_gain: G, shape (S, agents * dim): what a step makes of the error xi of the gradients
     taken at the state s. None where the stage takes no gradient.
 
-    In the engine (``laws.paths``) versions of an update stand on the first axis of them all.
+    In the engine (``laws.paths``) versions of an update stand on the first axis of A, c and Q.
     """
+
+    STACKED: ClassVar = ("matrix", "offset", "noise")
 
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     gradient_gain: np.ndarray | None = None
-
-    @classmethod
-    def stack_versions(cls, versions: Sequence[Affine]) -> Affine:
-        """Stack the updates of versions on a new first axis, without gradient gains."""
-        names = ("matrix", "offset", "noise")
-        if len(versions) == 1:
-            return cls(*(getattr(versions[0], name)[None] for name in names))
-        return cls(*(np.stack([getattr(v, name) for v in versions]) for name in names))
 
     @cached_property
     def _transposed(self) -> np.ndarray:
@@ -67,12 +61,7 @@ class Affine:
         return moved, self.matrix @ cov @ self._transposed + self.noise
 
     def compose_with(self, later: Affine) -> Affine:
-        """Return the composition of this update and a later one.
-
-        Raises a ValueError if the later one takes gradients (``compose``).
-        """
-        if later.gradient_gain is not None:
-            raise ValueError("only the first stage of a step may take gradients")
+        """Return the composition of this update and a later one, which takes no gradients."""
         gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
         return Affine(later.matrix @ self.matrix, *later.apply(self.offset, self.noise), gain)
 
@@ -226,11 +215,6 @@ class Update:
     arrivals: Callable[[int], Arrivals] | None = None
 
 
-def linear_update(matrix: np.ndarray) -> Affine:
-    """Return the stage s' = A s, without offset and noise."""
-    return Affine(matrix, np.zeros(len(matrix)), np.zeros_like(matrix))
-
-
 def block_diagonal(blocks: np.ndarray) -> np.ndarray:
     """Return the (N d, N d) matrix with ``blocks`` (N, d, d) on its diagonal."""
     count, dim = blocks.shape[:2]
@@ -239,13 +223,16 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
     return matrix.reshape(count * dim, count * dim)
 
 
-def compose(first: Affine, *later: Affine) -> Affine:
-    """Return the update that applies ``first``, then each of ``later`` in turn.
+def stack_versions(parts: Sequence[Any]) -> Any:
+    """Stack the arrays of versions' updates, or of their moments, on a new first axis.
 
-    Raises a ValueError if a later stage has a gradient gain: its gradients would be taken at an
-    intermediate state, whose moments are not those the gradient noise is computed from.
+    parts: of one class whose ``STACKED`` names the arrays; what else they have is that of the first
+    one. Or tuples of arrays.
     """
-    return reduce(Affine.compose_with, later, first)
+    if isinstance(parts[0], tuple):
+        return tuple(map(np.stack, zip(*parts, strict=True)))
+    names = parts[0].STACKED
+    return replace(parts[0], **{n: np.stack([getattr(part, n) for part in parts]) for n in names})
 
 
 def initial_moments(
@@ -375,9 +362,8 @@ def _batch_covariance(
     """
     from scipy.sparse.linalg import LinearOperator, gmres  # of few laws
 
-    if reduced.gradient_gain is None:
-        raise ValueError("noisy gradients need an update with a gradient gain")
-    gain, nowhere = reduced.gradient_gain, np.zeros_like(reduced.offset)
+    gain: Any = reduced.gradient_gain
+    nowhere = np.zeros_like(reduced.offset)
     first = gradient_noise(mean, cov)
     scale = np.abs(first).max()
     if scale == 0:
@@ -477,19 +463,19 @@ def _invertible(matrix: np.ndarray) -> bool:
 
 
 def stable_limit(
-    affine_for: Callable[[float], Affine], value: float, relative: float = 1e-4
+    matrix_for: Callable[[float], np.ndarray], value: float, relative: float = 1e-4
 ) -> float:
     """Return the largest stable step, searched from ``value`` and then by bisection.
 
-    ``affine_for`` is the update as a function of the step size (``restrict``-ed if it conserves
-    something); stability is taken to be lost once. The step returned is stable, and within
-    ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is not
-    stable, inf if a million times is.
+    ``matrix_for`` is the update's matrix as a function of the step size (``restrict``-ed if it
+    conserves something); stability is taken to be lost once. The step returned is stable, and
+    within ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is
+    not stable, inf if a million times is.
     """
 
     def is_stable(step: float) -> bool:
         """Return whether the update of a step size has a spectral radius below 1."""
-        return spectral_radius(affine_for(step).matrix) < 1
+        return spectral_radius(matrix_for(step)) < 1
 
     high = value
     while is_stable(high):

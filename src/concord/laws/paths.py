@@ -15,13 +15,14 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import reduce
 from operator import is_not
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.arrivals import Losses, Move, build_moves
+from concord.laws.arrivals import Losses, Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
@@ -231,7 +232,7 @@ class DeterministicPath(Path):
             for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
                 end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
-            moments = stack_versions(ends)
+            moments: Moments = exact.stack_versions(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
@@ -244,7 +245,7 @@ class DeterministicPath(Path):
     def _cycle(self) -> Affine:
         """Return the composition of the steps of one period."""
         begin, period = self._turn or (0, 1)
-        return exact.compose(*map(self._step, range(begin, begin + period)))
+        return reduce(Affine.compose_with, map(self._step, range(begin, begin + period)))
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
         """Return the moments of the sum of the positions over iterations (first, end]."""
@@ -298,12 +299,11 @@ class NoisyStep(NamedTuple):
     add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
     Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
 
-    step: the update, or the move on a network with losses, without errors. gain: G.
+    step: the update, or the move on a network with losses, without errors.
     errors: E[xi xi^T] as a function of the agents' moments.
     """
 
     step: Affine | Move
-    gain: np.ndarray
     errors: GradientNoise
     agents: int
     dim: int
@@ -311,78 +311,25 @@ class NoisyStep(NamedTuple):
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        errors = exact.block_diagonal(self.errors(seen.mean, seen.cov))
-        step: Any = self.step
-        noisy = replace(step, noise=step.noise + self.gain @ errors @ self.gain.T)
-        moments: Moments = type(noisy).stack_versions([noisy]).apply(mean, cov)
+        errors, step = exact.block_diagonal(self.errors(seen.mean, seen.cov)), self.step
+        gain: Any = step.gradient_gain
+        noisy: Any = replace(step, noise=step.noise + gain @ errors @ gain.T)
+        moments: Moments = exact.stack_versions([noisy]).apply(mean, cov)
         return moments
 
 
-def build_path(
-    update: Update,
-    start: Moments,
-    agents: int,
-    dim: int,
-    gradient_noise: GradientNoise | None = None,
-    last: int = 0,
-) -> Path:
-    """Return the law of one version along the iterations.
+def build_path(update: Update, start: Moments, agents: int, dim: int, last: int = 0) -> Path:
+    """Return the law of one version with full gradients along the iterations.
 
-    start: moments (S,) and (S, S) of the state at iteration 0. gradient_noise: covariance of
-    mini-batch errors; None: full gradients. last: the last iteration needed.
+    start: moments (S,) and (S, S) of the state at iteration 0. last: the last iteration needed.
 
-    With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
-    ``NoisyStep`` says what they are with mini-batches. Where all updates until iteration ``last``
-    are one object powers are taken over ``LEAP`` iterations or more: the result is that of the
-    recursion but for rounding, some 1e-16 times their number.
+    With a Gaussian start the law is Gaussian and these moments are all of it. Where all updates
+    until iteration ``last`` are one object powers are taken over ``LEAP`` iterations or more: the
+    result is that of the recursion but for rounding, some 1e-16 times their number.
     """
-    initial = start[0][None].astype(float), start[1][None].astype(float)
-    if gradient_noise is not None:
-
-        def noisy_step(k: int) -> NoisyStep:
-            """Return the step of iteration k with the errors of its gradients."""
-            step = update.at(k)
-            if step.gradient_gain is None:
-                raise ValueError("noisy gradients need an update with a gradient gain")
-            return NoisyStep(step, step.gradient_gain, gradient_noise, agents, dim)
-
-        return Path(noisy_step, initial, agents, dim)
     same = last >= LEAP and all(update.at(k) is update.at(0) for k in range(last))
-    turn = (0, 1) if same else None
-    return DeterministicPath(stack_updates([update]), initial, agents, dim, turn=turn, leap=LEAP)
-
-
-def build_lossy_path(
-    updates: Sequence[Update],
-    losses: Losses,
-    starts: Sequence[Moments],
-    agents: int,
-    dim: int,
-    mix: np.ndarray | None = None,
-    turn: Turn | None = None,
-    gradient_noise: GradientNoise | None = None,
-) -> RandomPath:
-    """Return the moments of versions on a network with losses, averaged over these.
-
-    updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
-    ``turn_of_losses`` returns it; repeated steps are then computed once. gradient_noise: covariance
-    of mini-batch errors, of one version; None: full gradients.
-    """
-    size = len(starts[0][0])
-    results = [build_moves(update, losses, size, agents, dim) for update in updates]
-    wide = [
-        (place @ mean + shift, place @ cov @ place.T)
-        for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
-    ]
-
-    def step_at(k: int) -> Move | NoisyStep:
-        """Return the stacked moves of iteration k."""
-        if gradient_noise is not None:
-            move = results[0][0](k)
-            return NoisyStep(move, move.gain, gradient_noise, agents, dim)
-        return Move.stack_versions([at(k) for at, *_ in results])
-
-    return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
+    args = stack_updates([update]), exact.stack_versions([start]), agents, dim
+    return DeterministicPath(*args, turn=(0, 1) if same else None, leap=LEAP)
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
@@ -397,16 +344,10 @@ def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
         """Return the stacked update of iteration k."""
         now = [update.at(k) for update in updates]
         if not whole or any(map(is_not, now, parts)):
-            parts[:], whole[:] = now, [Affine.stack_versions(now)]
+            parts[:], whole[:] = now, [exact.stack_versions(now)]
         return whole[0]
 
     return at
-
-
-def stack_versions(starts: Sequence[Moments]) -> Moments:
-    """Stack the moments of versions into arrays (versions, ...) of means and covariances."""
-    means, covs = zip(*starts, strict=True)
-    return np.stack(means), np.stack(covs)
 
 
 def turn_of(update: Update) -> Turn | None:

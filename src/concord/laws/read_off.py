@@ -52,14 +52,14 @@ class NoLaw(ConcordError):
 
 
 class StepMaps(NamedTuple):
-    """A step as affine maps, one for each outcome of its random choices.
+    """A step as affine maps.
 
-    probability: of each outcome, (outcomes,). updates: the map of each outcome. arrivals: effect of
-    losses; None where every vector arrives.
+    choices: the map of each outcome of its random choices. update: that of the first outcome.
+    arrivals: effect of losses; None where every vector arrives.
     """
 
-    probability: np.ndarray
-    updates: list[Affine]
+    choices: Choices
+    update: Affine
     arrivals: Arrivals | None
 
 
@@ -139,36 +139,8 @@ class StepReader:
         if self.chooses:
             raise self._refuse("it draws more than noise")
 
-        def arrivals(k: int) -> Arrivals:
-            """Return the effect of losses in iteration k."""
-            reading = self.read_step(k).arrivals
-            assert reading is not None
-            return reading
-
-        lossless = self.network.is_lossless
-        return Update(
-            lambda k: self.read_step(k).updates[0], self.start, None if lossless else arrivals
-        )
-
-    def choices(self) -> Callable[[int], Choices]:
-        """Return a function from the iteration to the updates among which its step chooses.
-
-        It returns the same object for iterations with the same step.
-        """
-        last: list[tuple[StepMaps, Choices]] = []
-
-        def choices_at(k: int) -> Choices:
-            """Return the updates among which iteration k chooses."""
-            reading = self.read_step(k)
-            if not last or last[0][0] is not reading:
-                parts = (
-                    np.array([getattr(update, part) for update in reading.updates])
-                    for part in ("matrix", "offset", "noise")
-                )
-                last[:] = [(reading, Choices(reading.probability, *parts))]
-            return last[0][1]
-
-        return choices_at
+        lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).arrivals
+        return Update(lambda k: self.read_step(k).update, self.start, lossy)
 
     def _refuse(self, why: str) -> NoLaw:
         """Return the error that the sampler has no exact law, and why."""
@@ -289,7 +261,8 @@ class StepReader:
             if last == MOST_STEPS:
                 raise UnreadableStep(f"its state still changes after {MOST_STEPS} steps")
             after = self._probe(last).after
-            if all(_close(part, after[name]) for name, part in self._history[last].items()):
+            before = self._history[last]
+            if all(np.allclose(after[n], part, rtol=1e-15, atol=0) for n, part in before.items()):
                 self._settled = True
             else:
                 self._history.append(after)
@@ -332,23 +305,24 @@ class StepReader:
             lambda script: self._step(k, script), before, self._shift
         )
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
-        size = int(ends[0])
-        updates = []
-        for matrix, offset in zip(matrices, offsets, strict=True):
-            state, normals, errors, heard, late = np.split(matrix, ends[:-1])
-            kicks = normals[:, :size]
-            gain = np.ascontiguousarray(errors[:, :size].T) if self._batches else None
-            own = np.ascontiguousarray(state[:, :size].T)
-            updates.append(Affine(own, offset[:size], kicks.T @ kicks, gain))
+        size, matrices = int(ends[0]), matrices.swapaxes(1, 2)
+        own = np.ascontiguousarray(matrices[:, :size, :size])
+        state, normals, errors, heard, late = np.split(matrices, ends[:-1], axis=2)
+        kicks, gain = normals[:, :size], None
+        if self._batches:
+            gain = np.ascontiguousarray(errors[:, :size])
+        noise = kicks @ kicks.swapaxes(1, 2)
+        choices = Choices(probability, own, offsets[:, :size], noise, gain)
+        update = Affine(own[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
         if self.network.is_lossless:
-            return probe, StepMaps(probability, updates, None)
-        if len(updates) > 1:
+            return probe, StepMaps(choices, update, None)
+        if len(probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
-        if heard[:, size:].any():
+        if heard[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
-        sent = state[:, size:].T, offset[size:]
-        arrivals = Arrivals(heard[:, :size].T, *sent, normals.T, late.T, errors.T)
-        return probe, StepMaps(probability, updates, arrivals)
+        sent = state[0, size:], offsets[0, size:]
+        arrivals = Arrivals(heard[0, :size], *sent, normals[0], late[0], errors[0])
+        return probe, StepMaps(choices, update, arrivals)
 
 
 def _solve(
@@ -401,10 +375,3 @@ def _solve(
             raise UnreadableStep("its step is not affine")
     chance = np.array([np.prod(p) for p in product(*probe.chances)])
     return probe, chance, matrices, offsets
-
-
-def _close(before: np.ndarray, after: np.ndarray) -> bool:
-    """Return whether two values of a field are equal but for rounding."""
-    if np.array_equal(before, after):
-        return True
-    return bool((np.abs(1.0 * after - before) <= 1e-15 * np.abs(before)).all())

@@ -10,7 +10,7 @@ import concord
 import tracking
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian
-from concord.laws.law import update_of
+from concord.laws.law import laws_of_updates, update_of
 from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -130,7 +130,8 @@ def test_mini_batch_moments_agree_with_enumeration():
         return second[:, None, None]
 
     mean0, cov0 = exact.initial_moments(2, 1, (0.5, 0.8))
-    law = paths.build_path(always(affine), (mean0, cov0), 2, 1, gradient_noise).law([steps])
+    updates, starts, ring = [always(affine)], [(mean0, cov0)], network("ring", 2)
+    law = laws_of_updates(updates, starts, ring, 1, noise=gradient_noise).law([steps])
     weights = network("ring", 2).matrix("metropolis")
     means, seconds = [], []
     for batches in itertools.product(itertools.product((0, 1), repeat=2), repeat=steps):
@@ -267,15 +268,16 @@ def test_largest_stable_step_of_the_complete_graph():
     problem = concord.problems.quadratic(np.full((3, 1, 1), 5.0), np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
         graph = network(kind, 3)
+        matrix_for = lambda eta, g=graph: sgld(problem, g, eta).matrix  # noqa: E731
         for start in (1e-3, 1.0):
-            step = exact.stable_limit(lambda eta, g=graph: sgld(problem, g, eta), start, 1e-6)
+            step = exact.stable_limit(matrix_for, start, 1e-6)
             assert step == pytest.approx(limit, rel=2e-6)
             assert step < limit
 
 
 def test_stable_steps_out_of_reach():
-    assert np.isnan(exact.stable_limit(lambda eta: exact.linear_update(np.array([[1 + eta]])), 1.0))
-    assert exact.stable_limit(lambda eta: exact.linear_update(np.array([[0.5]])), 1.0) == np.inf
+    assert np.isnan(exact.stable_limit(lambda eta: np.array([[1 + eta]]), 1.0))
+    assert exact.stable_limit(lambda eta: np.array([[0.5]]), 1.0) == np.inf
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ import concord
 from concord import streams
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses
+from concord.laws.law import laws_of_updates
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -123,13 +122,11 @@ def test_a_step_is_that_of_the_papers_matrices(
 ) -> None:
     sampler, problem, network, reader = read(kind, options, topology)
     law = matrices.LAWS[kind](sampler, k, problem, network)
-    reading = reader.read_step(k)
+    choices = reader.read_step(k).choices
     steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
-    chances = law.probability if isinstance(law, matrices.Chosen) else [1.0]
-    same(reading.probability, chances)
-    for got, wanted in zip(reading.updates, steps, strict=True):
-        for part in ("matrix", "offset", "noise"):
-            same(getattr(got, part), getattr(wanted, part))
+    same(choices.probability, law.probability if isinstance(law, matrices.Chosen) else [1.0])
+    for part in ("matrix", "offset", "noise"):
+        same(getattr(choices, part), [getattr(step, part) for step in steps])
     size = problem.agents * problem.dim
     if isinstance(law, matrices.Law):
         starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
@@ -164,7 +161,7 @@ def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
     assert got is not None
     size = len(law.step.offset)
     for part in ("matrix", "offset", "noise"):
-        same(getattr(reader.read_step(k).updates[0], part), getattr(law.step, part))
+        same(getattr(reader.read_step(k).update, part), getattr(law.step, part))
     same(got.heard, law.heard)
     lanes = law.heard.shape[1] // (len(network.graph.senders) * problem.dim)
     sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
@@ -245,12 +242,9 @@ def test_moments_are_averages_over_all_that_may_get_lost(
 
 
 def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.RandomPath:
-    drawn, graph = mask_moments(network), network.graph
-    assert drawn is not None
-    losses = Losses(drawn, (graph.receivers, graph.senders), network.conditions.on_loss, 0.0)
     update = reader.update()
     start = exact.initial_moments(3, 1, (mean, sd), update.start)
-    return paths.build_lossy_path([update], losses, [start], 3, 1)
+    return laws_of_updates([update], [start], network, 1)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +266,8 @@ def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
     for k in (0, 3):
         law = matrices.LAWS[kind](sampler, k, problem, network)
         assert isinstance(law, matrices.Law)
-        same(reader.read_step(k).updates[0].gradient_gain, law.step.gradient_gain)
-        same(reader.read_step(k).updates[0].matrix, law.step.matrix)
+        same(reader.read_step(k).update.gradient_gain, law.step.gradient_gain)
+        same(reader.read_step(k).update.matrix, law.step.matrix)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +361,7 @@ def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
     gram = exact.block_diagonal(problem.gram)
     for k in (0, 1, period - 1, period, period + 1, 3 * period):
         wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
-        same(reader.read_step(k).updates[0].matrix, wanted)
+        same(reader.read_step(k).update.matrix, wanted)
     assert reader.read_step(1) is reader.read_step(period + 1)
 
 
@@ -396,7 +390,7 @@ def test_what_is_the_same_for_all_chains_is_followed() -> None:
     reader = StepReader(Ageing(), problem, network)
     for k in (7, 2, 0, 100):
         eta = 0.1 / min(k + 1, 4)
-        same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
+        same(reader.read_step(k).update.noise, 2 * eta * np.eye(10))
 
 
 class Sleepy(Sampler):
@@ -428,7 +422,7 @@ class Twice(Sampler):
 def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
-    same(StepReader(Twice(), problem, network).read_step(0).updates[0].matrix, mix @ mix)
+    same(StepReader(Twice(), problem, network).read_step(0).update.matrix, mix @ mix)
     lossy = concord.network("ring", 5, loss=LOSS)
     with pytest.raises(NoLaw, match="vectors may get lost"):
         StepReader(Twice(), problem, lossy)
@@ -440,8 +434,8 @@ def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
     far = QuadraticProblem(problem.gram, 1e8 * problem.shift)
     network = concord.network("ring", 5)
     same(
-        StepReader(chosen, far, network).read_step(0).updates[0].matrix,
-        StepReader(chosen, problem, network).read_step(0).updates[0].matrix,
+        StepReader(chosen, far, network).read_step(0).update.matrix,
+        StepReader(chosen, problem, network).read_step(0).update.matrix,
     )
 
 
@@ -478,8 +472,8 @@ def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str,
     reader = StepReader(DESGLD(0.02), problem, network, batches)
     gram, shift = problem.batch_mean(2, scale, pool)
     mix = np.kron(network.matrix("metropolis"), np.eye(2))
-    same(reader.read_step(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
-    same(reader.read_step(0).updates[0].offset, 0.02 * shift.ravel())
+    same(reader.read_step(0).update.matrix, mix - 0.02 * exact.block_diagonal(gram))
+    same(reader.read_step(0).update.offset, 0.02 * shift.ravel())
 
 
 def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
