@@ -9,9 +9,7 @@ import pytest
 import concord
 import tracking
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian
 from concord.laws.law import laws_of_updates, update_of
-from concord.laws.wasserstein import w2
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -72,19 +70,6 @@ def test_law_of_a_scalar_autoregression():
     mean, cov = exact.stationary(affine)
     assert mean[0] == pytest.approx(c / (1 - a), rel=1e-12)
     assert cov[0, 0] == pytest.approx(q / (1 - a**2), rel=1e-12)
-
-
-def test_steps_that_change_with_time():
-    def affine_at(k: int) -> exact.Affine:
-        return exact.Affine(np.array([[1 / (k + 2)]]), np.array([float(k)]), np.array([[k + 1.0]]))
-
-    law = paths.build_path(exact.Update(affine_at), (np.zeros(1), np.ones((1, 1))), 1, 1).law(
-        range(4)
-    )
-    # By hand: (0, 1), then x/2 + 0 with noise 1, x/3 + 1 with noise 2, x/4 + 2 with noise 3.
-    np.testing.assert_allclose(law.mean.ravel(), [0, 0, 1, 2.25], rtol=1e-14)
-    variances = [1, 1.25, 1.25 / 9 + 2, (1.25 / 9 + 2) / 16 + 3]
-    np.testing.assert_allclose(law.cov.ravel(), variances, rtol=1e-14)
 
 
 @pytest.mark.parametrize("sampler", STEPS)
@@ -151,33 +136,6 @@ def test_mini_batch_moments_agree_with_enumeration():
     assert law.average_cov[0, 0, 0] == pytest.approx(cov.mean(), rel=1e-12)
 
 
-def test_divergence_is_a_result():
-    affine = sgld(quadratic(3, 2), network("ring", 3), 50.0)
-    start = exact.initial_moments(3, 2, (0.0, 1.0))
-    target = Gaussian(np.zeros(2), np.eye(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        law = paths.build_path(always(affine), start, 3, 2).law([0, 5, 400])
-        values = w2(law.mean, law.cov, target)
-        average = w2(law.average_mean, law.average_cov, target)
-    assert np.isfinite(values[:2]).all()
-    assert (values[2] == np.inf).all()
-    assert average[2] == np.inf
-    assert exact.stationary(affine) is None
-
-
-def test_initial_moments_of_every_block():
-    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
-    start = at_zero(2, 6)._replace(noise=np.diag([0.0] * 6 + [9.0] * 6))
-    mean, spread = exact.initial_moments(3, 2, (np.array([-1.0, 2.0]), cov), start)
-    np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
-    np.testing.assert_array_equal(spread[2:4, 2:4], cov)
-    np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
-    assert np.count_nonzero(spread) == 3 * 4 + 6
-    each = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(exact.initial_moments(3, 2, (each, 0.0))[0], np.arange(6.0))
-
-
 def test_a_block_may_start_from_the_positions():
     """Unit vectors as chains: positions, their noise and the block's own, each moved by hand."""
     rng = np.random.default_rng(4)
@@ -218,18 +176,6 @@ def test_gradient_tracking_from_the_gradients_of_the_start():
     np.testing.assert_allclose(law.cov[1], np.einsum("mad,mae->ade", gain, gain), rtol=1e-12)
     average = gain.mean(axis=1)
     np.testing.assert_allclose(law.average_cov[1], average.T @ average, rtol=1e-12)
-
-
-def test_marginals_are_those_of_the_projections():
-    rng = np.random.default_rng(9)
-    factor = rng.standard_normal((12, 12))
-    mean, cov = rng.standard_normal(12), factor @ factor.T
-    means, covs, average_mean, average_cov = exact.marginals(mean, cov, 3, 2)
-    project = np.hstack([np.eye(2)] * 3 + [np.zeros((2, 6))]) / 3
-    np.testing.assert_allclose(average_mean, project @ mean, rtol=1e-12)
-    np.testing.assert_allclose(average_cov, project @ cov @ project.T, rtol=1e-12)
-    np.testing.assert_array_equal(means[1], mean[2:4])
-    np.testing.assert_array_equal(covs[1], cov[2:4, 2:4])
 
 
 @pytest.mark.parametrize("kind", ["ring", "complete"])

@@ -67,28 +67,6 @@ def test_w2_of_diverged_moments_is_infinite(dim, bad):
     assert values[2] == 0
 
 
-def test_fit_is_maximum_likelihood_along_any_axis():
-    samples = np.random.default_rng(1).standard_normal((50, 4, 3))
-    mean, cov = fit(samples)
-    for i in range(4):
-        np.testing.assert_allclose(mean[i], samples[:, i].mean(axis=0), rtol=1e-12)
-        np.testing.assert_allclose(cov[i], np.cov(samples[:, i].T, bias=True), rtol=1e-12)
-    moved = fit(samples.swapaxes(0, 1), axis=1)
-    np.testing.assert_array_equal(moved[0], mean)
-    np.testing.assert_array_equal(moved[1], cov)
-
-
-def test_fit_of_a_diverged_chain_is_silent():
-    samples = np.zeros((5, 2, 2))
-    samples[0, 0] = np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mean, cov = fit(samples)
-    assert not np.isfinite(cov[0]).any()
-    assert (cov[1] == 0).all()
-    assert (mean[1] == 0).all()
-
-
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_bootstrap_is_resampling_of_chains(dim):
     rng = np.random.default_rng(2)
