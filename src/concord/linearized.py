@@ -60,14 +60,11 @@ class LinearizedPath(Path):
         self._at, self._fit, self._positions = gradient_field(problem), found, positions
         start = exact.initial_moments(agents, dim, positions)
         starts = exact.stack_versions([start] * len(samplers))
-        super().__init__(self._step_of, starts, agents, dim, mix)
+        no_step: Any = None  # it goes by parts
+        super().__init__(no_step, starts, agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
-
-    def _step_of(self, k: int) -> Any:
-        """Refuse to give a single step: a linearized law is computed part by part."""
-        raise NotImplementedError("a linearized law goes by parts")
 
     def _advance(
         self,

@@ -174,7 +174,7 @@ class _Gossip:
     ) -> tuple[Any, int]:
         """Take at most ``most`` ticks from tick k on; return the state and their number."""
         sampler, graph = self._sampler, network.graph
-        state, tick = sampler.draw_ticks(state, k, network, _Normals(rng))
+        state, tick = sampler.draw_ticks(state, k, network, rng)
         ticks = slice(tick, min(tick + most, len(state.pairs)))
         steps = np.arange(k, k + ticks.stop - tick)
         alpha, beta = sampler.step_size(steps), sampler.fusion(steps)
@@ -204,20 +204,3 @@ class _Gossip:
         if triggered:
             state = state._replace(communicated=communicated, activations=times)
         return state._replace(x=x), taken
-
-
-class _Normals:
-    """A random generator whose normal numbers are drawn by compiled code, in less time."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the random generator."""
-        return getattr(self._rng, name)
-
-    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the generator's next normal numbers in double precision."""
-        out = np.empty(shape)
-        kernels.fill_normals(self._rng, out.reshape(-1))
-        return out

@@ -19,7 +19,6 @@ off as e^lambda on the left, where all schools have one effect.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
 from concord.sampling.partition import Partition
-from concord.values import read_numbers
 from concord_studies.problems._tabled import TableProblem
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
@@ -51,42 +49,7 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Schools:
     """Return the problem on the published data of eight schools."""
-    return Schools(np.array(EFFECTS), np.array(ERRORS))
-
-
-def from_arrays(effects: Any, errors: Any) -> Schools:
-    """Return the eight-schools model of a caller's own studies, one study for each agent.
-
-    Parameters
-    ----------
-    effects, errors
-        y and sigma of each agent, (agents,), on a scale on which 5 is a wide prior.
-
-    Returns
-    -------
-    Schools
-        With ``agents``, ``dim`` and ``reference``, the exact posterior on a grid.
-
-    Raises
-    ------
-    ConcordError
-        If they do not fit each other, or an error is not positive.
-
-    Examples
-    --------
-    >>> import concord, concord_studies
-    >>> concord.problems.eight_schools([1.0, 2.0, 0.5], [0.5, 0.4, 0.6]).agents
-    3
-    """
-    y, sigma = read_numbers(effects, "effects"), read_numbers(errors, "errors")
-    if y.ndim != 1 or y.shape != sigma.shape or not y.size:
-        raise ConcordError(
-            f"effects of shape {y.shape} and errors of shape {sigma.shape} do not fit; give one of "
-            "each for every agent"
-        )
-    if sigma.min() <= 0:
-        raise ConcordError(f"errors[{sigma.argmin()}] is {sigma.min():g}; give positive ones")
-    return Schools(y, sigma)
+    return Schools()
 
 
 def _negative_log_likelihood(
@@ -102,13 +65,10 @@ def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
 
 
 class Schools(TableProblem):
-    """The hierarchical model of several studies of one effect, one study for each agent."""
+    """The hierarchical model of eight studies of one effect, one study for each agent."""
 
-    dim = 2
-
-    def __init__(self, effects: np.ndarray, errors: np.ndarray) -> None:
-        self.agents = len(effects)
-        self.tables = effects, errors**2
+    agents, dim = 8, 2
+    tables = np.array(EFFECTS), np.array(ERRORS) ** 2
 
     def values(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import concord
 from concord.errors import ConcordError
 from concord.problems.from_options import from_options
 from concord.problems.kinds import tied_mixture
@@ -11,6 +12,24 @@ from concord.problems.kinds.tied_mixture import MEANS
 
 def made(second_mean: str = MEANS[0], agents: int = 5, **options):
     return from_options(tied_mixture)(agents, second_mean=second_mean, **options)
+
+
+def test_own_points_have_the_posterior_of_the_model() -> None:
+    """At theta the posterior is the product of likelihoods and priors, up to one constant."""
+    points = np.array([-1.0, 0.5, 1.0, 2.5, 3.0])
+    problem = concord.problems.tied_mixture(points, agents=2, variance=1.5, grid=64)
+    assert problem.counts.sum() == 5
+    theta = np.random.default_rng(0).standard_normal((20, 2))
+    means = np.stack([theta[:, 0], theta.sum(axis=1)])
+    parts = np.exp(-((points[:, None, None] - means) ** 2) / 3).sum(axis=1)
+    priors = theta[:, 0] ** 2 / 20 + theta[:, 1] ** 2 / 2
+    expected = np.log(parts).sum(axis=0) - priors
+    potential = problem.potential(np.repeat(theta[:, None], 2, axis=1)).sum(axis=1)
+    for log in (problem.log_posterior(*theta.T), -potential):
+        np.testing.assert_allclose(log - expected, (log - expected)[0], rtol=1e-12, atol=1e-12)
+    for wrong, message in (([[points]], "shape"), ("text", "no array")):
+        with pytest.raises(ConcordError, match=message):
+            concord.problems.tied_mixture(wrong, agents=2)
 
 
 @pytest.fixture(scope="module", params=MEANS)

@@ -117,7 +117,7 @@ def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> Tied
 
 def from_arrays(
     points: Any,
-    agents: int | None = None,
+    agents: int,
     *,
     variance: float = 2.0,
     prior_variances: tuple[float, float] = (10.0, 1.0),
@@ -132,7 +132,7 @@ def from_arrays(
     Parameters
     ----------
     points
-        Numbers (rows,); or a list of such arrays, one of each agent, without ``agents``.
+        Numbers (rows,).
     agents
         Number of agents that the points are split over.
     variance, prior_variances
@@ -161,14 +161,11 @@ def from_arrays(
     >>> problem.counts
     array([2, 2])
     """
-    together = agents is not None or not isinstance(points, (list, tuple))
-    parts = [read_numbers(part, "points") for part in ([points] if together else points)]
-    for part in parts:
-        if part.ndim != 1:
-            raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
-    ones = [np.ones((len(part), 1)) for part in parts]
-    X, y = (ones[0], parts[0]) if together else (ones, parts)
-    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
+    numbers = read_numbers(points, "points")
+    if numbers.ndim != 1:
+        raise ConcordError(f"points: they have the shape {numbers.shape}; give numbers (rows,)")
+    columns = np.ones((len(numbers), 1)), numbers
+    data = divide_rows(*columns, agents, partition, streams.seed_of(seed, rng))
     params = Params(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )
