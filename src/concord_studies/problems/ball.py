@@ -12,7 +12,6 @@ Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -24,6 +23,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
 from concord.problems.kinds import linear_regression, logistic_regression
+from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
 
 MODELS: dict[str, Any] = {
@@ -85,13 +85,12 @@ def build(
     return made
 
 
-class InBall:
+class InBall(TwoParameters):
     """A mixin of regressions with a prior that is uniform on a ball."""
 
     radius: float
     starts: str
     dim: int
-    log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Draw initial positions in the ball, (chains, agents, dim)."""
@@ -108,30 +107,17 @@ class InBall:
             raise ConcordError(
                 f"the posterior in a ball of {self.dim} parameters is not known; use 2"
             )
-
         return from_log_density(self.log_posterior, ((-self.radius, self.radius),) * 2, CELLS)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at two parameters, up to a constant; arrays broadcast."""
         inside = first**2 + second**2 <= self.radius**2
-        return np.where(inside, self.log_likelihood(first, second), -np.inf)
+        return np.where(inside, TwoParameters.log_posterior(self, first, second), -np.inf)
 
 
 class LogisticInBall(InBall, logistic_regression.LogisticRegression):
     """Logistic regression with a prior that is uniform on a ball."""
 
-    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log likelihood at two parameters; arrays broadcast."""
-        prior = (first**2 + second**2) / (2 * self.prior_scale)
-        whole = logistic_regression.LogisticRegression.log_posterior(self, first, second)
-        return whole + prior
-
 
 class LinearInBall(InBall, linear_regression.LinearRegression):
     """Linear regression with a prior that is uniform on a ball."""
-
-    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log likelihood at two parameters, up to a constant; arrays broadcast."""
-        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
-        gram, shift = self.gram.sum(axis=0), self.shift.sum(axis=0)
-        return x @ shift - 0.5 * ((x @ gram) * x).sum(axis=-1)

@@ -26,6 +26,7 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
+from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
 from concord_studies.problems._tabled import TableProblem
 
@@ -52,19 +53,7 @@ def build(
     return Schools()
 
 
-def _negative_log_likelihood(
-    mu: np.ndarray, variance: np.ndarray, effect: np.ndarray
-) -> np.ndarray:
-    """Return minus the log likelihood of a study's effect at mu, with variance sigma^2 + tau^2."""
-    return 0.5 * (np.log(variance) + (effect - mu) ** 2 / variance)
-
-
-def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
-    """Return minus the log density of the prior at (mu, log tau)."""
-    return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
-
-
-class Schools(TableProblem):
+class Schools(TwoParameters, TableProblem):
     """The hierarchical model of eight studies of one effect, one study for each agent."""
 
     agents, dim = 8, 2
@@ -74,10 +63,9 @@ class Schools(TableProblem):
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
-        return (
-            _negative_log_likelihood(mu, variance, effects)
-            + _negative_log_prior(mu, log_tau) / self.agents
-        )
+        likelihood = 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance)
+        prior = mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
+        return likelihood + prior / self.agents
 
     def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
@@ -90,16 +78,8 @@ class Schools(TableProblem):
         along_log_tau = between * (1 / variance - error**2) + share / self.agents
         return np.stack([along_mu, along_log_tau], axis=-1)
 
-    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density at (mu, log tau), up to a constant."""
-        between, prior = np.exp(2 * second), _negative_log_prior(first, second) / self.agents
-        log = np.zeros(prior.shape)
-        for effect, square in zip(*self.tables, strict=True):  # one by one, for the grid is large
-            log -= _negative_log_likelihood(first, square + between, effect) + prior
-        return log
-
     @cached_property
     def reference(self) -> Grid:
         """Return the posterior on a dense grid of (mu, log tau)."""
-        reach = 9 * SPREAD + np.abs(self.tables[0]).max()
+        reach = 9 * SPREAD + max(EFFECTS)
         return from_log_density(self.log_posterior, ((-reach, reach), (-40.0, 20.0)), CELLS)

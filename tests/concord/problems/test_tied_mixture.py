@@ -85,10 +85,10 @@ def test_chains_of_several_data_sets_see_their_own(agents) -> None:
 
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
-    apart, together = made(agents=1), made(agents=1)
-    apart.mask, together.mask = np.ones((1, 100)), np.ones((1, 100))
-    apart.points = np.repeat([-2.0, 2.0], 50)[None]
-    together.points = np.zeros((1, 100))
+    apart, together = (
+        concord.problems.tied_mixture(points, agents=1)
+        for points in (np.repeat([-2.0, 2.0], 50), np.zeros(100))
+    )
     assert apart.two_modes and not together.two_modes
     found = made(modes="two")
     assert found.two_modes

@@ -30,6 +30,7 @@ from concord.problems._regression import PriorShare, RowsOfRegression, prior_sha
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
 from concord.problems.data import LegacySeed, Table, required_tables
+from concord.problems.one_data_set import TwoParameters
 from concord.problems.points import legacy_data, read_points, split_test_rows
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
@@ -262,7 +263,7 @@ def from_arrays(
     return LogisticRegression(data, params)
 
 
-class LogisticRegression(RowsOfRegression):
+class LogisticRegression(TwoParameters, RowsOfRegression):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
@@ -383,15 +384,10 @@ class LogisticRegression(RowsOfRegression):
         return total
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density at two parameters, up to a constant; arrays broadcast."""
-        features, labels = self.data.all_rows()
-        size = np.square if self.prior == "gaussian" else np.abs
-        width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
-        prior = (size(first) + size(second)) / width
-        signed = features * (1 - 2 * labels)[:, None]
-
-        losses: np.ndarray = sum_softplus(a * first + b * second for a, b in signed)
-        return -prior - losses
+        """Return the log density at two parameters, with the prior once, whatever the shares."""
+        beyond = self.share * self.agents - 1
+        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
+        return super().log_posterior(first, second) + beyond * self._negative_log_prior(x)
 
     @cached_property
     def reference(self) -> Grid | Draws:
@@ -413,15 +409,17 @@ class LogisticRegression(RowsOfRegression):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
-        z = multiply(x, self._signed)
+        z = self._signed.swapaxes(1, 2) @ x.transpose(1, 2, 0)  # (agents, points, chains)
         # Padded points have z = 0.
-        padding = z.shape[-1] - self.counts
-        losses = sum_softplus(np.moveaxis(z, -1, 0)) - padding * np.log(2)
+        padding = z.shape[1] - self.counts
+        losses = sum_softplus(z.swapaxes(0, 1)).T - padding * np.log(2)
+        return losses + self.share * self._negative_log_prior(x)
+
+    def _negative_log_prior(self, x: np.ndarray) -> np.ndarray:
+        """Return minus the log density of the whole prior at x (..., dim), up to a constant."""
         if self.prior == "gaussian":
-            prior = (x**2).sum(axis=-1) / (2 * self.prior_scale)
-        else:
-            prior = np.abs(x).sum(axis=-1) / self.prior_scale
-        return losses + self.share * prior
+            return (x**2).sum(axis=-1) / (2 * self.prior_scale)
+        return np.abs(x).sum(axis=-1) / self.prior_scale
 
     def misclassified(self, x: np.ndarray) -> np.ndarray:
         """Return the number of points of all agents that each x_i misclassifies, (chains, agents).
