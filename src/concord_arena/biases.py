@@ -153,7 +153,7 @@ def _stationary_bias(
     agents, dim = problem.agents, problem.dim
     batches = Batches(batch_size=size)
     update = update_of(sampler, problem, network, batches)
-    if update.arrivals is not None:
+    if update.loss_effect is not None:
         raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
     if size is not None and not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(

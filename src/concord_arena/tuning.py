@@ -86,7 +86,7 @@ def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
     if reader.chooses:
         return reader.read_step(1).choices.lead  # the first may differ: references are taken
     update = reader.update()
-    begin, period = paths.turn_of(update) or (0, 1)
+    begin, period = paths.find_cycle(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
     return exact.restrict(reduce(exact.Affine.compose_with, bare))[0].matrix

@@ -544,7 +544,7 @@ WRONG = {
     ),
     "complex mean": (
         lambda: concord.Gaussian([0, 1j], np.eye(2)),
-        "Gaussian: mean has entries that are no finite numbers",
+        "Gaussian: mean: its numbers are complex; give real ones",
     ),
     "no function": (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),

@@ -137,15 +137,15 @@ class _Langevin:
             self._rows = weights, _by_rows(weights)
         rows, values = self._rows[1]
         x, spare = state.x.copy(), np.empty(state.x.shape)
-        taken = kernels.take_langevin_steps(
+        count = kernels.take_langevin_steps(
             *(x, spare, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
-            network.add_rounds(taken, taken * x.shape[-1] * x.itemsize)
-        problem.pay(taken)
+            network.add_rounds(count, count * x.shape[-1] * x.itemsize)
+        problem.pay(count)
         problem.settle(None)
-        return Positions(spare if taken % 2 else x), taken
+        return Positions(spare if count % 2 else x), count
 
 
 def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -190,7 +190,7 @@ class _Gossip:
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
                 self._levels = sampler.threshold * numbers**-sampler.decay
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
-        taken = kernels.take_gossip_ticks(
+        count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts),
             *((communicated, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
@@ -203,4 +203,4 @@ class _Gossip:
         network.end(k, problem.settle(None))
         if triggered:
             state = state._replace(communicated=communicated, activations=times)
-        return state._replace(x=x), taken
+        return state._replace(x=x), count

@@ -176,28 +176,28 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrivals:
+class LossEffect:
     """The linear effect, on the next state, of differences between sent and received vectors.
 
-    On each lane the vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi
-    + F e + G d, with d, over each directed edge, the received vector minus the sent one, and e the
-    vector received before minus the sender's position. Directed edges are those of the graph, lane
-    by lane.
+    A lane carries one vector of every agent. From the state s, of S entries, on each lane the
+    vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi + F e + G d, with
+    d, over each directed edge, the received vector minus the sent one, and e the vector received
+    before minus the sender's position. Directed edges are those of the graph, lane by lane.
 
-    heard: G, (S, lanes * edges * dim).
-    sent, shift: P, (lanes * agents * dim, S), and p.
+    difference_gain: G, (S, lanes * edges * dim).
+    sent_matrix, sent_offset: P, (lanes * agents * dim, S), and p.
     noise: B above C, (S + lanes * agents * dim, normal numbers of a step).
-    late: F above E, with columns for the directed edges of the first lane.
-    errors: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
+    memory_gain: F above E, (S + lanes * agents * dim, edges * dim), of the edges of the first lane.
+    error_gain: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
     gradients; without columns with full gradients.
     """
 
-    heard: np.ndarray
-    sent: np.ndarray
-    shift: np.ndarray
+    difference_gain: np.ndarray
+    sent_matrix: np.ndarray
+    sent_offset: np.ndarray
     noise: np.ndarray
-    late: np.ndarray
-    errors: np.ndarray
+    memory_gain: np.ndarray
+    error_gain: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,13 +206,13 @@ class Update:
 
     at: function that returns the update k -> k + 1 of iteration k.
     start: how the state starts from the positions; None: the state is the positions.
-    arrivals: function that returns the ``Arrivals`` of iteration k; None where every vector
+    loss_effect: function that returns the ``LossEffect`` of iteration k; None where every vector
     arrives.
     """
 
     at: Callable[[int], Affine]
     start: Start | None = None
-    arrivals: Callable[[int], Arrivals] | None = None
+    loss_effect: Callable[[int], LossEffect] | None = None
 
 
 def block_diagonal(blocks: np.ndarray) -> np.ndarray:
@@ -330,16 +330,16 @@ def limit(
     """
     reduced, basis = restrict(affine)
     start, spread = basis.T @ mean0, basis.T @ cov0 @ basis
-    kept_mean, kept_cov = np.zeros_like(mean0), np.zeros_like(cov0)
+    fixed_mean, fixed_cov = np.zeros_like(mean0), np.zeros_like(cov0)
     law = stationary(reduced, start, spread)
     if law is None:
         return None
     if not (_is_unchanged(basis @ start, mean0) and _is_unchanged(basis @ spread @ basis.T, cov0)):
-        kept = np.eye(len(mean0)) - basis @ basis.T
-        pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ kept)
-        reach = kept + basis @ pull
-        kept_mean, kept_cov = reach @ mean0, reach @ cov0 @ reach.T
-    mean, cov = basis @ law[0] + kept_mean, basis @ law[1] @ basis.T + kept_cov
+        fixed = np.eye(len(mean0)) - basis @ basis.T
+        pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ fixed)
+        reach = fixed + basis @ pull
+        fixed_mean, fixed_cov = reach @ mean0, reach @ cov0 @ reach.T
+    mean, cov = basis @ law[0] + fixed_mean, basis @ law[1] @ basis.T + fixed_cov
     if gradient_noise is not None:
         added = _batch_covariance(reduced, basis, mean, cov, gradient_noise)
         if added is None:

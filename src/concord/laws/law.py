@@ -166,14 +166,14 @@ def laws_of_updates(
     network: Network,
     dim: int,
     mix: np.ndarray | None = None,
-    turn: paths.Turn | None = None,
+    cycle: paths.Cycle | None = None,
     noise: paths.GradientNoise | None = None,
 ) -> paths.Path:
     """Return the laws of versions along the iterations, given their affine updates.
 
     On a network where vectors may be lost they are averaged over the losses.
 
-    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. turn:
+    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. cycle:
     when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it, of one
     version. Raises ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the
     vectors, or are too many.
@@ -185,9 +185,9 @@ def laws_of_updates(
             step_of: Any = lambda k: paths.NoisyStep(updates[0].at(k), noise, agents, dim)  # noqa: E731
             return paths.Path(step_of, begin, agents, dim, mix)
         args = paths.stack_updates(updates), begin, agents, dim, mix
-        return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
+        return paths.DeterministicPath(*args, cycle or paths.find_cycle(updates[0]))
     losses = _losses_on(network, dim)
-    size, turn = len(starts[0][0]), paths.turn_of_losses(updates[0], losses)
+    size, cycle = len(starts[0][0]), paths.find_joint_cycle(updates[0], losses)
     moves = [build_moves(update, losses, size, agents, dim) for update in updates]
 
     def step_at(k: int) -> Any:
@@ -203,7 +203,7 @@ def laws_of_updates(
             for (mean, cov), (_, place, shift) in zip(starts, moves, strict=True)
         ]
     )
-    return paths.RandomPath(step_at, begin, agents, dim, mix, turn)
+    return paths.RandomPath(step_at, begin, agents, dim, mix, cycle)
 
 
 def _losses_on(network: Network, dim: int) -> Losses:
@@ -242,15 +242,15 @@ def add_gradient_errors(update: exact.Update, errors: np.ndarray) -> exact.Updat
         return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
 
     @lru_cache(maxsize=8)
-    def noisy_arrivals(arrivals: exact.Arrivals) -> exact.Arrivals:
-        """Return arrivals to whose normal numbers the errors are added."""
-        return replace(arrivals, noise=np.hstack([arrivals.noise, arrivals.errors @ root]))
+    def noisy_effect(effect: exact.LossEffect) -> exact.LossEffect:
+        """Return an effect of losses to whose normal numbers the errors are added."""
+        return replace(effect, noise=np.hstack([effect.noise, effect.error_gain @ root]))
 
-    lossy = update.arrivals
+    lossy = update.loss_effect
     return replace(
         update,
         at=lambda k: noisy(update.at(k)),
-        arrivals=None if lossy is None else lambda k: noisy_arrivals(lossy(k)),
+        loss_effect=None if lossy is None else lambda k: noisy_effect(lossy(k)),
     )
 
 

@@ -138,7 +138,7 @@ def _shrink_box(
     inside = log > log.max() - DROP
     ends = []
     for axis, points in enumerate(axes):
-        held = np.flatnonzero(inside.any(axis=1 - axis))
-        low, high = max(held[0] - 1, 0), min(held[-1] + 1, points.size - 1)
+        cells = np.flatnonzero(inside.any(axis=1 - axis))
+        low, high = max(cells[0] - 1, 0), min(cells[-1] + 1, points.size - 1)
         ends.append((float(points[low]), float(points[high])))
     return ends[0], ends[1]

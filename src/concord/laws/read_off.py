@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Arrivals, Start, Update
+from concord.laws.exact import Affine, LossEffect, Start, Update
 from concord.laws.scripts import (
     LOST,
     SIZES,
@@ -37,7 +37,8 @@ from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
 from concord.sampler import WithReadOut, check_state
 
-KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
+# Kinds of numbers that a step is affine in.
+KINDS = ("state", "normals", "errors", "differences", "memory")
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
 LEAST = 1e-13  # relative to what is added and may cancel
 # A step that does the same in these iterations does so in all: 0 is a multiple of every period.
@@ -55,12 +56,12 @@ class StepMaps(NamedTuple):
     """A step as affine maps.
 
     choices: the map of each outcome of its random choices. update: that of the first outcome.
-    arrivals: effect of losses; None where every vector arrives.
+    loss_effect: effect of losses; None where every vector arrives.
     """
 
     choices: Choices
     update: Affine
-    arrivals: Arrivals | None
+    loss_effect: LossEffect | None
 
 
 class StepReader:
@@ -139,7 +140,7 @@ class StepReader:
         if self.chooses:
             raise self._refuse("it draws more than noise")
 
-        lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).arrivals
+        lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).loss_effect
         return Update(lambda k: self.read_step(k).update, self.start, lossy)
 
     def _refuse(self, why: str) -> NoLaw:
@@ -306,23 +307,23 @@ class StepReader:
         )
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size, matrices = int(ends[0]), matrices.swapaxes(1, 2)
-        own = np.ascontiguousarray(matrices[:, :size, :size])
-        state, normals, errors, heard, late = np.split(matrices, ends[:-1], axis=2)
+        lead = np.ascontiguousarray(matrices[:, :size, :size])
+        state, normals, errors, differences, memory = np.split(matrices, ends[:-1], axis=2)
         kicks, gain = normals[:, :size], None
         if self._batches:
             gain = np.ascontiguousarray(errors[:, :size])
         noise = kicks @ kicks.swapaxes(1, 2)
-        choices = Choices(probability, own, offsets[:, :size], noise, gain)
-        update = Affine(own[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
+        choices = Choices(probability, lead, offsets[:, :size], noise, gain)
+        update = Affine(lead[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
         if self.network.is_lossless:
             return probe, StepMaps(choices, update, None)
         if len(probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
-        if heard[0, size:].any():
+        if differences[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         sent = state[0, size:], offsets[0, size:]
-        arrivals = Arrivals(heard[0, :size], *sent, normals[0], late[0], errors[0])
-        return probe, StepMaps(choices, update, arrivals)
+        loss_effect = LossEffect(differences[0, :size], *sent, normals[0], memory[0], errors[0])
+        return probe, StepMaps(choices, update, loss_effect)
 
 
 def _solve(
@@ -355,9 +356,9 @@ def _solve(
     for first in range(0, len(outcomes), several):
         some = outcomes[first : first + several]
         rows = np.concatenate([inputs, np.tile(chains, (len(some), 1))])
-        given = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
+        prescribed = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
         choices = np.concatenate([chosen, np.repeat(some, len(chains), axis=0)])
-        script = Script(len(rows), given, choices)
+        script = Script(len(rows), prescribed, choices)
         outputs = call(script)
         probe = before.repeat(outputs[: len(inputs)], script)
         outputs = outputs[len(inputs) :].reshape(len(some), len(chains), -1)
@@ -368,9 +369,9 @@ def _solve(
         which = which * len(p) + number
     for case in np.unique(which):
         of_case, matrix, offset = which == case, matrices[case], offsets[case]
-        own = inputs[of_case]
-        size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
-        error = np.abs(own @ matrix + offset - probe.results[of_case])
+        case_inputs = inputs[of_case]
+        size = (np.abs(case_inputs) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
+        error = np.abs(case_inputs @ matrix + offset - probe.results[of_case])
         if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
             raise UnreadableStep("its step is not affine")
     chance = np.array([np.prod(p) for p in product(*probe.chances)])

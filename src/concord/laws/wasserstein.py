@@ -43,9 +43,9 @@ def bias2(mean: np.ndarray, cov: np.ndarray, target: Any) -> np.ndarray:
     Parameters and shapes are those of ``w2``; E is that of any law with these moments. target: a
     ``Gaussian``, or another law with the method ``monomials``.
     """
-    wanted, variances = target.monomials()
+    means, variances = target.monomials()
     with np.errstate(all="ignore"):
-        squares = (monomials(mean, cov)[0] - wanted) ** 2 / variances
+        squares = (monomials(mean, cov)[0] - means) ** 2 / variances
     return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
 
 

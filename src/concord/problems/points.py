@@ -63,7 +63,7 @@ def legacy_data(
     truth = rng.multivariate_normal(origin, variances[0] * identity)
     features, drawn = [], []
     for count in consecutive_counts(points, agents):
-        own = rng.multivariate_normal(origin, variances[1] * identity, size=count)
-        features.append(own)
-        drawn.append(draw(rng, own, truth))
+        block = rng.multivariate_normal(origin, variances[1] * identity, size=count)
+        features.append(block)
+        drawn.append(draw(rng, block, truth))
     return truth, np.concatenate(features), np.concatenate(drawn)

@@ -50,25 +50,25 @@ class Params(Options):
 
 def _model(params: Params) -> tuple[Any, Any]:
     """Return the module of the chosen regression, and its options with a flat prior."""
-    given = {"points": 100} if params.options is None else params.options
-    for name in given:
+    model_options = {"points": 100} if params.options is None else params.options
+    for name in model_options:
         if name.startswith("prior"):
             raise ConcordError(f"options: the prior is the ball; remove {name}")
     kind = MODELS[params.model]
-    flat = {**given, "prior_share": "omitted"}
+    flat = {**model_options, "prior_share": "omitted"}
     return kind, options.build(kind.Params, flat, "options")
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if the regression does, or if it is given another prior."""
-    kind, own = _model(params)
-    kind.check(own, agents)
+    kind, model_options = _model(params)
+    kind.check(model_options, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that the regression reads."""
-    kind, own = _model(params)
-    names: tuple[str, ...] = kind.needs(own)
+    kind, model_options = _model(params)
+    names: tuple[str, ...] = kind.needs(model_options)
     return names
 
 
@@ -76,13 +76,13 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> InBall:
     """Build the regression without its prior, restricted to the ball."""
-    kind, own = _model(params)
-    plain = kind.build(own, agents, partition, stream, data_sets)
+    kind, model_options = _model(params)
+    plain = kind.build(model_options, agents, partition, stream, data_sets)
     cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
-    held: Any = object.__new__(cls)
-    vars(held).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
-    made: InBall = held
-    return made
+    restricted: Any = object.__new__(cls)
+    vars(restricted).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
+    problem: InBall = restricted
+    return problem
 
 
 class InBall(TwoParameters):

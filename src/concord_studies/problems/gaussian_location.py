@@ -48,9 +48,10 @@ def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or for an invalid covariance."""
     if params.table is None:
         check_agents(params, agents)
-    for name, given in (("noise", params.noise), ("prior", params.prior)):
-        if isinstance(given, tuple):
-            rows = np.array(given) if len({*map(len, given), len(given)}) == 1 else np.zeros((1, 1))
+    for name, entries in (("noise", params.noise), ("prior", params.prior)):
+        if isinstance(entries, tuple):
+            is_square = {*map(len, entries)} == {len(entries)}
+            rows = np.array(entries) if is_square else np.zeros((1, 1))
             if (rows != rows.T).any() or np.linalg.eigvalsh(rows)[0] <= 0:
                 raise ConcordError(
                     f"{name}: its rows are no symmetric, positive definite matrix; give one, or a "

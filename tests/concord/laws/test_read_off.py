@@ -156,18 +156,18 @@ def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
     loss = {"loss": LOSS, "on_loss": "reuse_last"}
     sampler, problem, network, reader = read(kind, options, "star", **loss)
     law = matrices.LAWS[kind](sampler, k, problem, network)
-    assert isinstance(law, matrices.Law) and law.heard is not None
-    got = reader.read_step(k).arrivals
+    assert isinstance(law, matrices.Law) and law.received is not None
+    got = reader.read_step(k).loss_effect
     assert got is not None
     size = len(law.step.offset)
     for part in ("matrix", "offset", "noise"):
         same(getattr(reader.read_step(k).update, part), getattr(law.step, part))
-    same(got.heard, law.heard)
-    lanes = law.heard.shape[1] // (len(network.graph.senders) * problem.dim)
+    same(got.difference_gain, law.received)
+    lanes = law.received.shape[1] // (len(network.graph.senders) * problem.dim)
     sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
-    same(got.sent, sent)
-    same(got.shift, np.zeros(len(sent)) if law.shift is None else law.shift)
-    same(got.late, np.zeros_like(got.late) if law.late is None else law.late)
+    same(got.sent_matrix, sent)
+    same(got.sent_offset, np.zeros(len(sent)) if law.shift is None else law.shift)
+    same(got.memory_gain, np.zeros_like(got.memory_gain) if law.late is None else law.late)
     same(got.noise[:size] @ got.noise[:size].T, law.step.noise)
 
 

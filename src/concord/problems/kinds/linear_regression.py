@@ -103,7 +103,7 @@ def build(
             agents,
             (params.prior_variance, params.feature_variance),
             params.dim,
-            lambda rng, own, truth: rng.normal(0.0, params.noise_sd, size=len(own)),
+            lambda rng, block, truth: rng.normal(0.0, params.noise_sd, size=len(block)),
         )
         targets = features @ truth + noise
     parts = partition.split(points, agents, stream("partition"))

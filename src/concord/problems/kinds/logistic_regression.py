@@ -148,7 +148,9 @@ def build(
             agents,
             (params.truth_variance, params.feature_variance),
             params.dim,
-            lambda rng, own, truth: rng.uniform(0.0, 1.0, size=len(own)) <= sigmoid(own @ truth),
+            lambda rng, block, truth: (
+                rng.uniform(0.0, 1.0, size=len(block)) <= sigmoid(block @ truth)
+            ),
         )
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
@@ -178,11 +180,11 @@ def _load(
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
-    seen = features[training]
+    training_features = features[training]
     if params.features == "unit":
-        features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
+        features = (features - training_features.min(axis=0)) / np.ptp(training_features, axis=0)
     elif params.features == "standardized":
-        features = (features - seen.mean(axis=0)) / seen.std(axis=0)
+        features = (features - training_features.mean(axis=0)) / training_features.std(axis=0)
     if params.intercept != "none":
         column = np.full(len(features), float(params.intercept == "ones"))
         features = np.column_stack([features, column])
@@ -428,14 +430,14 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         not finite gets those points wrong whose probability is not a number.
         """
         features, labels = self.data.all_rows()
-        wanted, transposed = labels > 0.5, features.T
+        is_one, transposed = labels > 0.5, features.T
         wrong = np.empty(x.shape[:2], dtype=np.int64)
         # Chains in blocks whose predictions stay in cache.
         block = max(1, 100_000 // (len(labels) * x.shape[1]))
         for start in range(0, len(x), block):
             chosen = slice(start, start + block)
             scores = x[chosen] @ transposed
-            wrong[chosen] = (((scores >= 0) != wanted) | np.isnan(scores)).sum(axis=-1)
+            wrong[chosen] = (((scores >= 0) != is_one) | np.isnan(scores)).sum(axis=-1)
         return wrong
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
