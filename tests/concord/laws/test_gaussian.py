@@ -1,6 +1,5 @@
 """Closed-form W2, fitting, and the honesty of the bootstrap interval."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -84,18 +83,6 @@ def test_bootstrap_is_resampling_of_chains(dim):
         assert value[i] == pytest.approx(fitted, rel=1e-12)
         assert low[i] ** 2 == pytest.approx(max(ends[0] - 2 * bias, 0), abs=1e-9)
         assert high[i] ** 2 == pytest.approx(max(ends[1] - bias, 0), abs=1e-9)
-
-
-def test_bootstrap_does_not_depend_on_blocks():
-    rng = np.random.default_rng(3)
-    samples = rng.standard_normal((400, 100, 11, 2))
-    target = Gaussian(np.zeros(2), np.eye(2))
-    together = bootstrap_w2(samples, target, 50, np.random.default_rng(1))
-    for i, j in itertools.product((0, 57, 99), (0, 10)):
-        alone = bootstrap_w2(samples[:, i, j], target, 50, np.random.default_rng(1))
-        for many, one in zip(together, alone, strict=True):
-            assert many.shape == (100, 11)
-            assert many[i, j] == pytest.approx(one, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.1, 0.4, 2.0])
