@@ -164,7 +164,7 @@ def _stationary_bias(
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return the covariances of mini-batch gradient errors at a state's moments."""
         seen = exact.marginals(mean, cov, agents, dim)
-        noise: np.ndarray = problem.batch_noise_covariance(seen.mean, seen.cov, size, "data", "all")
+        noise: np.ndarray = problem.batch_noise_covariance(seen.mean, seen.cov, batches)
         return noise
 
     start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)

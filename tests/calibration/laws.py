@@ -91,7 +91,7 @@ def batch_errors(prob: Any, rows: np.ndarray, batches: Batches) -> tuple[np.ndar
     features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
     points = {"data": prob.counts, "none": size, "mean": 1}[scale]
     share = np.broadcast_to(np.divide(points, size), prob.counts.shape)[:, None]
-    mean, center = prob.batch_mean(size, scale, "all")
+    mean, center = prob.batch_mean(replace(batches, batch_pool="all"))
     gram = np.einsum("cabd,cabe->cade", features, features) * share[..., None]
     gram += prob.prior_precision * np.eye(prob.dim) - mean
     shift = np.einsum("cabd,cab->cad", features, targets) * share - center

@@ -106,13 +106,11 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
     it.
     """
     batches, problem = run.batches, run.problem
-    size = batches.batch_size
-    if size is None:
+    if batches.batch_size is None:
         return None
     if not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(f"{type(problem).__name__} states no covariance of mini-batches; sample it")
-    how = batches.batch_scale, batches.batch_pool
-    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size, *how)
+    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, batches)
 
 
 def laws_of_versions(

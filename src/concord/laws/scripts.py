@@ -142,10 +142,9 @@ class ScriptedProblem(MiniBatches):
         self, problem: Any, batches: Batches, script: Script, x: np.ndarray | None
     ) -> None:
         self.problem, self._script, self._x = problem, script, x
-        how = batches.batch_scale, batches.batch_pool
         self._mean = problem.gram, problem.shift
-        if how != ("data", "all"):
-            self._mean = problem.batch_mean(batches.batch_size, *how)
+        if (batches.batch_scale, batches.batch_pool) != ("data", "all"):
+            self._mean = problem.batch_mean(batches)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the mean mini-batch gradients at x plus scripted errors."""

@@ -376,7 +376,7 @@ def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str,
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
     batches = Batches(batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
     reader = StepReader(DESGLD(0.02), problem, network, batches)
-    gram, shift = problem.batch_mean(2, scale, pool)
+    gram, shift = problem.batch_mean(batches)
     mix = np.kron(network.matrix("metropolis"), np.eye(2))
     same(reader.read_step(0).update.matrix, mix - 0.02 * exact.block_diagonal(gram))
     same(reader.read_step(0).update.offset, 0.02 * shift.ravel())

@@ -429,24 +429,25 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
         not finite gets those points wrong whose probability is not a number.
         """
-        features, labels = self.data.all_rows()
-        is_one, transposed = labels > 0.5, features.T
-        wrong = np.empty(x.shape[:2], dtype=np.int64)
-        # Chains in blocks whose predictions stay in cache.
-        block = max(1, 100_000 // (len(labels) * x.shape[1]))
-        for start in range(0, len(x), block):
-            chosen = slice(start, start + block)
-            scores = x[chosen] @ transposed
-            wrong[chosen] = (((scores >= 0) != is_one) | np.isnan(scores)).sum(axis=-1)
-        return wrong
+        return _count_mistakes(x, *self.data.all_rows())
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of points each x_i classifies right, (chains, agents).
 
         The points are the test rows where there are any, else those of all agents.
         """
-        if self.test is None:
-            return 1 - self.misclassified(x) / self.counts.sum()
-        features, labels = self.test
-        scores = x @ features.T
-        return (((scores >= 0) == (labels > 0.5)) & ~np.isnan(scores)).mean(axis=-1)
+        features, labels = self.test or self.data.all_rows()
+        return 1 - _count_mistakes(x, features, labels) / len(labels)
+
+
+def _count_mistakes(x: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return how many of the points (rows, dim) each x_i misclassifies, (chains, agents)."""
+    is_one, transposed = labels > 0.5, features.T
+    wrong = np.empty(x.shape[:2], dtype=np.int64)
+    # Chains in blocks whose predictions stay in cache.
+    block = max(1, 100_000 // (len(labels) * x.shape[1]))
+    for start in range(0, len(x), block):
+        chosen = slice(start, start + block)
+        scores = x[chosen] @ transposed
+        wrong[chosen] = (((scores >= 0) != is_one) | np.isnan(scores)).sum(axis=-1)
+    return wrong
