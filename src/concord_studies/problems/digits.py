@@ -20,8 +20,8 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
-from concord.problems.data import check_agents
 from concord.problems.one_data_set import OneDataSet
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord_studies.datasets import readers
 

@@ -25,7 +25,7 @@ from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems.arrays import divide_rows
-from concord.problems.data import check_agents
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
 from concord_studies.problems._tabled import TableProblem

@@ -19,8 +19,7 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
-from concord.problems.data import Table, check_agents, required_tables
-from concord.problems.points import read_points
+from concord.problems.points import Table, check_agents, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 

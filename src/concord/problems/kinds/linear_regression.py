@@ -26,7 +26,13 @@ from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.data import LegacySeed, Table, required_tables
+from concord.problems.points import (
+    LegacySeed,
+    Table,
+    legacy_data,
+    read_points,
+    required_tables,
+)
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, check_rows
 
@@ -83,8 +89,6 @@ def build(
     every sampler sees the same data. With a legacy seed it depends on the number of agents too,
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
-    from concord.problems.points import legacy_data, read_points  # of studies alone
-
     if params.table is not None:
         features, targets, parts = read_points(params.table, data_sets, agents, partition)
         rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))

@@ -29,9 +29,15 @@ from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
-from concord.problems.data import LegacySeed, Table, required_tables
 from concord.problems.one_data_set import TwoParameters
-from concord.problems.points import legacy_data, read_points, split_test_rows
+from concord.problems.points import (
+    LegacySeed,
+    Table,
+    legacy_data,
+    read_points,
+    required_tables,
+    split_test_rows,
+)
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.

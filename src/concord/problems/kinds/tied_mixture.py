@@ -29,8 +29,8 @@ from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems.arithmetic import sum_softplus
 from concord.problems.arrays import divide_rows
-from concord.problems.data import check_agents
 from concord.problems.one_data_set import OneDataSet, TwoParameters
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
 
