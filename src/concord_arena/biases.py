@@ -153,7 +153,7 @@ def _stationary_bias(
     agents, dim = problem.agents, problem.dim
     batches = Batches(batch_size=size)
     update = update_of(sampler, problem, network, batches)
-    if update.arrivals is not None:
+    if update.loss_effect is not None:
         raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
     if size is not None and not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(
@@ -167,9 +167,7 @@ def _stationary_bias(
         mean: (S,). cov: (S, S). The result: (agents, dim, dim).
         """
         moments = exact.marginals(mean, cov, agents, dim)
-        noise: np.ndarray = problem.batch_noise_covariance(
-            moments.mean, moments.cov, size, "data", "all"
-        )
+        noise: np.ndarray = problem.batch_noise_covariance(moments.mean, moments.cov, batches)
         return noise
 
     start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)

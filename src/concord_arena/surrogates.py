@@ -17,7 +17,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path, stack_versions, turn_of
+from concord.laws.paths import DeterministicPath, Path, find_cycle
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
@@ -141,8 +141,8 @@ def _spectrum(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    turn = turn_of(updates[0])
-    if turn is None or turn[0]:
+    cycle = find_cycle(updates[0])
+    if cycle is None or cycle[0]:
         raise no_law("its updates do not repeat from the first one on")
     first = updates[0].at(0).matrix[:agents, :agents]
     if not np.allclose(first, first.T, atol=1e-12):
@@ -168,10 +168,10 @@ def _spectrum(
         return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
 
     steps = [
-        Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
+        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(cycle[1])
     ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
+    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
+    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
     path.vectors = vectors
     return path

@@ -12,6 +12,7 @@ and twelve lie between the neighbors of the best of these.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,30 +66,30 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
     """
     bare = Network(network.graph, order=network.order)  # what happens on it left out
 
-    def mean(step: float) -> exact.Affine:
-        return _mean_step(vary(sampler, {tune: step}, tune), problem, bare)
+    def matrix_for(step: float) -> np.ndarray:
+        """Return the matrix of the mean step with a value of the option."""
+        return _mean_matrix(vary(sampler, {tune: step}, tune), problem, bare)
 
     try:
-        return exact.stable_limit(mean, read_value(sampler, tune, tune), 1e-3)
+        return exact.stable_limit(matrix_for, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
 
 
-def _mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
-    """Return the affine update whose contraction decides whether the mean settles.
+def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
+    """Return the matrix whose spectral radius decides whether the mean settles.
 
-    It is the composition over one period, without conserved quantities; where steps are chosen at
-    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
+    It is that of the composition over one period, without conserved quantities; where steps are
+    chosen at random, the mean over choices. Raises ``NoLaw`` where the update is not known.
     """
     reader = StepReader(sampler, problem, network)
     if reader.chooses:
-        drawn = reader.choices()(1)  # the first iteration may be another: references are taken
-        return exact.linear_update(np.tensordot(drawn.probability, drawn.matrix, axes=1))
+        return reader.read_step(1).choices.lead  # the first may differ: references are taken
     update = reader.update()
-    begin, period = paths.turn_of(update) or (0, 1)
+    begin, period = paths.find_cycle(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
-    return exact.restrict(exact.compose(*bare))[0]
+    return exact.restrict(reduce(exact.Affine.compose_with, bare))[0].matrix
 
 
 def settings(

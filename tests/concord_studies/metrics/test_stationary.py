@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.laws import exact, paths
-from concord.laws.law import batch_noise, start_of, update_of
+from concord.laws import exact
+from concord.laws.law import batch_noise, laws_of_updates, start_of, update_of
 from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.samplers.c_ula import CULA
@@ -34,10 +34,8 @@ def table(family, m) -> dict[str, float]:
 def limit_of(m, iterations) -> exact.Law:
     """Return the law after many steps of the recursion in time."""
     update = update_of(m.sampler, m.problem, m.network, m.batches)
-    agents, dim = m.problem.agents, m.problem.dim
-    return paths.build_path(update, start_of(m, update), agents, dim, batch_noise(m)).law(
-        [iterations]
-    )
+    given = [update], [start_of(m, update)], m.network, m.problem.dim
+    return laws_of_updates(*given, noise=batch_noise(m)).law([iterations])
 
 
 def trace_ratio(cov, m) -> float:

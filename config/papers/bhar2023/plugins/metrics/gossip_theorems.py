@@ -155,7 +155,7 @@ def _regression_rows(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = StepReader(plain, problem, m.network).choices()(0)
+    choices = StepReader(plain, problem, m.network).read_step(0).choices
     limit = choices.stationary()
     if limit is None:
         raise unmet_need("gossip_theorems", "steps for which the second moments settle")
