@@ -69,10 +69,18 @@ class Series:
     lo: np.ndarray
     hi: np.ndarray
 
-    def before(self, iteration: float) -> Series:
+    @classmethod
+    def without_intervals(cls, iteration: np.ndarray, value: np.ndarray) -> Series:
+        """Return a series of values whose interval ends are NaN."""
+        return cls(iteration, value, *np.full((2, len(value)), np.nan))
+
+    def take(self, rows: Any) -> Series:
+        """Return the rows that a mask or indices choose."""
+        return Series(self.iteration[rows], self.value[rows], self.lo[rows], self.hi[rows])
+
+    def finite_before(self, iteration: float) -> Series:
         """Return the rows before ``iteration`` whose value is finite."""
-        keep = (self.iteration < iteration) & np.isfinite(self.value)
-        return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
+        return self.take((self.iteration < iteration) & np.isfinite(self.value))
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
     return [(value, with_value(made, name, value)) for value in distinct(made, name)]
 
 
-def only(made: Sequence[M], what: str) -> M:
-    """Return the single result that is shown as ``what``. A ConcordError if there are several."""
+def take_single(made: Sequence[M], what: str) -> M:
+    """Return the one result that is shown as ``what``. A ConcordError if there are several."""
     if len(made) > 1:
         raise ConcordError(
             f"runs {made[0].name} and {made[1].name} would both be {what}; "

@@ -78,7 +78,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shown = [(title, runs[0], EXACT)]
     for value, group in selection.split(runs, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
-        shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
+        shown += _title_panels(selection.take_single(group, what), value, params, len(shown) - 1)
     cells = arrange_panels(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = []

@@ -382,12 +382,6 @@ def number(value: float) -> str:
     return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
 
 
-def panel_title(index: int, text: str, panels: int) -> str:
-    """Return "(a) text", without the letter when there is only one panel."""
-    letter = chr(ord("a") + index)
-    return f"({letter}) {text}".rstrip() if panels > 1 else text
-
-
 def entry(text: str, **line: Any) -> Line2D:
     """Return a legend's entry with a line or marker that the figure itself does not draw."""
     return Line2D([], [], label=text, **line)

@@ -147,7 +147,7 @@ def _runs(
     for value in values:
         chosen = mine if by is None else selection.with_value(mine, by, value)
         if chosen:
-            yield value, selection.only(chosen, f"column {column.name!r}, row {row.name!r}")
+            yield value, selection.take_single(chosen, f"column {column.name!r}, row {row.name!r}")
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:

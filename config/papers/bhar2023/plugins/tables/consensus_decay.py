@@ -52,7 +52,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     steps, plateaus = [], []
     for step in selection.distinct(runs, "step_size"):
         plain, triggered = (
-            selection.only(selection.select(runs, wanted), f"the run with {wanted}")
+            selection.take_single(selection.select(runs, wanted), f"the run with {wanted}")
             for value in (PLAIN, TRIGGERED)
             for wanted in [{"step_size": step, params.pair: value}]
         )

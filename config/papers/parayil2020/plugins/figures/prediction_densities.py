@@ -24,8 +24,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._options import Limits
-from concord_studies.figures._panels import Panels, arrange_panels, limits
+from concord_studies.figures._panels import Limits, Panels, arrange_panels, limits
 from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
@@ -63,7 +62,7 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw densities of predictive probabilities, a panel for each run."""
     chosen = [
-        (p.title, [selection.only(selection.select(runs, p.select), f"panel {p.title!r}")])
+        (p.title, [selection.take_single(selection.select(runs, p.select), f"panel {p.title!r}")])
         for p in params.panels
     ]
     panels, missing = Panels(arrange_panels(chosen), 1.45, width="full"), params.missing or {}

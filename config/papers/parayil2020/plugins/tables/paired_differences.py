@@ -54,7 +54,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         networks = selection.split(group, params.networks)
         for (a, first), (b, second) in itertools.combinations(networks, 2):
             sides = (
-                selection.only(own, f"{params.networks} = {n}")
+                selection.take_single(own, f"{params.networks} = {n}")
                 for n, own in ((a, first), (b, second))
             )
             one, other = sides

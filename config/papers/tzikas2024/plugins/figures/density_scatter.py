@@ -22,7 +22,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Names, Rows
+from concord_studies.figures._panels import Names, Rows
 from concord_studies.results import Measured
 
 
@@ -46,7 +46,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=(style.FULL, 1.25 * len(groups) + 0.2), layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
     for row, (value, group) in enumerate(groups):
-        run = selection.only(group, f"row {params.rows} = {value}")
+        run = selection.take_single(group, f"row {params.rows} = {value}")
         for axes, k in zip(table[row], iterations, strict=True):
             _draw_panel(axes, run, k)
         text = style.name(params.rows, value, params.names) if params.rows else ""

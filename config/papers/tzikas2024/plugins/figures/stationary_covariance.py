@@ -24,8 +24,7 @@ from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Columns, Names, Rows, Select
-from concord_studies.figures._panels import Panels, cross, lines
+from concord_studies.figures._panels import Columns, Names, Panels, Rows, Select, cross, lines
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import AVERAGE, Measured
 
@@ -73,7 +72,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for place, (value, look, _, mine) in enumerate(own):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = selection.only(mine, what)
+                run = selection.take_single(mine, what)
                 _mark(panel, run, AGENT, place - 0.2, look.color)
                 _mark(panel, run, AVERAGE, place + 0.2, look.color)
     panels.label("variance over the posterior's", "")

@@ -27,8 +27,17 @@ from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._options import Columns, Limits, Names, Rows, Select, Width
-from concord_studies.figures._panels import Panels, cross, limits
+from concord_studies.figures._panels import (
+    Columns,
+    Limits,
+    Names,
+    Panels,
+    Rows,
+    Select,
+    Width,
+    cross,
+    limits,
+)
 from concord_studies.results import Measured
 
 
@@ -60,7 +69,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for cell, panel in panels:
         if not cell.runs:
             continue
-        end = _rows(panel, selection.only(cell.runs, f"panel {cell.title!r}"), params)
+        end = _rows(panel, selection.take_single(cell.runs, f"panel {cell.title!r}"), params)
         panel.set_xlim(low or 0.0, end if high is None else high)
         panel.set_yticks(range(len(params.agents)), [words.agent(agent) for agent in params.agents])
         panel.set_ylim(len(params.agents) - 0.5, -0.5)
