@@ -103,7 +103,7 @@ def _fill(line: Line, params: Params) -> Line:
     places = np.array([*whole.iteration[[0, -1]], end if diverged else math.nan])
     start, stop, at = _axes.along(run, places, params.x.counts)
     estimate = _place(run, whole, end, params)
-    companions = {}
+    companions: dict[str, Any] = {}
     for layer in ("exact", "recorded"):
         name = f"{params.metric}_{layer}"
         if len(run.values(name, agent)):

@@ -176,7 +176,8 @@ def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], 
     for metric, score in table.items():
         for place in np.ndindex(score.shape):
             labels = tuple(str(of[i]) for of, i in zip(values, place, strict=True))
-            last = by_labels[labels].values(metric, "worst")[-1:] if labels in by_labels else []
+            run = by_labels.get(labels)
+            last = np.empty(0) if run is None else run.values(metric, "worst")[-1:]
             score[place] = last[0] if np.isfinite(last).any() else np.inf
     winners = {metric: score.argmin(axis=-1) for metric, score in table.items()}
     scored = {metric: np.isfinite(score).any(axis=-1) for metric, score in table.items()}
