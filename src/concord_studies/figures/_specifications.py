@@ -224,8 +224,8 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
     figure.set_layout_engine("constrained", w_pad=0.1)
     panels = figure.subplots(1, len(readings), squeeze=False, sharey=True)[0]
     parts = [len(names) for names in columns.values()]
-    edges = [i + np.linspace(0, 1, part, endpoint=False) for i, part in enumerate(parts)]
-    edges = np.append(np.concatenate(edges), len(columns))
+    starts = [i + np.linspace(0, 1, part, endpoint=False) for i, part in enumerate(parts)]
+    edges = np.append(np.concatenate(starts), len(columns))
     cells = [name for names in columns.values() for name in names]
     for axes, reading in zip(panels, readings, strict=True):
         image = np.ones((len(claims), len(cells), 3))
