@@ -96,10 +96,11 @@ def test_muted_lines_share_one_gray_entry():
 
 
 def test_a_panel_may_show_the_end_over_a_number():
+    """A run that diverged has no point; a note on top names it."""
     runs = [
-        w2(run(penalty=p, reading=r), [0], end=0.01 * p)
+        w2(run(penalty=p, reading=r), [0], end=0.01 * p, diverged_at=37 if p == 20 else None)
         for r in ("published", "released")
-        for p in (10, 1, 5)
+        for p in (10, 1, 5, 20)
     ]
     panels = [
         {"select": {"reading": "published"}, "lines": "penalty"},
@@ -108,11 +109,37 @@ def test_a_panel_may_show_the_end_over_a_number():
     figure = draw(runs, agents=[0], y={"scale": "log", "share": "all"}, panels=panels)
     lines = shown(figure.axes[1])
     assert list(lines) == ["equations", "released code"]
-    assert list(lines["released code"].get_xdata()) == [1, 5, 10]
-    ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (4, 5, 3)]
-    np.testing.assert_array_equal(lines["released code"].get_ydata(), ends)
+    assert list(lines["released code"].get_xdata()) == [1, 5, 10, 20]
+    ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (5, 6, 4)]
+    np.testing.assert_array_equal(lines["released code"].get_ydata(), [*ends, np.nan])
     assert figure.axes[1].get_xscale() == "log"
-    assert legend(figure)[-4:-2] == list(lines)
+    assert {*lines} < {*legend(figure)}
+    figure = draw(runs, agents=[0], x={"over": "penalty"}, lines="reading", y={"scale": "log"})
+    assert "penalty 20, released (1000 of 1000 chains" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize(
+    ("metric", "layer", "levels", "entry"),
+    [
+        ("w2_floor", "floor", [0.026, 0.05], "floor of 1000 exact draws"),  # 5 % apart are one
+        ("w2_point", "point", [0.026, 0.0262, 0.05], "a point at the posterior's mean"),
+        ("other", {"floor": "other"}, [0.026], "floor of exact draws"),  # the first run's
+    ],
+)
+def test_floors_and_points_are_level_lines(metric, layer, levels, entry):
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "de_sgld", "admm")]
+    for measured, value in zip(runs, (0.026, 0.0262, 0.05), strict=True):
+        rows = measured.metrics["metric"] == "w2_floor"
+        measured.metrics.loc[rows, ["metric", "value"]] = metric, value
+    figure = draw(runs, lines="sampler", agents=[0], layers=[layer])
+    shown = [line for line in figure.axes[0].lines if line.get_label() in ("_floor", "_point")]
+    assert [line.get_ydata()[0] for line in shown] == levels
+    assert entry in legend(figure)
+    figure = draw(runs, lines="sampler", agents=[0], layers=[layer], y={"limits": [0.1, 1e3]})
+    assert len(figure.axes[0].texts) == 0 and entry not in legend(figure)  # a linear axis
+    log = {"scale": "log", "limits": [0.1, 1e3]}
+    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[layer], y=log).axes
+    assert [text.get_text()[-5:] for text in axes.texts] == [f" {v:.2g}"[-5:] for v in levels]
 
 
 def test_panels_of_different_kinds():
@@ -254,6 +281,10 @@ def test_x_may_count_what_is_sent(xscale):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"metric": "other", "columns": "topology"},
+            "has no metric 'other'; add 'other' to the metrics of experiment",
+        ),
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
         ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),

@@ -72,7 +72,7 @@ def printed(rows, runs, **options):
 @pytest.fixture
 def methods() -> list[Measured]:
     return [
-        run("sgd", {("mean", 0): (0.9728, 0.9677, 0.978), ("count", 0): 332.0}, "released"),
+        run("sgd", {("mean", 0): (0.9728, 0.9677, 0.978), ("count", 1): 3.3}, "released"),
         run("d_ula", {("mean", 1): 0.25, ("count", 1): 7.0}, "published"),
         run("d_ula", {("mean", 1): (0.9717, 0.9706, 0.9729), ("count", 1): 8.0}, "released"),
     ]
@@ -81,7 +81,8 @@ def methods() -> list[Measured]:
 def test_rows_and_columns_are_those_of_print(methods):
     rows = [
         {"group": ["MNIST"], "name": "Mean", "metric": "mean", "printed": [0.974, "0.970"]},
-        {"group": ["MNIST"], "name": "Number", "metric": "count", "printed": [332, None]},
+        {"group": ["MNIST"], "name": "Number", "metric": "count", "printed": [332, None],
+         "scale": 100, "agent": 1},
         {"group": ["SVHN"], "name": "Mean", "metric": "far", "printed": [0.849, 0.6588],
          "missing": "not run"},
     ]  # fmt: skip
@@ -91,15 +92,22 @@ def test_rows_and_columns_are_those_of_print(methods):
     assert made.layout.rows == [
         ["as released", "MNIST", "Mean", "0.974 / 0.9728 [0.9677, 0.9780]",
          "0.970 / 0.9717 [0.9706, 0.9729]"],
-        ["as released", "MNIST", "Number", "332 / 332", "8"],
+        ["as released", "MNIST", "Number", "332 / 330", "800"],
         ["as released", "SVHN", "Mean", "0.849 / –", "0.6588 / –"],
         ["Published", "MNIST", "Mean", "", "0.970 / 0.25"],
-        ["Published", "MNIST", "Number", "", "7"],
+        ["Published", "MNIST", "Number", "", "700"],
         ["Published", "SVHN", "Mean", "", "0.6588 / –"],
     ]  # fmt: skip
     assert made.note == "–: not run."
-    assert made.rows[0][:5] == ["MNIST; Mean", "SGD", "released", 0.974, 0.9728]  # long form
-    assert len(made.rows) == 9
+    long = ["MNIST; Mean", "SGD", "released", 0.974, 0.9728, 0.9677, 0.978]
+    assert made.rows[0] == [*long, pytest.approx(0.9728 - 0.974), None] and len(made.rows) == 9
+    assert made.rows[-1][3:] == [0.6588, None, None, None, None, "not run"]
+    for row, message in (
+        (rows[0], "both be column 'Agent 2'"),
+        ({**rows[2], "missing": None}, "far"),
+    ):
+        with pytest.raises(ConcordError, match=message):
+            printed([row], methods)
 
 
 @pytest.mark.parametrize(
