@@ -190,6 +190,6 @@ def test_they_look_like_the_sampler_that_they_are_readings_of():
 def test_a_caption_names_the_plug_in_that_has_the_name_of_another_sampler():
     made = study("tzikas2024")
     kinds.use(made.path)
-    rows = dict(captions.of(made, "figures", "fig3")["experiments"][0]["samplers"])
+    rows = dict(captions.describe_output(made, "figures", "fig3")["experiments"][0]["samplers"])
     assert rows.keys() == {"D-ADMMS, published", "D-ADMMS, released"}
     assert "plug-in admm_in_place" in rows["D-ADMMS, released"]

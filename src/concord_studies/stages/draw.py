@@ -30,7 +30,7 @@ def state_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
         "section": section,
         "kind": entry.kind,
         "options": plain(params),
-        "caption": captions.of(study, section, name),
+        "caption": captions.describe_output(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
         "seed": study.config["seed"],
         **state_code(__name__, kinds.location(section, entry.kind)),

@@ -28,12 +28,12 @@ READINGS = {"corrected": "as meant", "published": "as printed"}
 def described(runs, title="Title", caption="", assumptions=None, metrics=(), titles=None, **entry):
     output = Output("figure", title, ("one",), caption, **entry)
     stated = {name: Assumption(**one) for name, one in (assumptions or ASSUMPTIONS).items()}
-    return captions.describe(output, runs, stated, READINGS, metrics, titles)
+    return captions.compose(output, runs, stated, READINGS, metrics, titles)
 
 
 def of(key, section, name):
     study = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
-    return captions.of(study, section, name)
+    return captions.describe_output(study, section, name)
 
 
 def run(experiment="linear", step_size=0.005, topology="ring", **changes):
@@ -182,7 +182,7 @@ def test_no_caption_of_papers_and_arena_is_longer_than_five_sentences(path):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
-            text = "\n".join(captions.above(captions.of(paper, section, name), lambda text: text))
+            text = "\n".join(captions.above(captions.describe_output(paper, section, name), lambda text: text))
             texts = [part.partition(":* ")[2] or part for part in text.split("\n\n")]
             assert sum(len(sentences(part)) for part in texts if part.strip()) <= 5, name
 
@@ -221,7 +221,7 @@ def test_the_report_shows_every_caption_of_papers_and_arena(path):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
-            parts = captions.of(paper, section, name)
+            parts = captions.describe_output(paper, section, name)
             text = shown(parts)
             assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
             for item in everything({**parts, "scale": ""}):
@@ -245,7 +245,7 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
         "from concord_studies.configuration.study import Study; "
         "from concord_studies.pages import captions; "
         f"p = Study(Path({str(paper)!r}), load_config(Path({str(file)!r}), {settings!r})); "
-        "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
+        "print(json.dumps(captions.describe_output(p, 'tables', 'floors'), default=str))"
     )
     # Seeds which order such sets in two ways.
     assert len({python(code, PYTHONHASHSEED=seed) for seed in ("1", "5")}) == 1
