@@ -182,7 +182,9 @@ def test_no_caption_of_papers_and_arena_is_longer_than_five_sentences(path):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
-            text = "\n".join(captions.above(captions.describe_output(paper, section, name), lambda text: text))
+            text = "\n".join(
+                captions.above(captions.describe_output(paper, section, name), lambda text: text)
+            )
             texts = [part.partition(":* ")[2] or part for part in text.split("\n\n")]
             assert sum(len(sentences(part)) for part in texts if part.strip()) <= 5, name
 
