@@ -67,13 +67,13 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 def of_tasks(runs: Sequence[Measured], metric: str) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
     """Return the scores on the data sets of every task, by entry and task."""
-    found: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
+    scores: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     for run in runs:
         values = of_sets(run, metric, "worst")
-        own = found.setdefault(str(selection.lookup(run.run, "entry")), {})
+        tasks = scores.setdefault(str(selection.lookup(run.run, "entry")), {})
         if len(values) and not np.isnan(values).all():
-            own[task_of(run, ["entry"])] = values
-    return found
+            tasks[task_of(run, ["entry"])] = values
+    return scores
 
 
 def meet(
