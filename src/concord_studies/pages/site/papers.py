@@ -149,9 +149,9 @@ def _heading(name: str, caption: Caption) -> str:
 def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
     """Return a picture's alternative text: title, first sentence, and a claim's finding."""
     texts = [
-        f"{found.row['says']} {found.verdict}: {found.deciding.deciding['number']}."
-        for found in sentences(rows)
-        if found.deciding.deciding["number"]
+        f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."
+        for one in sentences(rows)
+        if one.deciding_reading.deciding["number"]
     ]
     return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
