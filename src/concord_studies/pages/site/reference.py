@@ -125,8 +125,8 @@ def _describe_type(value: Mapping[str, Any]) -> str:
         return _code(str(value["const"]))
     for several in ("anyOf", "oneOf", "allOf"):
         if several in value:
-            found = dict.fromkeys(_describe_type(part) for part in value[several])
-            return ("; " if several == "allOf" else " or ").join(found)
+            texts = dict.fromkeys(_describe_type(part) for part in value[several])
+            return ("; " if several == "allOf" else " or ").join(texts)
     kind = value.get("type", "any value")
     if kind == "array":
         items = value.get("items") or (value.get("prefixItems") or [{}])[0]

@@ -69,16 +69,16 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
 
 
 def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
-    assert papers.cards(tmp_path) == []
+    assert papers.find_cards(tmp_path) == []
     names = ("scores.csv", "cost.csv", "cards/two.md", "cards/one.md")
     (tmp_path / "cards").mkdir()
     for name in (*names, "cards/old.md"):
         (tmp_path / name).write_text(name)
     provenance.write_provenance([tmp_path / name for name in names])
-    assert papers.cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
+    assert papers.find_cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
     (tmp_path / "cost.csv").write_text("edited")
     with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):
-        papers.cards(tmp_path)
+        papers.find_cards(tmp_path)
 
 
 def test_the_reference_executes_no_plug_in_that_nothing_uses(tmp_path):
