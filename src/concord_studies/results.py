@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 AVERAGE = "average"
+NAMED = 6  # the most diverged runs that a note names
 
 
 @dataclass(frozen=True)
@@ -186,32 +187,22 @@ def divergence_note(params: Any, runs: Sequence[Measured]) -> str | None:
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.
     """
-    selects = _selections(params)
-    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
-    keys = (key for m in chosen for key in m.run.get("labels") or {})
-    axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]
-    found = []
-    for measured in chosen:
-        lost = divergence(measured)
-        if lost is not None:
-            chains = measured.run.get("chains", 1)
-            part = f"{lost.fraction * chains:.0f} of {chains} chains, " if chains > 1 else ""
-            named = getattr(params, "names", None)
-            labels = (words.label(key, lookup(measured.run, key), named) for key in axes)
-            name = ", ".join(labels) or measured.name
-            found.append(f"{name} ({part}first at iteration {lost.iteration:g})")
-    if not found:
-        return None
-    more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []
-    return "Diverged: " + "; ".join(found[:_NAMED] + more)
-
-
-_NAMED = 6
-
-
-def _selections(params: Any) -> list[Mapping[str, Any] | None]:
-    """Return the selections of runs in a kind's options, or in their panels or columns."""
     parts = getattr(params, "panels", ())
     if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
         parts = columns
-    return [part.select for part in parts] or [getattr(params, "select", None)]
+    selects = [part.select for part in parts] or [getattr(params, "select", None)]
+    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
+    keys = (key for m in chosen for key in m.run.get("labels") or {})
+    axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]
+    names = getattr(params, "names", None)
+    texts = []
+    for measured in chosen:
+        if (lost := divergence(measured)) is not None:
+            chains = measured.run.get("chains", 1)
+            part = f"{lost.fraction * chains:.0f} of {chains} chains, " if chains > 1 else ""
+            labels = (words.label(key, lookup(measured.run, key), names) for key in axes)
+            name = ", ".join(labels) or measured.name
+            texts.append(f"{name} ({part}first at iteration {lost.iteration:g})")
+    if len(texts) > NAMED:
+        texts[NAMED:] = [f"and {len(texts) - NAMED} more runs"]
+    return "Diverged: " + "; ".join(texts) if texts else None

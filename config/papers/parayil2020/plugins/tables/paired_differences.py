@@ -51,15 +51,13 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """
     lines = []
     for value, group in selection.split(runs, params.by):
-        networks = selection.split(group, params.networks)
+        networks = [
+            (name, selection.take_single(of_network, f"{params.networks} = {name}"))
+            for name, of_network in selection.split(group, params.networks)
+        ]
         for (a, first), (b, second) in itertools.combinations(networks, 2):
-            sides = (
-                selection.take_single(own, f"{params.networks} = {n}")
-                for n, own in ((a, first), (b, second))
-            )
-            one, other = sides
-            each = differences(one, other, params.metric, AGENT)
-            lines.append([params.metric, value, a, b, *_tests(each)])
+            each = differences(first, second, params.metric, AGENT)
+            lines.append([params.metric, value, a, b, *_test_differences(each)])
     heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
     n = len(heads)
@@ -72,7 +70,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     return Table([*heads, "difference", "lo", "hi", *tests], lines, layout)
 
 
-def _tests(differences: np.ndarray) -> list[float]:
+def _test_differences(differences: np.ndarray) -> list[float]:
     """Return mean, t interval, counts and p-values of paired differences."""
     from scipy import stats  # a second, which planning does without
 

@@ -87,12 +87,12 @@ def _draw_rows(axes: Axes, run: Measured, agents: Sequence[int]) -> float:
         for left, length, look in spans:
             pieces = list(zip(left, length, strict=True))
             axes.broken_barh(pieces, (row - 0.27, 0.54), **_BAR, **look)
-        near = [row for other, row in place.items() if agent in graph.neighbors[other]]
+        receivers = [row for other, row in place.items() if agent in graph.neighbors[other]]
         sent = np.append(0.0, end)
-        side = 0.27 * np.sign(np.array(near) - row)
+        side = 0.27 * np.sign(np.array(receivers) - row)
         ways += [
             [(moment, row + edge), (moment + sending, other - edge)]
-            for other, edge in zip(near, side, strict=True)
+            for other, edge in zip(receivers, side, strict=True)
             for moment in sent
         ]
         last = max(last, end.max(initial=0.0))
