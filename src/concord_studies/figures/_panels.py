@@ -9,7 +9,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from concord.errors import ConcordError
 from concord_studies import selection
 from concord_studies.figures import style
 from concord_studies.option_notes import NamesLabel, NamesRuns
@@ -26,7 +25,6 @@ Width = Annotated[
     Literal["auto", "column", "full"],
     "column (3.4 in), full (7 in), or auto: full for panels side by side",
 ]
-Limits = tuple[float | None, float | None] | None
 
 
 @dataclass(frozen=True)
@@ -164,13 +162,3 @@ def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     if max(map(len, columns)) > room / len(columns):
         for label in axes.get_xticklabels():
             label.set(rotation=35, ha="right", rotation_mode="anchor")
-
-
-def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:
-    """Return the [low, high] of an axis, checked; None on a side leaves it to the data."""
-    if values is None:
-        return None, None
-    low, high = values
-    if low is not None and high is not None and not low < high:
-        raise ConcordError(f"{option}: {list(values)!r} is not in order; write it as [low, high]")
-    return low, high

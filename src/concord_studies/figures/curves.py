@@ -84,7 +84,6 @@ from concord_studies.figures._layers import (
 from concord_studies.figures._lines import read_lines
 from concord_studies.figures._panels import (
     Columns,
-    Limits,
     Names,
     Panels,
     Rows,
@@ -92,7 +91,6 @@ from concord_studies.figures._panels import (
     Width,
     arrange_panels,
     cross,
-    limits,
 )
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
@@ -128,6 +126,7 @@ Layer = (
 Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
 Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
 Scale = Literal["linear", "log"]
+Limits = tuple[float | None, float | None]
 
 
 class X(Options):
@@ -136,7 +135,7 @@ class X(Options):
     counts: _axes.Price = _axes.ITERATION
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
     scale: Annotated[Scale, "scale of x"] = "linear"
-    limits: Annotated[Limits, "[low, high] of x"] = None
+    limits: Annotated[Limits, "[low, high] of x; null leaves a side to the data"] = (None, None)
     label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
     @property
@@ -149,7 +148,7 @@ class Y(Options):
     """The y axis."""
 
     scale: Annotated[Scale, "scale of y"] = "linear"
-    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
+    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = (None, None)
     label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
     share: Annotated[Literal["all", "row", "none"], "panels with one y axis"] = "row"
     shows: Annotated[
@@ -228,7 +227,8 @@ def reads(params: Params) -> list[Read | str]:
             continue
         names = filter(None, (params.metric, options.layer_option("sd")))
         metrics += [Read(name, select, options.agents) for name in names]
-        metrics += _axes.reads(options.x.counts, select)
+        if options.x.counts not in (_axes.ITERATION, _axes.SHARE):
+            metrics.append(Read(options.x.counts, select, ("network",)))
         if floor := options.layer_option("floor"):
             metrics.append(floor)
     return metrics
@@ -332,9 +332,8 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
         if any(level < low for panel in panels if panel.log_y for level in panel.levels):
             low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
-            asked = limits(panel.params.y.limits, "y.limits")
-            low = low if asked[0] is None else asked[0]
-            high = high if asked[1] is None else asked[1]
+            bottom, top = panel.params.y.limits
+            low, high = low if bottom is None else bottom, high if top is None else top
         lines = [line for panel in panels for line in panel.lines if not line.diverged]
         ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
         ends = ends[ends > 0]
@@ -402,8 +401,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     else:
         margin = 0.02 * ((end - start) or 1)
         axes.set_xlim(start - margin, end + margin)
-    if x.limits is not None:
-        axes.set_xlim(*limits(x.limits, "x.limits"))
+    axes.set_xlim(*x.limits)
     if x.scale == "log":
         _axes.label_log_axis(axes.xaxis)
     _axes.number_axis(axes, x.counts)

@@ -129,9 +129,7 @@ def positions(graph: Graph) -> np.ndarray:
     if graph.name in ROUND or graph.agents < 3:
         return _circle(graph.agents)
     if graph.name == "star":
-        center = int(np.argmax(graph.degrees))
-        around = iter(_circle(graph.agents - 1))
-        return np.array([(0.0, 0.0) if i == center else next(around) for i in range(graph.agents)])
+        return np.insert(_circle(graph.agents - 1), int(np.argmax(graph.degrees)), 0.0, axis=0)
     ends = graph.edges
     if graph.name in ("path", "grid"):
         # Agents of a grid are numbered row by row, so its longest edges reach the row below.
@@ -143,8 +141,7 @@ def positions(graph: Graph) -> np.ndarray:
     network = networkx.Graph()
     network.add_nodes_from(range(graph.agents))
     network.add_edges_from(graph.edges.tolist())
-    placed = networkx.spring_layout(network, seed=1)
-    return _fit(np.array([placed[agent] for agent in range(graph.agents)]))
+    return _fit(np.array(list(networkx.spring_layout(network, seed=1).values())))
 
 
 def _fit(at: np.ndarray) -> np.ndarray:

@@ -287,7 +287,6 @@ def test_x_may_count_what_is_sent(xscale):
         ),
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
-        ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
             {

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies import digests, provenance, results
-from concord_studies.figures import _axes, _panels, curves, style
+from concord_studies.figures import _axes, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
 
