@@ -132,7 +132,7 @@ def from_rows(run: Mapping[str, Any], rows: Iterable[metrics.Row]) -> Measured:
 
 
 @contextmanager
-def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
+def name_in_errors(section: str, make: Callable[..., Any]) -> Iterator[None]:
     """Prefix the errors of a block with the kind of output: "figure curves: ..."."""
     try:
         yield

@@ -184,7 +184,7 @@ def declared_name(kind: str, names: Mapping[str, str] | None = None) -> str:
     return ""
 
 
-def either(texts: Iterable[str]) -> str:
+def join_alternatives(texts: Iterable[str]) -> str:
     """Return alternatives as "a, b or c", numbers in sequence as "1 to 5", each once."""
     *first, last = dict.fromkeys(texts) or [""]
     if len(first) > 3 and all(text.isdigit() for text in (*first, last)):
@@ -209,7 +209,7 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def rounded(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
+def format_number(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
     """Return a number as a table has it, with its interval if it has one: "33.4 [31.4, 35.2]".
 
     Digits end at the second one of the interval's half width, but show at most four of the number

@@ -22,8 +22,11 @@ Price = Annotated[
 ]
 
 
-def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
-    """Return the positions of iterations on an x axis that shows iterations or a price."""
+def place_iterations(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
+    """Return where a run's iterations are on an x axis, the same shape.
+
+    price: what the axis counts; if neither iterations nor their share, what the network has paid.
+    """
     if price in (ITERATION, SHARE):
         return iterations
     paid = results.series(run, price, "network")

@@ -32,7 +32,7 @@ class LinePanel:
     points: list[float]
 
     @property
-    def log_y(self) -> bool:
+    def is_log(self) -> bool:
         """Whether the y axis is logarithmic."""
         return self.params.y.scale == "log"
 
@@ -42,9 +42,9 @@ class LinePanel:
         return [*(value for value, _ in self.floors), *self.points]
 
     @property
-    def bars(self) -> bool:
+    def has_bars(self) -> bool:
         """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
-        return self.log_y or len(self.lines) > 2 or bool(self.params.x.over)
+        return self.is_log or len(self.lines) > 2 or bool(self.params.x.over)
 
     @property
     def handles(self) -> list[Artist]:
@@ -67,7 +67,7 @@ def draw_levels(panel: LinePanel, axes: Axes) -> None:
     for value, text, look in levels:
         if low <= value <= high:
             axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
-        elif value > high or panel.log_y:
+        elif value > high or panel.is_log:
             _axes.mark_edge(axes, value, text, beyond)
             beyond += 1
 
@@ -92,13 +92,13 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
                 label=f"_estimate {line.name}",
             )
         axes.plot(
-            line.main.iteration,
-            line.main.value,
+            line.main_series.iteration,
+            line.main_series.value,
             **(line.look.line if line.first else {**line.look.line, "marker": ""}),
             linestyle=line.pattern,
             linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
             markersize=2.8 if many else style.RC["lines.markersize"],
-            markevery=_choose_places(panel, index, line.main.iteration).tolist(),
+            markevery=_choose_places(panel, index, line.main_series.iteration).tolist(),
             label=line.name,
             zorder=1.85 if gray else zorder,
         )
@@ -143,14 +143,14 @@ def _draw_intervals(panel: LinePanel, index: int, axes: Axes, zorder: float) -> 
     if not np.isfinite(shown.lo).any():
         return
     low, high = axes.get_ylim()
-    reach = (low / 100, high * 100) if panel.log_y else (2 * low - high, 2 * high - low)
+    reach = (low / 100, high * 100) if panel.is_log else (2 * low - high, 2 * high - low)
     lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
-    if not panel.bars:
+    if not panel.has_bars:
         axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
         return
     places = _choose_places(panel, index, shown.iteration)
     at, color = shown.take(places), style.lighten(line.look.color)
-    endless = panel.log_y & (at.lo < at.value / 10)
+    endless = panel.is_log & (at.lo < at.value / 10)
     lo = np.where(endless, at.value / 1.8, at.lo)
     axes.vlines(at.iteration, lo, hi[places], colors=color, linewidth=1.0, zorder=zorder - 0.6)
     if endless.any():
@@ -172,7 +172,7 @@ def _draw_power_guides(panel: LinePanel, axes: Axes) -> None:
     """Draw x^p, p the panel's slopes, from above the first value of each curve, on log axes."""
     slopes = panel.params.layer_option("slopes") or ()
     for line, slope in zip(panel.lines, slopes, strict=False):
-        x, y = line.main.iteration, line.main.value
+        x, y = line.main_series.iteration, line.main_series.value
         x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
         if not len(x) or y[-1] > 0.7 * y[0]:
             continue  # nothing that falls
@@ -194,13 +194,13 @@ def _draw_power_guides(panel: LinePanel, axes: Axes) -> None:
 
 
 def mark_divergence(panel: LinePanel, axes: Axes) -> None:
-    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
+    """Mark with crosses and notes where runs diverged; at the top if a curve left the panel."""
     top = axes.get_ylim()[1]
     notes: dict[str, tuple[bool, float, float, str, str]] = {}
     for line in panel.lines:
         if line.diverged is None:
             continue
-        last = line.main.value[-1] if line.main.value.size else math.inf
+        last = line.main_series.value[-1] if line.main_series.value.size else math.inf
         inside = last < top
         axes.plot(
             [line.diverged_at],
@@ -212,8 +212,8 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
             clip_on=False,
             zorder=4,
         )
-        out = np.flatnonzero(line.main.value > top)
-        at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        out = np.flatnonzero(line.main_series.value > top)
+        at = line.main_series.iteration[out[0]] if out.size else line.diverged_at
         part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
@@ -265,7 +265,7 @@ def legend_of_marks(
     sd = "± 1 sd over chains" if params.layer_option("sd") else "95 % interval"
     exact = [line.exact is not None for line in lines]
     pale = "estimate, " if any(exact) and not over else ""
-    if any(p.bars for p in with_ends):
+    if any(p.has_bars for p in with_ends):
         bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
         bar |= {
             "linestyle": "-" if pale else "",
@@ -273,7 +273,7 @@ def legend_of_marks(
             "color": style.lighten(style.GRAY),
         }
         yield style.entry(f"{pale}{sd}{', arrow: to 0' if '_to_zero' in labels else ''}", **bar)
-    if not all(p.bars for p in with_ends):
+    if not all(p.has_bars for p in with_ends):
         yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
     if any(exact) and not all(exact):
         yield style.entry("exact law (with a pale estimate)", **gray)

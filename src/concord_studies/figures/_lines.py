@@ -10,7 +10,7 @@ import numpy as np
 
 from concord_studies import results, scores, selection
 from concord_studies.figures import _axes, style
-from concord_studies.figures._panels import Cell, lines
+from concord_studies.figures._panels import Cell, split_lines
 from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
 MUTED = "#949494"
@@ -50,14 +50,14 @@ class Line:
         return style.AVERAGE_STYLE if self.agent == AVERAGE else "-"
 
     @property
-    def main(self) -> Series:
+    def main_series(self) -> Series:
         """Return the series that is the line: the exact law, or else the estimate."""
         return self.estimate if self.exact is None else self.exact
 
     @property
     def ends(self) -> np.ndarray:
         """Return the line's last finite value, shape (1,), or (0,) where there is none."""
-        return self.main.value[np.isfinite(self.main.value)][-1:]
+        return self.main_series.value[np.isfinite(self.main_series.value)][-1:]
 
 
 def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line]:
@@ -65,8 +65,8 @@ def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Li
     if not cell.runs:
         return []
     if params.x.over:
-        return list(_read_ends(cell, scope, params))
-    all_lines = [_fill(line, params) for line in _name_lines(cell, scope, params)]
+        return list(_read_last_values(cell, scope, params))
+    all_lines = [_read_line(line, params) for line in _name_lines(cell, scope, params)]
     return _subtract_mean(all_lines) if params.has("difference") else all_lines
 
 
@@ -80,7 +80,7 @@ def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
             yield Line(run, agent, text, text, look)
         return
     grays = (params.layer_option("gray") or {}).items()
-    for value, look, text, runs in lines(cell.runs, scope, key, params.names):
+    for value, look, text, runs in split_lines(cell.runs, scope, key, params.names):
         for gray_text, values in grays:
             if any(selection.is_same(value, muted) for muted in values):
                 look, text = style.Look(MUTED, ""), gray_text
@@ -90,7 +90,7 @@ def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
             yield Line(run, agent, text, name, look, first=place == 0)
 
 
-def _fill(line: Line, params: Params) -> Line:
+def _read_line(line: Line, params: Params) -> Line:
     """Return a line with its agent's metric and with what the layers show beside it."""
     run, agent, diverged = line.run, line.agent, results.divergence(line.run)
     end = diverged.iteration if diverged else math.inf
@@ -101,13 +101,13 @@ def _fill(line: Line, params: Params) -> Line:
     elif not (params.has("intervals") or params.has("deviation")):
         whole = Series.without_intervals(whole.iteration, whole.value)
     places = np.array([*whole.iteration[[0, -1]], end if diverged else math.nan])
-    start, stop, at = _axes.along(run, places, params.x.counts)
-    estimate = _place(run, whole, end, params)
+    start, stop, at = _axes.place_iterations(run, places, params.x.counts)
+    estimate = _convert_series(run, whole, end, params)
     companions: dict[str, Any] = {}
     for layer in ("exact", "recorded"):
         name = f"{params.metric}_{layer}"
         if len(run.values(name, agent)):
-            companions[layer] = _place(run, results.series(run, name, agent), end, params)
+            companions[layer] = _convert_series(run, results.series(run, name, agent), end, params)
     if params.has("deviation"):
         estimate = _compute_deviation(run, estimate, companions.get("recorded"))
     return replace(
@@ -120,7 +120,7 @@ def _fill(line: Line, params: Params) -> Line:
     )
 
 
-def _place(run: Measured, whole: Series, end: float, params: Params) -> Series:
+def _convert_series(run: Measured, whole: Series, end: float, params: Params) -> Series:
     """Return a series before iteration ``end`` by what x counts, with values as y shows them.
 
     A share is one of all iterations recorded, those that diverged included.
@@ -132,7 +132,7 @@ def _place(run: Measured, whole: Series, end: float, params: Params) -> Series:
     if params.x.counts == _axes.SHARE:
         share = (np.arange(len(value)) + 1) / len(whole.value)
         return Series.without_intervals(share, np.sort(value))
-    x = _axes.along(run, series.iteration, params.x.counts)
+    x = _axes.place_iterations(run, series.iteration, params.x.counts)
     # A log axis has no place for what is free.
     return Series(x, value, lo, hi).take((x > 0) | (params.x.scale == "linear"))
 
@@ -162,10 +162,10 @@ def _subtract_mean(all_lines: Sequence[Line]) -> list[Line]:
     ]
 
 
-def _read_ends(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+def _read_last_values(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
     """Yield the lines of a panel whose x axis is a numeric label: last values, in its order."""
     agent = params.agents[0]
-    for _, look, text, runs in lines(cell.runs, scope, params.lines, params.names):
+    for _, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
         scored = [run for run in runs if len(scores.of_sets(run, params.metric, agent))]
         scored.sort(key=lambda run: float(selection.lookup(run.run, params.x.over)))
         x = np.array([float(selection.lookup(run.run, params.x.over)) for run in scored])

@@ -37,7 +37,7 @@ class Cell:
     column: int
 
 
-def cross(
+def cross_panels(
     runs: Sequence[Measured],
     names: Mapping[str, Any] | None,
     columns: str | None = None,
@@ -68,13 +68,16 @@ def arrange_panels(
     return [Cell(*panel, *divmod(place, across)) for place, panel in enumerate(shown)]
 
 
-def lines(
+def split_lines(
     runs: Sequence[Measured],
     scope: Sequence[Measured],
     key: str,
     names: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
-    """Yield each value of ``key``, with its look, its text, and the runs that have it."""
+    """Yield each value of a label, with its look, its text, and the runs that have it.
+
+    scope: the runs whose values are told apart by their looks, which others may share.
+    """
     values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):
         yield value, look, style.name(key, value, names), selection.with_value(runs, key, value)

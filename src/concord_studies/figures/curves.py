@@ -90,7 +90,7 @@ from concord_studies.figures._panels import (
     Select,
     Width,
     arrange_panels,
-    cross,
+    cross_panels,
 )
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
@@ -274,7 +274,7 @@ def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
         cells = arrange_panels((p.title, selection.select(runs, p.select)) for p in params.panels)
         options = [params.with_panel(panel) for panel in params.panels]
     else:
-        cells = cross(runs, params.names, params.columns, params.rows)
+        cells = cross_panels(runs, params.names, params.columns, params.rows)
         options = [params] * len(cells)
     if len({each.y.scale for each in options}) > 1 and params.y.share != "none":
         raise ConcordError(
@@ -329,7 +329,7 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     for group in groups.values():
         panels = [panel for panel, _ in group]
         low, high = _compute_bounds(panels)
-        if any(level < low for panel in panels if panel.log_y for level in panel.levels):
+        if any(level < low for panel in panels if panel.is_log for level in panel.levels):
             low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
             bottom, top = panel.params.y.limits
@@ -340,7 +340,7 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
         for panel, ax in group:
             ax.set_yscale(panel.params.y.scale)
             ax.set_ylim(low, high)
-            if panel.log_y:
+            if panel.is_log:
                 _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
 
 
@@ -350,7 +350,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
     and neither do floors, points and printed numbers half a decade away.
     """
-    log, lines = panels[0].log_y, [line for panel in panels for line in panel.lines]
+    log, lines = panels[0].is_log, [line for panel in panels for line in panel.lines]
     curves, ends = [np.zeros(0)], [np.zeros(0)]
     for line in lines:
         parts = filter(None, (line.estimate, line.exact, line.recorded))
@@ -380,7 +380,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
 def _set_x(panel: LinePanel, axes: Axes) -> None:
     """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
     x = panel.params.x
-    numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
+    numbers = np.concatenate([np.zeros(0), *(line.main_series.iteration for line in panel.lines)])
     if x.over:
         numbers = np.unique(numbers)
         if not (numbers.size and numbers.min() > 0):

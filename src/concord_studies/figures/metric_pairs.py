@@ -19,7 +19,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._panels import Names, Panels, arrange_panels, lines
+from concord_studies.figures._panels import Names, Panels, arrange_panels, split_lines
 from concord_studies.results import Measured
 
 
@@ -45,7 +45,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     panels = Panels(arrange_panels([("", shown)]), 2.6)
     (ax,) = panels.axes
     curves, handles = [], []
-    for _, look, text, entry_runs in lines(shown, shown, "entry", params.names):
+    for _, look, text, entry_runs in split_lines(shown, shown, "entry", params.names):
         points = np.array([_read_point(run, params) for run in entry_runs])
         points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
         ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)

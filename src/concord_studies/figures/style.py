@@ -91,7 +91,7 @@ styled = matplotlib.style.context(["default", RC])
 
 @functools.cache
 @styled
-def _parse(text: str) -> None:
+def _parse_formulas(text: str) -> None:
     """Parse the formulas in a text as matplotlib does, or raise its error."""
     MathTextParser("path").parse(text)
 
@@ -103,7 +103,7 @@ def check_formulas(texts: Any, where: str) -> None:
     """
     if isinstance(texts, str) and "$" in texts:
         try:
-            _parse(texts)
+            _parse_formulas(texts)
         except (ValueError, RecursionError) as error:
             raise ConcordError(
                 f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
@@ -203,7 +203,7 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def draw_in_style(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        with results.naming("figure", draw):
+        with results.name_in_errors("figure", draw):
             return draw(params, runs)
 
     return draw_in_style
@@ -260,7 +260,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     not yet in use first.
     """
     if key == "agent":
-        return [_agent(value) for value in values]
+        return [_agent_look(value) for value in values]
     if key == "reading":
         released = [str(value).startswith("released") for value in values]
         return [
@@ -286,7 +286,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     return [fixed[str(value)] if str(value) in fixed else next(free) for value in values]
 
 
-def _agent(agent: Any) -> Look:
+def _agent_look(agent: Any) -> Look:
     """Return the color and marker of an agent; the average is black without marker."""
     if not isinstance(agent, int):
         return Look(BLACK, "")
@@ -421,8 +421,8 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
     if layout is not None:
         layout.execute(figure)
         figure.set_layout_engine(None)  # no engine at all: "none" would draw every format twice
-    mark = _watermark(figure) if watermark else None
-    _simplify(figure)
+    mark = _add_watermark(figure) if watermark else None
+    _simplify_bands(figure)
     for path in targets:
         # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
         image = io.BytesIO()
@@ -434,7 +434,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
         mark.remove()
 
 
-def _simplify(figure: Figure) -> None:
+def _simplify_bands(figure: Figure) -> None:
     """Leave out corners of shaded bands that are too close to be seen."""
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
@@ -465,7 +465,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def _watermark(figure: Figure) -> Artist:
+def _add_watermark(figure: Figure) -> Artist:
     """Write "SMOKE SCALE" across a figure, and return the text."""
     width, height = figure.get_size_inches()
     look: dict[str, Any] = {"fontweight": "bold", "color": GRAY, "alpha": 0.3, "zorder": 1000}

@@ -20,6 +20,7 @@ from concord_studies.metrics import is_computed, refusal
 
 SENTENCES = 5  # of a caption, above its fold
 Document = Mapping[str, Any]  # a run's, as runs.yaml has it
+Escape = Callable[[str], str]  # what writes a text in a format, such as Markdown
 Pairs = list[tuple[str, str]]
 Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
 
@@ -159,7 +160,7 @@ def _list_settings(runs: Sequence[Document]) -> Pairs:
         if package:
             text = _describe_kinds(package, values, key)
         else:
-            text = words.either(map(words.value, values))
+            text = words.join_alternatives(map(words.value, values))
         if text not in ("", usual):
             settings.append((name, text))
     return settings
@@ -176,7 +177,7 @@ _SETTINGS = {
 }
 
 
-def _way(sampler: Mapping[str, Any]) -> Way:
+def _sampler_way(sampler: Mapping[str, Any]) -> Way:
     """Return a sampler's kind and those of its options that are words, as a key."""
     texts = _list_options("samplers", sampler)
     options = [
@@ -202,7 +203,7 @@ def _name_samplers(study: Study) -> Mapping[Way, str]:
     names: dict[Way, set[str]] = {}
     for run in study.runs.values():
         if run.arena is None and (name := _find_name(run.document, study.sections.names)):
-            names.setdefault(_way(run.document["sampler"]), set()).add(name)
+            names.setdefault(_sampler_way(run.document["sampler"]), set()).add(name)
     return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
 
 
@@ -212,14 +213,14 @@ def _list_samplers(
     """Return each sampler's name and parameters; numbers that vary are listed."""
 
     def name_way(run: Document) -> Way:
-        way = _way(run["sampler"])
+        way = _sampler_way(run["sampler"])
         name = _find_name(run, names) or samplers.get(way) or words.name("sampler", way[0])
         return (name, *way)
 
     pairs, every = [], {run["reading"] for run in runs}
     for (name, *_), group in _group(runs, name_way).items():
         readings = {run["reading"] for run in group}
-        part = "" if readings == every else f", {words.either(sorted(readings))}"
+        part = "" if readings == every else f", {words.join_alternatives(sorted(readings))}"
         options = [_list_options("samplers", run["sampler"]) for run in group]
         pairs.append((name + part, _join_options(options)))
     return pairs
@@ -231,7 +232,7 @@ def _join_options(
     """Return a text of options and their values; ``usual`` are those that a mapping omits."""
     keys = dict.fromkeys(key for one in options for key in one)
     every = [{**(usual or {}), **one} for one in options]
-    values = {key: words.either(one[key] for one in every if key in one) for key in keys}
+    values = {key: words.join_alternatives(one[key] for one in every if key in one) for key in keys}
     return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
 
 
@@ -239,10 +240,13 @@ def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str
     """Return a text of components by kind, with their options that are not defaults."""
     texts = []
     for kind, group in _group(chosen, lambda one: one["kind"]).items():
-        text, usual = words.kind(what, kind), _usual(kinds.find(package, kind, package).Params)
+        text, usual = (
+            words.kind(what, kind),
+            _default_texts(kinds.find(package, kind, package).Params),
+        )
         options = _join_options([_list_options(package, one) for one in group], usual)
         texts.append(f"{text} ({options})" if options else text)
-    return words.either(texts)
+    return words.join_alternatives(texts)
 
 
 def _list_options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
@@ -251,7 +255,7 @@ def _list_options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     A plug-in of which a built-in kind has the name begins with its own key, as ``plug-in``.
     """
     kind = kinds.find(package, chosen["kind"], package)
-    usual = _usual(options_of(kind))
+    usual = _default_texts(options_of(kind))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }
@@ -268,30 +272,30 @@ def _has_built_in_name(package: str, kind: Any) -> bool:
 
 
 @cache
-def _usual(params: Any) -> dict[str, str]:
+def _default_texts(params: Any) -> dict[str, str]:
     """Return the texts of the defaults of a kind's options."""
     fields = msgspec.structs.fields(params)
     return {f.name: words.value(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
 
 
-def above(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
-    """Return the lines of a caption that stand above its fold: at most ``SENTENCES`` sentences.
-
-    escape: what writes a text in the format of the lines.
-    """
+def lines_above_fold(caption: Caption, escape: Escape = markup.markdown) -> list[str]:
+    """Return the lines of a caption that stand above its fold: five sentences at most."""
     smoke = ["Smoke scale: few chains and iterations, not a result.", ""]
-    return [*_texts(_split(caption)[0], escape), *smoke * (caption["scale"] == "smoke")]
+    return [
+        *_paragraphs(_split_at_fold(caption)[0], escape),
+        *smoke * (caption["scale"] == "smoke"),
+    ]
 
 
-def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
-    """Return the lines of a caption below its fold: definitions, readings, runs, assumptions."""
-    lines = _texts(_split(caption)[1], escape)
+def lines_below_fold(caption: Caption, escape: Escape = markup.markdown) -> list[str]:
+    """Return the lines of a caption below its fold: further sentences, definitions, runs."""
+    lines = _paragraphs(_split_at_fold(caption)[1], escape)
     readings = [(f"reading {name}", text) for name, text in caption["readings"]]
-    lines += _items([*caption["terms"], *readings], escape)
+    lines += _list_items([*caption["terms"], *readings], escape)
     for part in caption["experiments"]:
         setting = "; ".join(f"{key} {text}" for key, text in part["setting"])
         lines += [f"How it was run ({escape(part['title'])}): {escape(setting)}.", ""]
-        lines += _items(part["samplers"], escape)
+        lines += _list_items(part["samplers"], escape)
     if caption["assumptions"]:
         lines += ["Assumptions, which the paper does not state:", ""]
         lines += [f"- {escape(value)} ({escape(why)})" for value, why in caption["assumptions"]]
@@ -301,18 +305,21 @@ def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> l
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with definitions and details folded."""
-    folded = markup.fold("How it was made", below(caption))
+    folded = markup.fold("How it was made", lines_below_fold(caption))
     return "\n".join([*_title_lines(caption, markup.markdown), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_title_lines(caption, markup.rst), *below(caption, markup.rst)])
+    return "\n".join([*_title_lines(caption, markup.rst), *lines_below_fold(caption, markup.rst)])
 
 
-def _title_lines(caption: Caption, escape: Callable[[str], str]) -> list[str]:
+def _title_lines(caption: Caption, escape: Escape) -> list[str]:
     """Return the title and the lines above the fold."""
-    title, lines = f"**{escape(markup.sentence(caption['title']))}**", above(caption, escape)
+    title, lines = (
+        f"**{escape(markup.sentence(caption['title']))}**",
+        lines_above_fold(caption, escape),
+    )
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
 
@@ -321,7 +328,7 @@ def first_sentence(caption: Caption) -> str:
     return (markup.sentences(caption["caption"]) or [""])[0]
 
 
-def _split(caption: Caption) -> tuple[Pairs, Pairs]:
+def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
     """Return heads and texts above the fold, and below it, where further sentences go."""
     shown: tuple[Pairs, Pairs] = [], []
     left = SENTENCES
@@ -337,13 +344,13 @@ def _split(caption: Caption) -> tuple[Pairs, Pairs]:
     return shown
 
 
-def _texts(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+def _paragraphs(pairs: Pairs, escape: Escape) -> list[str]:
     """Return a paragraph for each head and text."""
     heads = ((f"*{escape(head)}:* " if head else "", text) for head, text in pairs)
     return [line for head, text in heads for line in (head + escape(text), "")]
 
 
-def _items(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+def _list_items(pairs: Pairs, escape: Escape) -> list[str]:
     """Return a list of terms and their explanations, in the caption's format."""
     items = [f"- *{escape(word)}*: {escape(text)}" for word, text in pairs]
     return [*items, ""] if items else []

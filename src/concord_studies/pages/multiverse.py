@@ -40,6 +40,7 @@ def names(multiverse: Multiverse) -> dict[str, str]:
 
 
 def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
+    """Return a table of what each claim's verdict is, alone and over the universes."""
     cells: list[list[str | Folded]] = []
     for (claim, reading), over in robustness.of_claims(rows).items():
         lines = tuple(f"{name}: {verdict}" for name, verdict in over.verdicts.items())
@@ -49,6 +50,7 @@ def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
 
 
 def _list_universes(multiverse: Multiverse, rows: Sequence[Row]) -> Section:
+    """Return a table of what each universe changes, and why what it changes was not run."""
     stated = _alternatives(multiverse.study)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:

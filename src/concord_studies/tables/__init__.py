@@ -97,7 +97,7 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
     @functools.wraps(tabulate)
     def tabulate_with_note(params: Any, runs: Sequence[results.Measured]) -> Table:
-        with results.naming("table", tabulate):
+        with results.name_in_errors("table", tabulate):
             table = tabulate(params, runs)
         notes = [table.note, results.divergence_note(params, runs) or ""]
         return replace(table, note=" ".join(filter(None, notes)))

@@ -75,10 +75,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         [*_row_key(run, labels), row.agent, int(row.iteration), row.metric, row.value]
         + [None if math.isnan(end) else end for end in (row.lo, row.hi)]
         for run in runs
-        for row in _rows(run, params)
+        for row in _select_rows(run, params)
     ]
     if not rows:
-        agents = words.either({str(agent): None for run in runs for agent in run.metrics["agent"]})
+        agents = words.join_alternatives(
+            {str(agent): None for run in runs for agent in run.metrics["agent"]}
+        )
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
     first = {_row_key(run, labels) for run in runs if matches(run.run, params.first or {})}
     layout = _lay_out(params, keys, rows, first)
@@ -192,14 +194,14 @@ def _format_cells(numbers: Numbers, apart: bool) -> dict[str, str]:
         if metrics.is_condition(metric):
             met = "met" if ends[0] == 1 else "not met" if ends[0] == 0 else ""
             sides = (numbers.get(f"{metric}.{side}") for side in SIDES)
-            both = " against ".join(words.rounded(*side[:3]) for side in sides if side)
+            both = " against ".join(words.format_number(*side[:3]) for side in sides if side)
             texts[metric] = ", ".join(filter(None, [both, met]))
             continue
-        parts = [words.rounded(*ends[:3]), *map(words.rounded, ends[3:])]
+        parts = [words.format_number(*ends[:3]), *map(words.format_number, ends[3:])]
         texts[metric] = " to ".join(dict.fromkeys(parts))
         for other in () if apart else ("exact", "floor"):
             if f"{metric}_{other}" in numbers:
-                texts[metric] += f"; {other} {words.rounded(numbers[f'{metric}_{other}'][0])}"
+                texts[metric] += f"; {other} {words.format_number(numbers[f'{metric}_{other}'][0])}"
     return texts
 
 
@@ -229,7 +231,7 @@ def _row_key(run: Measured, labels: Sequence[str]) -> Key:
     return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
 
 
-def _rows(run: Measured, params: Params) -> Iterator[Any]:
+def _select_rows(run: Measured, params: Params) -> Iterator[Any]:
     """Yield the rows of a run that the table shows, metric by metric."""
     agents = None if params.agents is None else {str(agent) for agent in params.agents}
     by_name = {str(name): rows for name, rows in run.metrics.groupby("metric", sort=False)}

@@ -70,9 +70,9 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
             names.append(name(key, row[key], params.names))
         places = dict.fromkeys((str(row["place"]), str(row["to"])))  # one, or a range under ties
         numbers = [
-            words.rounded(row["mean rank"], row["lo"], row["hi"]),
+            words.format_number(row["mean rank"], row["lo"], row["hi"]),
             f"{row['solved']} of {row['pairs']}",
-            words.rounded(row["median score"]),
+            words.format_number(row["median score"]),
             *(str(row[state]) for state in failed),
         ]
         texts.append([*names, *["\N{EN DASH}".join(places)] * len(sure), *numbers])
@@ -99,7 +99,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
             scored = values.get(name, np.empty(0))
             if len(scored) == sets:
                 table[:, place] = scored
-            _count(counts[name], cells.get(name), scored, sets, price, params)
+            _count_outcomes(counts[name], cells.get(name), scored, sets, price, params)
         scores.append(table)
     # (tasks, entries)
     means = np.array([np.mean([_average_ties(row) for row in table], axis=0) for table in scores])
@@ -148,7 +148,7 @@ def _average_ties(scores: np.ndarray) -> np.ndarray:
     return better + (same + 1) / 2
 
 
-def _count(
+def _count_outcomes(
     counts: dict[str, int],
     run: Measured | None,
     values: np.ndarray,

@@ -61,7 +61,7 @@ class Row(Options):
         dict[str, Any] | None, NamesRuns("labels of its runs, besides the columns'")
     ] = None
 
-    def of(self, column: Column) -> int | str:
+    def agent_in(self, column: Column) -> int | str:
         """Return the agent whose number stands in a column of the row."""
         return column.agent if self.agent is None else self.agent
 
@@ -90,7 +90,7 @@ def reads(params: Params) -> list[Read]:
                 f"{len(params.columns)} columns; give one for each, or null"
             )
     return [
-        Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.of(column),))
+        Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.agent_in(column),))
         for row in params.rows
         if row.missing is None
         for column in params.columns
@@ -110,7 +110,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         for number, column in enumerate(params.columns):
             for value, run in _choose_runs(column, row, params.by, values, runs):
                 printed = row.printed[number] if row.printed else None
-                ours = _read_number(row, row.of(column), run, printed)
+                ours = _read_number(row, row.agent_in(column), run, printed)
                 head = ["; ".join((*row.group, row.name)), column.name, *[value] * bool(params.by)]
                 lines.append([*head, None if printed is None else float(printed), *ours])
                 if ours[0] is not None or printed is not None:
@@ -172,7 +172,7 @@ def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> lis
 def _format_cell(printed: float | str | None, ours: Sequence[Any]) -> str:
     """Return the text "print / ours [interval]" of a cell, or our number alone."""
     value, lo, hi, _, note = ours
-    text = "diverged" if note == "diverged" else words.rounded(value, lo, hi)
+    text = "diverged" if note == "diverged" else words.format_number(value, lo, hi)
     if printed is None:
         return text
     return f"{printed if isinstance(printed, str) else format(printed, '.10g')} / {text}"

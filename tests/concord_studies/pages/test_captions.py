@@ -209,7 +209,7 @@ def test_every_caption_has_five_sentences_above_its_fold_and_all_of_it_in_the_re
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
             parts = captions.describe_output(paper, section, name)
-            paragraphs = "\n".join(captions.above(parts, str)).split("\n\n")
+            paragraphs = "\n".join(captions.lines_above_fold(parts, str)).split("\n\n")
             texts = [part.partition(":* ")[2] or part for part in paragraphs if part.strip()]
             assert sum(len(sentences(part)) for part in texts) <= captions.SENTENCES, name
             text = shown(parts)

@@ -43,7 +43,7 @@ CONFIG = Path(__file__).parents[3] / "config"
     ],
 )
 def test_numbers_end_where_their_interval_does(numbers, text):
-    assert words.rounded(*numbers) == text
+    assert words.format_number(*numbers) == text
 
 
 def run(sampler, metrics, reading="published", **labels):

@@ -150,7 +150,7 @@ def _write_pages(
         table = results / key / "claims.csv"
         verdicts = ledger.read_rows(table) if table.exists() else []
         judged += verdicts
-        shown = _fill(verdicts, of_claims.committed_rows(study, committed))
+        shown = _fill_in_committed(verdicts, of_claims.committed_rows(study, committed))
         rows += shown
         seeds = ledger.note_unvaried_seeds(verdicts, expected)
         _write_study(study, shown, results, seeds, sources)
@@ -161,11 +161,11 @@ def _write_pages(
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, sources.has)
-    lines += front.origin(settings, ledger.compare(judged, expected))
-    sources.write("index", "\n".join([*lines, *_navigation(studies, kinds, sources)]))
+    lines += front.describe_origin(settings, ledger.compare(judged, expected))
+    sources.write("index", "\n".join([*lines, *_list_navigation(studies, kinds, sources)]))
 
 
-def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
+def _fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
     """Return a study's verdicts, with committed ones in place of those not judged."""
 
     def place(row: Row) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def _write_study(
         path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
 
 
-def _navigation(
+def _list_navigation(
     studies: Mapping[str, Study], kinds: Sequence[str], sources: Sources
 ) -> Iterator[str]:
     """Yield the lists of pages of the navigation, part by part.
@@ -237,7 +237,7 @@ def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str
     pictures: dict[str, str] = {}
     for study in studies.values():
         for name, entry in study.sections.figures.items():
-            if path := papers.path_of(study, "figures", name, results):
+            if path := papers.find_output(study, "figures", name, results):
                 pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
     for path in (HOME / "docs/figures").glob("*.png"):
         pictures.setdefault(path.stem, f"/docs/figures/{path.name}")

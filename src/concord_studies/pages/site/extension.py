@@ -43,7 +43,7 @@ def _add_aria_attributes(
 
 def _write_inline_math(visitor: Any, node: Any) -> None:
     """Write an equation within a line as MathML, into the HTML that ``visitor`` collects."""
-    visitor.body.append(_mathml(node, node.astext(), False))
+    visitor.body.append(_to_mathml(node, node.astext(), False))
     raise SkipNode
 
 
@@ -54,13 +54,14 @@ def _write_display_math(visitor: Any, node: Any) -> None:
     for latex in re.split(r"\n\s*\n", node.astext()):
         if r"\\" in latex or "&" in latex:
             latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-        equation = _mathml(node, latex, True)
+        equation = _to_mathml(node, latex, True)
         where = 'class="equation" tabindex="0" role="group" aria-label="equation"'
         visitor.body.append(f"<div {where}>{equation}</div>\n")
     raise SkipNode
 
 
-def _mathml(node: Any, latex: str, block: bool) -> str:
+def _to_mathml(node: Any, latex: str, block: bool) -> str:
+    """Return an equation as MathML, "" with a warning where its LaTeX cannot be read."""
     latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
     # It knows \Bigl and \Bigr, which say whether they open or close.
     latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)

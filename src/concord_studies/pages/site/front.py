@@ -55,7 +55,7 @@ def page(
     return [*lines, "## How to start", "", *started, "", *fence("text", COMMANDS)]
 
 
-def origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
+def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
     """Return the lines on the versions that made the site, and on verdicts that differ."""
     about = describe()
     lock = (about["lock"] or "unknown")[:12]

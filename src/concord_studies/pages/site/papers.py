@@ -47,13 +47,13 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
     def link(name: str) -> str:
         """Return the name of a figure or table, as a link if it has been made."""
         section = "figures" if name in study.sections.figures else "tables"
-        shown = name and path_of(study, section, name, results)
+        shown = name and find_output(study, section, name, results)
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
     return of_claims.of_paper(study, rows, seeds_note, parts, link)
 
 
-def path_of(paper: Study, section: str, name: str, results: Path) -> Path | None:
+def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
     """Return the path of a figure or table. None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
@@ -95,7 +95,7 @@ def _anchor(paper: Study, section: str, name: str) -> str:
 def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path) -> Section:
     """Return the part of the page with all figures or tables that have been made."""
     names = study.outputs(section)
-    shown = [name for name in names if path_of(study, section, name, results)]
+    shown = [name for name in names if find_output(study, section, name, results)]
     text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
     lines = [] if len(shown) == len(names) else [text, ""]
     for name in shown:
@@ -112,14 +112,14 @@ def _show_output(
     caption: Caption = read_provenance(shown)["caption"]
     lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        alt = _alternative(caption, [row for row in rows if row["figure"] == name])
-        lines += [*captions.above(caption), *_picture(shown, results, alt)]
+        alt = _alternative_text(caption, [row for row in rows if row["figure"] == name])
+        lines += [*captions.lines_above_fold(caption), *_picture(shown, results, alt)]
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
         lines += [*fence(f"{{table}} {markdown(first)}", table), rest, ""]
-        lines += captions.above({**caption, "caption": ""})
-    folded = captions.below(caption)
+        lines += captions.lines_above_fold({**caption, "caption": ""})
+    folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
         if (results / study.key / experiment / "metrics.csv").exists():
             runs = f"/results/{study.key}/{experiment}/runs.yaml"
@@ -142,7 +142,7 @@ def _heading(name: str, caption: Caption) -> str:
     return of + markdown(caption["title"])
 
 
-def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
+def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
     """Return a picture's alternative text: title, first sentence, and a claim's finding."""
     texts = [
         f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."

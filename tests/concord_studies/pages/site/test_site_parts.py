@@ -36,12 +36,12 @@ def test_the_reference_has_every_key_of_a_study():
 
 
 def test_equations_are_mathml():
-    block = extension._mathml(
+    block = extension._to_mathml(
         None, r"\begin{aligned} a &= \Big( b \Big) \\ c &= d \end{aligned}", True
     )
     assert block.count("<mtr>") == 2 and 'display="block"' in block
-    assert "<mi>" in extension._mathml(None, r"\alpha_k", False)
-    assert "…" in extension._mathml(None, r"x_1, \dots, x_N", False)
+    assert "<mi>" in extension._to_mathml(None, r"\alpha_k", False)
+    assert "…" in extension._to_mathml(None, r"x_1, \dots, x_N", False)
 
 
 def test_every_equation_of_the_samplers_can_be_written():
@@ -49,7 +49,7 @@ def test_every_equation_of_the_samplers_can_be_written():
         for latex in re.split(r"\n\s*\n", describe_kind("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-            assert not latex or extension._mathml(None, latex, True), (kind, latex)
+            assert not latex or extension._to_mathml(None, latex, True), (kind, latex)
 
 
 def test_the_documents_that_the_index_names_are_there():

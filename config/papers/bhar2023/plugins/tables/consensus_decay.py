@@ -79,7 +79,7 @@ def _lay_out(rows: Sequence[Sequence[Any]]) -> Layout:
     texts: dict[str, dict[str, str]] = {}
     for quantity, alpha, *number in rows:
         step = "all" if alpha is None else f"{alpha:g}"
-        texts.setdefault(step, {})[quantity] = words.rounded(*number)
+        texts.setdefault(step, {})[quantity] = words.format_number(*number)
     lines = [[step, *(row.get(name, "") for name in quantities)] for step, row in texts.items()]
     return Layout(["alpha", *quantities], lines, 1)
 

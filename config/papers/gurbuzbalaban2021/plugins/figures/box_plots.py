@@ -29,7 +29,7 @@ from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._panels import Columns, Names, Panels, Rows, cross
+from concord_studies.figures._panels import Columns, Names, Panels, Rows, cross_panels
 from concord_studies.option_notes import NamesIterations
 from concord_studies.results import Measured
 
@@ -60,7 +60,7 @@ def reads(params: Params) -> list[Read]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw box plots over chains along iterations, a panel for each run."""
-    panels = Panels(cross(runs, params.names, params.columns, params.rows), 1.75)
+    panels = Panels(cross_panels(runs, params.names, params.columns, params.rows), 1.75)
     shown = [(cell, axes) for cell, axes in panels if cell.runs]
     extremes, lowest = False, np.inf
     for cell, axes in shown:

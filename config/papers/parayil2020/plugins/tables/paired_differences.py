@@ -62,8 +62,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
     n = len(heads)
     texts = [
-        [*map(str, line[:n]), words.rounded(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
-        + [words.rounded(p) for p in line[n + 5 :]]
+        [*map(str, line[:n]), words.format_number(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
+        + [words.format_number(p) for p in line[n + 5 :]]
         for line in lines
     ]
     layout = Layout([*heads, "difference", *tests], texts, n)

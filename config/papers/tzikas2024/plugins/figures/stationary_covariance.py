@@ -24,7 +24,15 @@ from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._panels import Columns, Names, Panels, Rows, Select, cross, lines
+from concord_studies.figures._panels import (
+    Columns,
+    Names,
+    Panels,
+    Rows,
+    Select,
+    cross_panels,
+    split_lines,
+)
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import AVERAGE, Measured
 
@@ -52,7 +60,7 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the traces of stationary covariances over the posterior's, a line for each run."""
     chosen = selection.select(runs, params.select)
-    cells = cross(chosen, params.names, params.columns, params.rows)
+    cells = cross_panels(chosen, params.names, params.columns, params.rows)
     names = [
         style.name(params.lines, value, params.names)
         for value in selection.distinct(chosen, params.lines)
@@ -70,7 +78,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
-        all_lines = lines(cell.runs, chosen, params.lines, params.names)
+        all_lines = split_lines(cell.runs, chosen, params.lines, params.names)
         for place, (value, look, _, line_runs) in enumerate(all_lines):
             if line_runs:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"

@@ -27,7 +27,7 @@ from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._panels import Names, Panels, Rows, cross
+from concord_studies.figures._panels import Names, Panels, Rows, cross_panels
 from concord_studies.results import Measured
 
 
@@ -49,7 +49,7 @@ def reads(params: Params) -> list[Read]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw agents' steps and waits on the clock, a panel for each run, all iterations recorded."""
-    cells = cross(runs, params.names, rows=params.rows)
+    cells = cross_panels(runs, params.names, rows=params.rows)
     panels = Panels(cells, 0.55 + 0.2 * len(params.agents), width="full")
     for cell, panel in panels:
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
