@@ -106,7 +106,7 @@ def compare(
     shown = {name: words.declared_name(name, study.sections.names) or name for name in names}
     experiment, lines = experiment or ("sampled" if lawless else "tasks"), []
     if lawless and experiment == "sampled":
-        whose = words.either(shown[name] for name in lawless)
+        whose = words.join_alternatives(shown[name] for name in lawless)
         lines.append(f"Scores are estimated from chains, since no exact law is known of {whose}.")
     if experiment not in study.arenas:
         raise ConcordError(
@@ -175,13 +175,13 @@ def _describe(
             )
             rows.append([str(task), *texts])
         yield from _align_columns(rows)
-        scores = head_to_head.of_tasks(every, f"b2_by_{price}")
+        scores = head_to_head.scores_of_tasks(every, f"b2_by_{price}")
         for one, other in itertools.combinations(shown, 2):
-            logs = head_to_head.meet(scores, one, other)
+            logs = head_to_head.log_ratios(scores, one, other)
             if not logs:
                 yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
-            won, tied, lost = head_to_head.record(logs)
+            won, tied, lost = head_to_head.count_wins(logs)
             ratio = head_to_head.describe_ratio(logs, 3)
             what = "median over all data sets"
             if len(logs) > 1:

@@ -136,7 +136,9 @@ class Answer(Summarized):
         axes = figure.axes[0]
         if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
-        axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        axes.plot(
+            *metric_pairs.find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0
+        )
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
         if wish.target is not None:

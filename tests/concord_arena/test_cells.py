@@ -9,6 +9,7 @@ import pytest
 
 import by_hand
 from concord.errors import ConcordError
+from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.options import build
 from concord_arena import cells, compete, tuning
@@ -333,9 +334,9 @@ def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
     rng = np.random.default_rng(tasks)
     scores = rng.normal(0, 1.5, (4000, 6)) + np.linspace(0, 2, 6)
     ranks = 1.0 + (scores[:, None, :] < scores[:, :, None]).sum(axis=2)
-    drawn = (leaderboard._intervals(ranks[rng.integers(0, 4000, tasks)]) for _ in range(1500))
+    intervals = (mean_interval(ranks[rng.integers(0, 4000, tasks)]) for _ in range(1500))
     truth = ranks.mean(axis=0)
-    hits = [(of[:, 1] <= truth) & (truth <= of[:, 2]) for of in drawn]
+    hits = [(lo <= truth) & (truth <= hi) for _, lo, hi in intervals]
     assert np.mean(hits) > share - 4 * np.sqrt(share * (1 - share) / 1500)
 
 

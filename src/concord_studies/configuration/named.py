@@ -32,7 +32,7 @@ def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
         elif isinstance(note, NamesLabel):
             for label in [value] if isinstance(value, str) else value:
                 if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
-                    _raise_if_mistaken(place, selection.unknown(runs, label, _NONE))
+                    _raise_if_mistaken(place, selection.describe_unknown(runs, label, _NONE))
         elif not smoke:
             check_iterations(value, runs, place, "no run that it shows records")
 
@@ -40,7 +40,7 @@ def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
 def check_selection(wanted: Mapping[str, Any], runs: Runs, where: str) -> None:
     """Refuse a selection that names labels or values which no run has, or selects no run."""
     for name, of in wanted.items():
-        _raise_if_mistaken(where, selection.unknown(runs, name, _NONE))
+        _raise_if_mistaken(where, selection.describe_unknown(runs, name, _NONE))
         _raise_if_mistaken(f"{where}.{name}", selection.mistake(runs, {name: of}, _NONE))
     _raise_if_mistaken(where, selection.mistake(runs, wanted, _NONE))
 
