@@ -10,7 +10,7 @@ from concord.errors import ConcordError, nearest
 from concord_studies.contracts import PRICES
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 
 COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
@@ -53,7 +53,7 @@ def iterate_scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
     for cell in cells:
         run = cell.run
         head = [run["experiment"], name_task(run["labels"]), run["labels"]["entry"]]
-        if (lacking := missing(cell)) is not None:
+        if (lacking := why_no_scores(cell)) is not None:
             yield [*head, *[None] * 7, lacking]
             continue
         for row in cell.metrics.to_dict("records"):

@@ -10,7 +10,7 @@ from concord_studies import words
 from concord_studies.pages import markdown
 from concord_studies.pages.markdown import Section
 from concord_studies.results import Measured
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 
 
 def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
     done: list[tuple[float, list[str]]] = []
     lacking: dict[str, list[str]] = {}
     for cell in cells:
-        if (why := missing(cell)) is not None:
+        if (why := why_no_scores(cell)) is not None:
             lacking.setdefault(why, []).append(": ".join(_place(cell)))
         elif "share" in cell.run["labels"]:
             bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]

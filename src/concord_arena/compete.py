@@ -26,7 +26,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 from concord_studies.tables import head_to_head
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
 
 def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
     """Return the worst agent's score of a cell as ``b2``, nan if it has none, and its ``state``."""
-    lacking = missing(cell)
+    lacking = why_no_scores(cell)
     values = cell.values(metric, "worst")
     if lacking or not len(values):
         return {"b2": np.nan, "state": lacking or "not applicable"}

@@ -9,7 +9,7 @@ from concord_arena.board import choose_tasks, name_task
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli.runs import read_study
 from concord_studies.experiment import read_runs
-from concord_studies.io import whole, write_whole
+from concord_studies.io import whole_file, write_whole
 from concord_studies.runs.run import Run
 
 
@@ -43,7 +43,7 @@ def recommend(options: Namespace) -> None:
                 f"{path}: a figure shows one task, and there are {len(answers)}; choose one with "
                 f"--tasks, such as {next(iter(answers))}"
             )
-        with whole(path) as part:
+        with whole_file(path) as part:
             next(iter(answers.values())).plot().savefig(part, format=path.suffix[1:])
 
 
