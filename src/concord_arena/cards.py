@@ -66,14 +66,14 @@ def _options(run: Mapping[str, Any]) -> str:
     fixed = words.options({k: v for k, v in stated.items() if k not in tuned} | share)
     begin = {k: f"(the search begins at {words.value(stated.get(k))})" for k in tuned}
     begin |= {k: f"({words.value(v)})" for k, v in arena["second"].items()}
-    told = f"Tuned: {words.options(begin)}. " if tuned else ""
-    return f"{told}Fixed: {fixed or 'nothing'}."
+    sentence = f"Tuned: {words.options(begin)}. " if tuned else ""
+    return f"{sentence}Fixed: {fixed or 'nothing'}."
 
 
 def _value(cell: Measured, metric: str, agent: str) -> float:
     table = cell.metrics
-    mine = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
-    values = table["value"][mine].to_numpy(float)
+    rows = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
+    values = table["value"][rows].to_numpy(float)
     return float(values[0]) if len(values) else float("nan")
 
 

@@ -20,11 +20,11 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
     experiment = read_runs(path)
     if not experiment.is_arena:
         raise ConcordError(f"{path}: its runs are sampled; use `concord sample` or `measure`")
-    found = {}
+    cells_by_name = {}
     for name, _, _ in each(blocks_of_part(experiment, part, parts), "cells"):
         run, begun = experiment.runs[name], time.process_time()
         scored = cells.score(run, cells.build_task(run, resources))
         rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]
         seconds = round(time.process_time() - begun, 3)
-        found[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
-    write_whole(output, json.dumps(found, default=lambda number: number.item()))
+        cells_by_name[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
+    write_whole(output, json.dumps(cells_by_name, default=lambda number: number.item()))

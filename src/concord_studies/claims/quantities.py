@@ -143,7 +143,7 @@ class Numbers:
 def number_text(value: float, lo: float, hi: float) -> str:
     """Return a number as text, with its interval if that has a width."""
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
-    return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
+    return words.number(value) if half <= 1e-9 * abs(value) else words.format_number(value, lo, hi)
 
 
 def plan_numbers(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:

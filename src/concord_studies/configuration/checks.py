@@ -83,7 +83,7 @@ def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> N
         elif isinstance(note, NamesLabel):
             for label in [value] if isinstance(value, str) else value:
                 if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
-                    _refuse(place, selection.unknown(runs, label, SHOWN))
+                    _refuse(place, selection.describe_unknown(runs, label, SHOWN))
         elif not smoke:
             _check_iterations(value, runs, place, f"{SHOWN} records")
 

@@ -100,7 +100,7 @@ class Measurement:
     @property
     def late(self) -> np.ndarray:
         """Return a mask of the recorded iterations that come after burn-in."""
-        return self.trace.late_rows(self.burn_in)
+        return self.trace.rows_after_warm_up(self.burn_in)
 
     @property
     def last(self) -> int:

@@ -107,7 +107,9 @@ def choices_of(
     if problem.agents * problem.dim > most or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
-    return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
+    if not reader.chooses or len(reader.start.offset) > most:
+        return None
+    return lambda k: reader.read_step(k).choices
 
 
 def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:

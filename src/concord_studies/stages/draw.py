@@ -2,7 +2,7 @@
 
 A job reads what planning wrote (``results/<study>/figures/<name>.yaml``, in JSON): its
 kind, options, runs and caption. Beside a figure or table are its caption (``.caption.md``) and its
-provenance (``.json``), with the caption as data and, of a table, its layout.
+provenance (``.json``), with the caption as data.
 """
 
 import json
@@ -30,7 +30,7 @@ def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
         "section": section,
         "kind": output.kind,
         "options": plain(params),
-        "caption": captions.of(study, section, name),
+        "caption": captions.describe_output(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
         "seed": study.config["seed"],
         **digest_code(__name__, kinds.location(section, output.kind)),
@@ -62,7 +62,7 @@ class OutputToDraw:
             for family in run.run["metrics"]:
                 kinds.find("metrics", family, str(path))
 
-    def finish(self, outputs: Sequence[Path], **more: Any) -> None:
+    def finish(self, outputs: Sequence[Path]) -> None:
         """Write the caption, and the provenance of the outputs."""
         text = self.path.with_suffix(".caption.md")
         write_whole(text, captions.markdown(self.inputs["caption"]))
@@ -71,7 +71,6 @@ class OutputToDraw:
             [*outputs, text],
             **{key: self.inputs[key] for key in ("seed", "code", "libraries", "caption")},
             inputs=inputs,
-            **more,
         )
 
 
@@ -96,4 +95,4 @@ def tabulate(path: Path, outputs: Sequence[Path]) -> None:
     }
     for place in outputs:
         write_whole(place, texts[place.suffix]())
-    output.finish(outputs, table=table.data())
+    output.finish(outputs)

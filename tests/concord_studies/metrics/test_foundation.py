@@ -84,7 +84,7 @@ def test_w2_exact_is_the_law_of_the_sampler():
     )
     found = only(table(w2_metric.rows(m)), metric="w2_exact")
     mean, cov = np.ones(4), 4.0 * np.eye(4)
-    weights, gram = net.graph.metropolis(), np.diag(problem.gram.ravel())
+    weights, gram = net.graph.metropolis, np.diag(problem.gram.ravel())
     for k in range(6):
         for agent in (0, 2) if k in (0, 5) else ():
             (line,) = only(found, agent=str(agent), iteration=k).itertuples()
