@@ -38,7 +38,7 @@ Committed = dict[str, dict[str, dict[str, Verdict | dict[str, Verdict]]]]
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReadingVerdict:
     """A claim in one reading: its verdict, and the rows of its cases."""
 
     verdict: str
@@ -82,13 +82,13 @@ class Entry:
         return f"{text}: {'; '.join(named)}" if text else ""
 
 
-def entries(rows: Iterable[Row]) -> list[Entry]:
+def group_by_reading(rows: Iterable[Row]) -> list[ReadingVerdict]:
     """Return a claim with its cases for each claim and reading, in the rows' order."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
     return [
-        Entry(verdicts.join_cases(row["verdict"] for row in cases), tuple(cases))
+        ReadingVerdict(verdicts.join_cases(row["verdict"] for row in cases), tuple(cases))
         for cases in groups.values()
     ]
 
@@ -125,7 +125,7 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """
     parts = ("fails", "open", "holds", "neither")
     groups: dict[tuple[str, str], list[str]] = {}
-    for entry in entries(rows):
+    for entry in group_by_reading(rows):
         key = entry.rows[0]["paper"], entry.named_reading
         groups.setdefault(key, []).append(verdicts.part_of(entry.verdict))
     cells = [
@@ -246,7 +246,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
     """Return the claims of rows whose committed verdict depends on data or seed."""
-    committed = entries(expected_rows(path))
+    committed = group_by_reading(expected_rows(path))
     dependent = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
     return dependent & set(map(_place, rows))
 

@@ -107,7 +107,7 @@ class Robustness:
         return f"depends on {', '.join(on)}: {shares} ({each})"
 
 
-def of_claims(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
+def find_robustness(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
     """Return every claim's robustness, by claim and reading.
 
     Cases that a universe does not change are in it as in the study.

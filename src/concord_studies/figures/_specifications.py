@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from concord_studies import words
-from concord_studies.claims.robustness import BASE, SEED, Row, of_claims, way
+from concord_studies.claims.robustness import BASE, SEED, Row, find_robustness, way
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 
@@ -211,7 +211,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """
-    judged = {key: of for key, of in of_claims(rows).items() if of.ways.get(BASE)}
+    judged = {key: of for key, of in find_robustness(rows).items() if of.ways.get(BASE)}
     claims = list(dict.fromkeys(claim for claim, _ in judged))
     readings = list(dict.fromkeys(reading for _, reading in judged))
     columns: dict[str, list[str]] = {OURS: [BASE]}

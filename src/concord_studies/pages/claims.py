@@ -13,7 +13,7 @@ from concord_studies.claims.ledger import (
     RATIOS,
     SMOKE,
     WORDS,
-    Entry,
+    ReadingVerdict,
     Row,
     is_smoke,
     scores,
@@ -210,7 +210,7 @@ def _fold_rule(sentence: Sentence) -> Folded:
     return Folded(sentence.first_row["says"], "how it is judged", tuple(lines))
 
 
-def _fold_verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Folded:
+def _fold_verdict(entry: ReadingVerdict | None, names: Mapping[str, str] | None) -> str | Folded:
     """Return a verdict in one reading, with its numbers in a fold. "" where it is not judged."""
     if entry is None:
         return ""

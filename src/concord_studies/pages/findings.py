@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from concord_studies import words
-from concord_studies.claims.ledger import COMMITTED, Entry, Row, entries, is_smoke
+from concord_studies.claims.ledger import COMMITTED, ReadingVerdict, Row, group_by_reading, is_smoke
 from concord_studies.claims.verdicts import FAILS, MEASURED, NOT_RUN, OUTSIDE, part_of
 from concord_studies.markup import fold, markdown
 
@@ -32,7 +32,7 @@ DECIDED_BY_NONE = {
 class Sentence:
     """A sentence of a paper, with its verdict in every reading in which it is judged."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ReadingVerdict, ...]
 
     @property
     def rows(self) -> list[Row]:
@@ -51,7 +51,7 @@ class Sentence:
         return next(part for part in PARTS if part in parts)
 
     @cached_property
-    def deciding_reading(self) -> Entry:
+    def deciding_reading(self) -> ReadingVerdict:
         """Return the first reading whose verdict puts the sentence into its part of the page."""
         return next(entry for entry in self.entries if part_of(entry.verdict) == self.part)
 
@@ -77,8 +77,8 @@ class Sentence:
 
 def sentences(rows: Iterable[Row]) -> list[Sentence]:
     """Return the sentences that rows of verdicts judge, in the rows' order."""
-    of_claims: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries(rows):
+    of_claims: dict[tuple[str, str], list[ReadingVerdict]] = {}
+    for entry in group_by_reading(rows):
         claim = entry.rows[0]["paper"], entry.rows[0]["claim"]
         of_claims.setdefault(claim, []).append(entry)
     return [Sentence(tuple(of)) for of in of_claims.values()]

@@ -42,7 +42,7 @@ def names(multiverse: Multiverse) -> dict[str, str]:
 def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
     """Return a table of what each claim's verdict is, alone and over the universes."""
     cells: list[list[str | Folded]] = []
-    for (claim, reading), over in robustness.of_claims(rows).items():
+    for (claim, reading), over in robustness.find_robustness(rows).items():
         lines = tuple(f"{name}: {verdict}" for name, verdict in over.verdicts.items())
         text = Folded(over.text, f"{len(lines)} universes", lines)
         cells.append([claim, paper.claims[claim].says, reading, over.verdicts[BASE], text])

@@ -81,7 +81,7 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     universes = () if multiverse is None else robustness.read_rows(multiverse)
     find = make_finder(study, tables)
     contradicted = robustness.seed_disagreements(universes, study.config["seed"])
-    robust = robustness.of_claims(universes)
+    robust = robustness.find_robustness(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
         alone = case.judge(find)

@@ -38,7 +38,7 @@ def test_cases_are_called_by_names(case, told):
 
 
 def read(row):
-    (entry,) = ledger.entries([row])
+    (entry,) = ledger.group_by_reading([row])
     return entry.reading
 
 
@@ -59,7 +59,7 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
         for number, case in enumerate(labels)
     ]
     rows[0]["verdict"] = "does not hold"
-    (entry,) = ledger.entries(rows)
+    (entry,) = ledger.group_by_reading(rows)
     assert entry.count_cases() == "fails in 1 of 3 cases: 100 agents, average"
     text = claims.ledger(rows)
     assert "Fails in 1 of 3 cases: 100 agents, average. Ours 0." in text

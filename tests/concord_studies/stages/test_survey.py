@@ -281,7 +281,7 @@ def line(claim: str, universe: str, verdict: str, case: str = "") -> robustness.
 def test_a_claim_fails_in_a_universe_where_one_of_its_cases_does():
     table = [line("c", BASE, "holds", "n=1"), line("c", BASE, "holds", "n=2"),
              line("c", "seed_2", "does not hold", "n=2")]  # fmt: skip
-    (found,) = robustness.of_claims(table).values()
+    (found,) = robustness.find_robustness(table).values()
     assert found.turns == {"seed_2": "fails"}
 
 
