@@ -262,6 +262,7 @@ def _least_of_chains(m: Measurement, problem: Problem, budget: Any, names: Any) 
     least = np.inf
     for entry in scale_entries(gaussian, names)[0]:
         with suppress(ConcordError):  # refused
+            entry.sampler.check(problem, m.network)
             least = min([least, *(row.score for row in trials.best_of(entry))])
     return least
 
