@@ -60,7 +60,7 @@ def judge(
     multiverse: the table of verdicts over the universes.
     """
     rows = verdicts(study, tables, multiverse)
-    page = pages.of_paper(study, rows, ledgers.note_unvaried_seeds(rows, _committed_file(study)))
+    page = pages.claims_page(study, rows, ledgers.note_unvaried_seeds(rows, _committed_file(study)))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
@@ -68,7 +68,7 @@ def judge(
 def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
     """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    page = pages.ledger(rows, ledgers.note_unvaried_seeds(rows, expected))
+    page = pages.ledger_page(rows, ledgers.note_unvaried_seeds(rows, expected))
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     provenance.write({output: texts[output.suffix] for output in outputs})
 
