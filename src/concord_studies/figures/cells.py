@@ -270,8 +270,8 @@ def _describe_ratio(ratio: scores.Ratio | str | None) -> tuple[str, float]:
         return "∞", ratio.value
     text = f"{ratio.value:.2g}" if ratio.value < 9.95 else _format_ratio(ratio.value)
     text = {"": "", "<": "≤", ">": "≥"}[ratio.bound] + text
-    if ratio.sure or ratio.bound:
-        return text, ratio.value if ratio.sure else np.nan
+    if ratio.excludes_one or ratio.bound:
+        return text, ratio.value if ratio.excludes_one else np.nan
     return f"({text})", ratio.value
 
 

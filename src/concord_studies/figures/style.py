@@ -36,7 +36,7 @@ from matplotlib.mathtext import MathTextParser
 
 from concord.errors import ConcordError, short
 from concord_studies import results, words
-from concord_studies.io import whole
+from concord_studies.io import whole_file
 
 COLUMN = 3.4
 FULL = 7.0
@@ -428,7 +428,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
         image = io.BytesIO()
         figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
         data = image.getvalue()
-        with whole(path) as part:
+        with whole_file(path) as part:
             part.write_bytes(_shorten_svg(data) if path.suffix == ".svg" else data)
     if mark is not None:
         mark.remove()

@@ -23,7 +23,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import selection, words
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import missing, of_sets, task_of
+from concord_studies.scores import of_sets, task_of, why_no_scores
 from concord_studies.tables import Layout, Table, marks_divergence
 from concord_studies.tables.head_to_head import TIE
 
@@ -157,7 +157,7 @@ def _count_outcomes(
     params: Params,
 ) -> None:
     """Count the outcomes of an entry's data sets and targets into ``counts``."""
-    lacking = "not run" if run is None else missing(run)
+    lacking = "not run" if run is None else why_no_scores(run)
     if run is None or lacking or len(values) != sets:
         counts[lacking or "not applicable"] += sets * len(params.targets)
         return

@@ -165,7 +165,7 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
 
 
 def test_agents_may_be_columns_and_conditions_say_whether_they_are_met(ends):
-    everything.kind("metrics", "lemma12")  # a study's own: its labels and conditions
+    everything.kind("metrics", "theorems")  # a study's own: its labels and conditions
     made = final(ends[:1], metrics=["w2", "lemma12.*"], across=["metric", "agent"])
     heads = ["beta = 1 - gamma eta in [0, 1)", "(4.9), eta^2 at most"]
     agents = ["W2 [95 % interval], agent 1", "W2 [95 % interval], average"]

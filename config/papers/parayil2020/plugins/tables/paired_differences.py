@@ -22,7 +22,7 @@ from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import differences
+from concord_studies.scores import pair_sets
 from concord_studies.tables import Layout, Table, marks_divergence
 
 
@@ -56,8 +56,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             for name, of_network in selection.split(group, params.networks)
         ]
         for (a, first), (b, second) in itertools.combinations(networks, 2):
-            each = differences(first, second, params.metric, AGENT)
-            lines.append([params.metric, value, a, b, *_test_differences(each)])
+            one, other = pair_sets(*((run, params.metric, AGENT) for run in (first, second)))
+            lines.append([params.metric, value, a, b, *_test_differences(other - one)])
     heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
     n = len(heads)
