@@ -158,15 +158,15 @@ def series(measured: Measured, metric: str, agent: int | str) -> Series:
             f"run {measured.name} has no metric {metric!r}; add {family!r} to the metrics of "
             f"experiment {measured.run.get('experiment', '?')!r}"
         )
-    mine = rows[(rows["agent"] == str(agent)).to_numpy()]
-    if mine.empty:
+    of_agent = rows[(rows["agent"] == str(agent)).to_numpy()]
+    if of_agent.empty:
         recorded = ", ".join(dict.fromkeys(rows["agent"]))
         add = "record all agents" if agent == "network" else "add it to record.agents"
         raise ConcordError(
             f"run {measured.name} has {metric!r} for agents {recorded}, not for {agent!r}; "
             f"{add} of the experiment or choose one of those"
         )
-    columns = (mine[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
+    columns = (of_agent[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
     return Series(*columns)
 
 

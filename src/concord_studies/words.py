@@ -55,11 +55,10 @@ def _metric(key: str) -> str:
     """Return a metric's description in words, composed from its family's labels."""
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
-    of, (part, says) = next(
-        ((name, found) for name in (key, plain) if (found := metrics.find_label(name))[0]),
-        (plain, ("", "")),
-    )
-    rest = of.removeprefix(part).replace("_", " ")
+    name, (part, says) = key, metrics.find_label(key)
+    if not part:
+        name, (part, says) = plain, metrics.find_label(plain)
+    rest = name.removeprefix(part).replace("_", " ")
     text = says.format(rest) if "{}" in says else f"{says} {rest}"
     return " ".join(text.split())
 
@@ -71,8 +70,8 @@ def quantity(key: str) -> str:
     """Return the heading of a metric's column in a table."""
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
-    own = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
-    return metrics.column_heading(base) or metrics.column_heading(own) or own or metric(base)
+    rest = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
+    return metrics.column_heading(base) or metrics.column_heading(rest) or rest or metric(base)
 
 
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:

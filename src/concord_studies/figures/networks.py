@@ -1,8 +1,8 @@
 """The graphs of the runs' topologies, side by side.
 
-Agents carry their index as everywhere in Concord, counted from 0. Complete graphs, rings and
-graphs without edges are drawn on a circle, agent 0 on top and clockwise; stars, paths and grids in
-their own form; any other graph as springs between neighbors would place it.
+Agents are numbered from 1. Complete graphs, rings and graphs without edges are drawn on a circle,
+agent 1 on top and clockwise; any other graph as springs between its agents would place it, so that
+distances are those along edges, if it is connected.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Fig 1): nothing beyond the kind
 and the experiment, or the order of the panels::
@@ -114,45 +114,23 @@ def _draw_graph(axes: Axes, graph: Graph, side: float) -> None:
     axes.set_ylim(-reach, reach)
 
 
-ROUND = (
-    "directed_ring",
-    "directed_exponential",
-    "complete",
-    "ring",
-    "no_edges",
-    "exponential",
-)
+# Drawn on a circle.
+ROUND = ("directed_ring", "directed_exponential", "complete", "ring", "no_edges", "exponential")
 
 
 def place_agents(graph: Graph) -> np.ndarray:
     """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
     if graph.name in ROUND or graph.agents < 3:
-        return _place_on_circle(graph.agents)
-    if graph.name == "star":
-        return np.insert(
-            _place_on_circle(graph.agents - 1), int(np.argmax(graph.degrees)), 0.0, axis=0
-        )
-    ends = graph.edges
-    if graph.name in ("path", "grid"):
-        # Agents of a grid are numbered row by row, so its longest edges reach the row below.
-        columns = int((ends[:, 1] - ends[:, 0]).max()) if graph.name == "grid" else graph.agents
-        agents = np.arange(graph.agents)
-        return _center_and_scale(np.column_stack([agents % columns, -(agents // columns)]))
+        angle = np.pi / 2 - 2 * np.pi * np.arange(graph.agents) / graph.agents
+        return np.column_stack([np.cos(angle), np.sin(angle)])
     import networkx  # of no other graph
 
-    network = networkx.Graph()
-    network.add_nodes_from(range(graph.agents))
+    network = networkx.empty_graph(graph.agents)
     network.add_edges_from(graph.edges.tolist())
-    return _center_and_scale(np.array(list(networkx.spring_layout(network, seed=1).values())))
-
-
-def _center_and_scale(at: np.ndarray) -> np.ndarray:
-    """Return positions centered and scaled to within [-1, 1]."""
-    centered = at - (at.max(axis=0) + at.min(axis=0)) / 2
-    return centered / np.abs(centered).max()
-
-
-def _place_on_circle(count: int) -> np.ndarray:
-    """Return ``count`` positions on the unit circle, clockwise from the top, (count, 2)."""
-    angle = np.pi / 2 - 2 * np.pi * np.arange(count) / count
-    return np.column_stack([np.cos(angle), np.sin(angle)])
+    if networkx.is_connected(network):
+        places = networkx.kamada_kawai_layout(network)
+    else:
+        places = networkx.spring_layout(network, seed=1)
+    at = np.array([places[agent] for agent in range(graph.agents)])
+    at -= (at.max(axis=0) + at.min(axis=0)) / 2
+    return at / np.abs(at).max()

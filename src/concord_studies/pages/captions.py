@@ -60,8 +60,8 @@ def describe_output(study: Study, section: str, name: str) -> Caption:
     readings = study.meanings(runs)
     if not study.about.reference and "published" not in study.sections.readings:
         readings.pop("published", None)  # nothing was printed
-    names = _name_samplers(study)
-    caption = compose(entry, runs, study.assumptions, readings, metrics, titles, names)
+    samplers = _name_samplers(study)
+    caption = compose(entry, runs, study.assumptions, readings, metrics, titles, samplers)
     return {**caption, "source": "Recorded"} if study.about.read and caption["printed"] else caption
 
 
@@ -135,12 +135,10 @@ def _find_line_metrics(
 ) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
     lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
-    for metric in reads:
-        laws = ["law_sd"] if metric == "draw" else []  # of density_scatter
-        for name in (*(f"{metric}_{line}" for line in lines), *laws):
-            # What is not computed needs no advice here, which takes long.
-            if any(is_computed(run, name) and refusal(run, name) is None for run in runs):
-                yield name
+    for name in (f"{metric}_{line}" for metric in reads for line in lines):
+        # What is not computed needs no advice here, which takes long.
+        if any(is_computed(run, name) and refusal(run, name) is None for run in runs):
+            yield name
 
 
 def _concerns(stated: Assumption, run: Document, metrics: Sequence[str]) -> bool:
@@ -240,10 +238,8 @@ def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str
     """Return a text of components by kind, with their options that are not defaults."""
     texts = []
     for kind, group in _group(chosen, lambda one: one["kind"]).items():
-        text, usual = (
-            words.kind(what, kind),
-            _default_texts(kinds.find(package, kind, package).Params),
-        )
+        text = words.kind(what, kind)
+        usual = _default_texts(kinds.find(package, kind, package).Params)
         options = _join_options([_list_options(package, one) for one in group], usual)
         texts.append(f"{text} ({options})" if options else text)
     return words.join_alternatives(texts)

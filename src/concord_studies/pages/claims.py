@@ -24,7 +24,7 @@ from concord_studies.pages.findings import Sentence, half_page, sentences
 from concord_studies.pages.markdown import Folded, Section, page
 
 
-def of_paper(
+def claims_page(
     paper: Study,
     rows: Sequence[Row],
     seeds: str = "",
@@ -48,7 +48,7 @@ def of_paper(
     return page(about.title, text, parts, link or _link(paper))
 
 
-def ledger(
+def ledger_page(
     rows: Sequence[Row],
     seeds: str = "",
     called: Mapping[str, str] | None = None,
@@ -59,7 +59,7 @@ def ledger(
     called: names of papers, none: their keys.
     pages: where the page of a paper is.
     """
-    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", notes(rows, seeds)]))
+    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", describe_verdicts(rows, seeds)]))
     called = called or {}
     columns, cells = scores(rows)
     parts = [Section("", text, columns, [[called.get(c[0], c[0]), *c[1:]] for c in cells])]
@@ -111,7 +111,7 @@ def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def notes(rows: Sequence[Row], seeds: str) -> str:
+def describe_verdicts(rows: Sequence[Row], seeds: str) -> str:
     """Return a page's notes on its verdicts. seeds: a sentence if these were not varied."""
     printed = any(row["source"] != OURS for row in rows)
     committed = any(row["ours"] == COMMITTED for row in rows)
@@ -120,7 +120,7 @@ def notes(rows: Sequence[Row], seeds: str) -> str:
     return " ".join(filter(None, texts))
 
 
-def where(row: Row) -> str:
+def name_place(row: Row) -> str:
     """Return where a claim stands, and what says so if it is not the print."""
     stated = row["source"] in ("print", OURS) or row["source"] in row["where"].lower()
     return row["where"] if stated else f"{row['where']} ({row['source']})"
@@ -133,7 +133,7 @@ def _describe_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Sect
         text = f"{count} are stated; none has been judged." if count else "None is stated yet."
         return [Section("Claims", text)]
     names = paper.sections.names
-    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", notes(rows, seeds)]))
+    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", describe_verdicts(rows, seeds)]))
     findings = [*_name_readings(paper), *half_page(rows, names)]
     return [Section("Findings", text, lines=findings), _list_sentences(rows, names)]
 
@@ -191,7 +191,7 @@ def _list_sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Sec
         entries = {entry.reading: entry for entry in sentence.entries}
         cells.append(
             [
-                where(sentence.first_row),
+                name_place(sentence.first_row),
                 _fold_rule(sentence),
                 *[sentence.join("printed")] * printed,
                 *(_fold_verdict(entries.get(reading), names) for reading in readings),

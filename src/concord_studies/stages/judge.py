@@ -56,13 +56,13 @@ def judge(
     """
     rows = verdicts(study, tables, multiverse)
     seeds = ledgers.note_unvaried_seeds(rows, _committed_file(study))
-    _write(rows, pages.of_paper(study, rows, seeds), outputs)
+    _write(rows, pages.claims_page(study, rows, seeds), outputs)
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
     """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    _write(rows, pages.ledger(rows, ledgers.note_unvaried_seeds(rows, expected)), outputs)
+    _write(rows, pages.ledger_page(rows, ledgers.note_unvaried_seeds(rows, expected)), outputs)
 
 
 def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path]) -> None:

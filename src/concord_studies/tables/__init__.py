@@ -48,8 +48,7 @@ class Table:
         lines = self._markdown_rows(layout.rows[:shown])
         if rest := layout.rows[shown:]:
             summary = f"{len(rest)} more of {len(layout.rows)} rows"
-            lines += ["", f"<details><summary>{summary}</summary>", "", *self._markdown_rows(rest)]
-            lines += ["", "</details>"]
+            lines += ["", *markup.fold(summary, self._markdown_rows(rest))[:-1]]
         return "\n".join([*lines, *(["", markup.markdown(self.note)] if self.note else []), ""])
 
     def _markdown_rows(self, rows: Sequence[Sequence[str]]) -> list[str]:

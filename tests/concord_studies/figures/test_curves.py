@@ -104,7 +104,7 @@ def test_a_panel_may_show_the_end_over_a_number():
     ]
     panels = [
         {"select": {"reading": "published"}, "lines": "penalty"},
-        {"x": {"over": "penalty"}, "lines": "reading"},
+        {"title": "End", "x": {"over": "penalty"}, "lines": "reading"},
     ]
     figure = draw(runs, agents=[0], y={"scale": "log", "share": "all"}, panels=panels)
     lines = shown(figure.axes[1])
@@ -113,6 +113,7 @@ def test_a_panel_may_show_the_end_over_a_number():
     ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (5, 6, 4)]
     np.testing.assert_array_equal(lines["released code"].get_ydata(), [*ends, np.nan])
     assert figure.axes[1].get_xscale() == "log"
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a)", "(b) End"]
     assert {*lines} < {*legend(figure)}
     figure = draw(runs, agents=[0], x={"over": "penalty"}, lines="reading", y={"scale": "log"})
     assert "penalty 20, released (1000 of 1000 chains" in figure.get_suptitle()
@@ -140,35 +141,6 @@ def test_floors_and_points_are_level_lines(metric, layer, levels, entry):
     log = {"scale": "log", "limits": [0.1, 1e3]}
     (axes,) = draw(runs, lines="sampler", agents=[0], layers=[layer], y=log).axes
     assert [text.get_text()[-5:] for text in axes.texts] == [f" {v:.2g}"[-5:] for v in levels]
-
-
-def test_panels_of_different_kinds():
-    runs = [w2(run("batch", **{"sampler.batch_size": b}), [0]) for b in (5, 50)]
-    runs += [w2(run("step", **{"sampler.step_size": s}), [0]) for s in (0.001, 0.003, 0.009)]
-    runs += [w2(run("network", topology=t), [0]) for t in TOPOLOGIES]
-    figure = draw(
-        runs,
-        agents=[0],
-        y={"share": "none"},
-        panels=[
-            {"title": "Batch", "select": {"experiment": "batch"}, "lines": "sampler.batch_size"},
-            {
-                "title": "Step",
-                "select": {"experiment": "step"},
-                "lines": "sampler.step_size",
-                "y": {"scale": "log", "limits": [0.01, None]},
-            },
-            {"title": "Network", "select": {"experiment": "network"}, "lines": "topology"},
-        ],
-    )
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "(a) Batch",
-        "(b) Step",
-        "(c) Network",
-    ]
-    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log", "linear"]
-    assert figure.axes[1].get_ylim()[0] == 0.01
-    assert {"$b$ = 50", r"$\eta$ = 0.003", "No edges"} < set(legend(figure))
 
 
 def grid_runs() -> list[Measured]:
@@ -367,24 +339,6 @@ def test_a_slope_stands_beside_what_falls() -> None:
     )  # the legend has one alone
     assert not figure.axes[0].texts
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
-    runs = []
-    for training, scale in (("a", 2.0), ("b", 30.0)):
-        made = trained(training, scale)
-        made.run["labels"]["size"] = training
-        steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
-        table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
-        runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
-    figure = drawn(runs, lines="agent", rows="training", x={"counts": "step", "label": "step size"})
-    k = np.arange(0, 101, 10)
-    for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
-        (line,) = panel.get_lines()
-        assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
-    assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
-    params = build(curves.Params, {"metric": "distance", "x": {"counts": "step"}}, "options")
-    assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
 
 
 def accuracy(sampler: str, agents: int = 3) -> Measured:

@@ -73,22 +73,12 @@ def draw(kind: str, runs: list[Measured], folder: Path | None = None) -> Any:
     return figure
 
 
-def shows_no_numbers(kind: str) -> bool:
-    """Tell whether a kind draws the same without any metrics, such as graphs."""
-    empty = [Measured(run.run, run.metrics.iloc[:0]) for run in RUNS.values()]
-    try:
-        draw(kind, empty)
-    except Exception:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_shows_what_diverged(kind, tmp_path):
     runs = list(RUNS.values())
     figure = draw(kind, runs, tmp_path)
     said = " ".join(text for text in texts(figure) if "iverged" in text).lower()
-    if shows_no_numbers(kind):
+    if kind == "networks":  # which shows no numbers
         assert not said
         return
     for run in runs:

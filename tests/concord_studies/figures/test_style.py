@@ -220,15 +220,6 @@ def test_reading_an_experiment_keeps_agents_as_text(tmp_path):
     assert measured.name == "linear/one"
 
 
-def test_pyplot_stays_out():
-    code = (
-        "import sys; from concord_studies.figures import curves, networks;"
-        "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    assert python(code).strip() == "[]"
-
-
 def test_samplers_beside_each_other_have_colors_of_their_own():
     fixed = ["de_sgld", "de_sghmc", "d_ula", "d_admms", "extra_sgld", "diging_sgld", "local_sgld"]
     others = ["graph_gibbs", "gossip_ula", "push_sum_sgld", "d_mala", "dg_lmc", "dsgld"]

@@ -8,7 +8,7 @@ from concord_studies import words
 from concord_studies.claims import ledger
 from concord_studies.configuration.project import load_studies
 from concord_studies.pages import claims
-from concord_studies.pages.claims import of_paper, where
+from concord_studies.pages.claims import claims_page, name_place
 
 ROOT = Path(__file__).parents[3]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
@@ -61,21 +61,25 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
     rows[0]["verdict"] = "does not hold"
     (entry,) = ledger.group_by_reading(rows)
     assert entry.count_cases() == "fails in 1 of 3 cases: 100 agents, average"
-    text = claims.ledger(rows)
+    text = claims.ledger_page(rows)
     assert "Fails in 1 of 3 cases: 100 agents, average. Ours 0." in text
     assert ledger.WORDS in text and "Seeds were not varied." not in text
-    assert "Seeds were not varied." in claims.ledger(rows, "Seeds were not varied.")
+    assert "Seeds were not varied." in claims.ledger_page(rows, "Seeds were not varied.")
     assert "<q>" not in text and text.count(ledger.WORDS) == 1
 
 
 def test_a_source_is_told_once():
     row = {**ROW, "where": "Abstract"}
-    assert where({**row, "source": "print"}) == where({**row, "source": "abstract"}) == "Abstract"
-    assert where({**row, "source": "recorded"}) == "Abstract (recorded)"
+    assert (
+        name_place({**row, "source": "print"})
+        == name_place({**row, "source": "abstract"})
+        == "Abstract"
+    )
+    assert name_place({**row, "source": "recorded"}) == "Abstract (recorded)"
 
 
 def test_every_papers_page_says_once_what_could_not_be_seen():
     for key, study in load_studies(ROOT / "config", checked=True)[1].items():
         if study.printed:
-            page = of_paper(study, [])
+            page = claims_page(study, [])
             assert ("What was read:" in page) + page.count("no image of them was seen") == 1, key

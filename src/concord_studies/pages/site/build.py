@@ -157,7 +157,7 @@ def _write_pages(
     titles = {key: study.name for key, study in studies.items()}
     if rows:
         seeds = ledger.note_unvaried_seeds(judged, expected)
-        sources.write("claims", of_claims.ledger(rows, seeds, titles, "papers/{}.md"))
+        sources.write("claims", of_claims.ledger_page(rows, seeds, titles, "papers/{}.md"))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, sources.has)

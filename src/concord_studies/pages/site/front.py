@@ -47,7 +47,7 @@ def page(
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
     if findings := _list_findings(studies, rows, settings["findings"]):
-        lines += ["## What was found", "", of_claims.notes(rows, ""), "", *findings, ""]
+        lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), "", *findings, ""]
         lines += ["[All claims of all papers](claims.md)", ""]
     if has("README"):
         lines += [f"![{PICTURE}](docs/example.png)", "", f"*{PICTURE}*", ""]

@@ -50,7 +50,7 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         shown = name and find_output(study, section, name, results)
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
-    return of_claims.of_paper(study, rows, seeds_note, parts, link)
+    return of_claims.claims_page(study, rows, seeds_note, parts, link)
 
 
 def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:

@@ -33,9 +33,9 @@ class Params(Options):
     names: Names = None
 
 
-def reads(params: Params) -> list[Read]:
+def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs of the figure must have."""
-    return [Read(name) for name in ("draw", "posterior_mean", "posterior_sd")]
+    return [*(Read(name) for name in ("draw", "posterior_mean", "posterior_sd")), "law_sd"]
 
 
 @style.marks_divergence
