@@ -259,7 +259,7 @@ class LeNet(OneDataSet):
         layers = self._layers.to(memory_format=torch.channels_last)
         return layers(images.contiguous(memory_format=torch.channels_last))
 
-    def _slope(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _loss_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the gradient at x (dim,) of the cross-entropy summed over some training images."""
         torch, images = _torch(), self.train.tensor
         labels = torch.from_numpy(self.train.labels[rows]).to(images.device)
@@ -274,7 +274,7 @@ class LeNet(OneDataSet):
         slopes = np.zeros_like(x)
         for chain, agent in np.ndindex(x.shape[:2]):
             for rows in np.split(self.parts[agent], range(CHUNK, self.counts[agent], CHUNK)):
-                slopes[chain, agent] += self._slope(x[chain, agent], rows)
+                slopes[chain, agent] += self._loss_gradient(x[chain, agent], rows)
         return slopes
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -286,7 +286,7 @@ class LeNet(OneDataSet):
         slopes, scale = np.empty_like(x), self.counts / rows.shape[2]
         for chain, agent in np.ndindex(x.shape[:2]):
             chosen = self.parts[agent][rows[chain, agent]]
-            slopes[chain, agent] = scale[agent] * self._slope(x[chain, agent], chosen)
+            slopes[chain, agent] = scale[agent] * self._loss_gradient(x[chain, agent], chosen)
         return slopes
 
     def predictive(self, x: np.ndarray) -> np.ndarray:
