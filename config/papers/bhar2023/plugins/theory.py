@@ -40,7 +40,7 @@ class Gossip:
         return 1 - 2 * self.fusion * (1 - self.fusion) * self.connectivity
 
     def common_threshold(self, printed: bool) -> float:
-        """Return mu_e of (9), printed, or so that (9) holds for long runs: tau_i + 1 > (k + 1)/2n."""
+        """Return mu_e of (9), printed, or so that (9) holds in the end: tau_i + 1 > (k + 1)/2n."""
         return self.threshold * (2 * self.agents) ** (-self.decay if printed else self.decay)
 
 
