@@ -1,10 +1,10 @@
 """Steps of samplers on small problems and networks, for tests against equations by hand."""
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import concord
 from concord.batch_gradients import MiniBatches
 from concord.chains import Labels, sample_chains
 from concord.laws import exact
@@ -105,42 +105,12 @@ class Regression(Quadratic):
 
 
 def logistic(agents: int = 4) -> Any:
-    """Return a logistic regression, whose potentials are no quadratic forms."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((agents, 10, 2))
-    y = X[..., 0] > 0.3
-
-    def odds(x):
-        return 1 / (1 + np.exp(-np.einsum("apd,cad->cap", X, x)))
-
-    def gradient(x):
-        return np.einsum("cap,apd->cad", odds(x) - y, X) + x / agents
-
-    def potential(x):
-        logit = np.einsum("apd,cad->cap", X, x)
-        return (np.logaddexp(0, logit) - y * logit).sum(axis=2) + (x**2).sum(axis=2) / 2 / agents
-
-    def hessian(x):
-        p = odds(x)
-        return np.einsum("cap,apd,ape->cade", p * (1 - p), X, X) + np.eye(2) / agents
-
-    def minimize(linear, curvature, start, agents=slice(None)):
-        x = start
-        for _ in range(50):
-            slope = gradient(x) + curvature[:, None] * x - linear
-            steep = hessian(x) + curvature[:, None, None] * np.eye(2)
-            x = x - np.linalg.solve(steep, slope[..., None])[..., 0]
-        return x, 50
-
-    return SimpleNamespace(
-        agents=agents,
-        dim=2,
-        posterior=None,
-        gradient=gradient,
-        potential=potential,
-        hessian_product=lambda x, v: np.einsum("cade,cae->cad", hessian(x), v),
-        minimize=minimize,
-    )
+    """Return a logistic regression, no quadratic form, whose minima are charged 50 gradients."""
+    X = np.random.default_rng(2).standard_normal((10 * agents, 2))
+    problem = concord.problems.logistic_regression(X, X[:, 0] > 0.3, agents=agents)
+    solve = problem.minimize
+    problem.minimize = lambda *arguments: (solve(*arguments)[0], 50)
+    return problem
 
 
 class Still:
