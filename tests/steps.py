@@ -8,13 +8,13 @@ import concord
 from concord.batch_gradients import MiniBatches
 from concord.chains import Labels, sample_chains
 from concord.laws import exact
-from concord.laws.gaussian import Gaussian
 from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.options import build
 from concord.problem import CountedProblem
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
@@ -44,35 +44,13 @@ class Bare:
         return x
 
 
-class Quadratic(Bare):
-    """Potentials x'H_i x / 2 - b_i'x, (agents, dim, dim) and (agents, dim)."""
+class Quadratic(QuadraticProblem):
+    """Potentials x'H_i x / 2 - b_i'x, (agents, dim, dim) and (agents, dim); any, of no law too."""
 
     def __init__(self, gram: Any, shift: Any) -> None:
-        self.gram, self.shift = np.array(gram, float), np.array(shift, float)
-        self.agents, self.dim = self.shift.shape
-        self.posterior = None
-        if np.linalg.eigvalsh(self.gram.sum(axis=0))[0] > 0:
-            cov = np.linalg.inv(self.gram.sum(axis=0))
-            self.posterior = Gaussian(cov @ self.shift.sum(axis=0), cov)
-
-    def from_chain(self, first: int) -> Any:
-        return self
-
-    def gradient(self, x):
-        return self.hessian_product(x, x) - self.shift
-
-    def gradient_of(self, agents, x):
-        return (self.gram[agents] @ x[..., None])[..., 0] - self.shift[agents]
-
-    def hessian_product(self, x, v):
-        return np.einsum("ade,cae->cad", self.gram, v)
-
-    def potential(self, x):
-        return np.einsum("cad,cad->ca", x, self.hessian_product(x, x) / 2 - self.shift)
-
-    def minimize(self, linear, curvature, start, agents=slice(None)):
-        precision = (self.gram + curvature[:, None, None] * np.eye(self.dim))[agents]
-        return np.linalg.solve(precision, (linear + self.shift[agents])[..., None])[..., 0], 1
+        super().__init__(np.array(gram, float), np.array(shift, float))
+        if np.linalg.eigvalsh(self.gram.sum(axis=0))[0] <= 0:
+            self.posterior = None
 
 
 class Regression(Quadratic):
