@@ -28,7 +28,7 @@ class Rival:
         self.problem, self.x, self.eta, self.spread = problem, x0.copy(), eta, np.sqrt(2 * eta)
         self.neighbors, self.degrees = [list(map(int, n)) for n in graph.neighbors], graph.degrees
         self.gram, self.shift = problem.gram, problem.shift
-        self.weights = as_dense(graph.metropolis())
+        self.weights = as_dense(graph.metropolis)
 
 
 class Loops(Rival):

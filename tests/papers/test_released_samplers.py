@@ -170,5 +170,5 @@ def test_the_next_two_are_those_of_a_ring_that_sends_and_loses_nothing():
     with pytest.raises(ConcordError, match="ring of 3 agents or more, not 2"):
         next_two(2)
     lossy = network("ring", 5, awake=0.5)
-    with pytest.raises(ConcordError, match="average with some who are no neighbors"):
+    with pytest.raises(ConcordError, match="average with more than neighbors"):
         Network(graph, lossy.conditions)

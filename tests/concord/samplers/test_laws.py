@@ -5,7 +5,6 @@ posterior is N(0, 1). The numbers are of a calculation by itself, to the digits 
 """
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -179,14 +178,6 @@ def test_the_average_of_small_steps_of_d_mala_has_half_the_variance_or_all_of_it
             off.append(np.abs(found[3] - factor * problem.posterior.cov).max())
         assert off[0] < 0.02 * problem.posterior.cov.max()
         assert off[1] < 0.3 * off[0]
-
-
-def test_d_mala_with_the_whole_drift_samples_the_square_of_the_posterior():
-    """Of N(0, 1), alone: 1 / (2 - epsilon^2), exactly."""
-    normal = Quadratic([[[1.0]]], [[0.0]])
-    for epsilon in (0.2, 0.1):
-        found = limit(DMALA(epsilon, "whole", "none"), normal, network("no_edges", 1))
-        assert found[1] == pytest.approx(float(1 / (2 - Fraction(epsilon) ** 2)), rel=1e-12)
 
 
 @pytest.mark.parametrize(

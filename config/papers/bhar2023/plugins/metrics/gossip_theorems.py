@@ -29,7 +29,7 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
-from concord_studies.metrics._theorems import conditions, with_values
+from concord_studies.metrics._theorems import condition_metrics, condition_rows
 
 from .. import theory
 from .consensus_floor import window_rows
@@ -37,7 +37,7 @@ from .consensus_floor import window_rows
 LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
 METRICS = (
     *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
-    *("gossip.threshold_rederived", *with_values("gossip.condition_[12]")),
+    *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
     *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
 )
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
@@ -83,7 +83,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     gossip = _build_gossip(m, params)
     curvature = _bound_curvature(m.problem)
     met = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
-    yield from conditions(m, "gossip", [each for each in met if each is not None])
+    yield from condition_rows(m, "gossip", [each for each in met if each is not None])
     yield from final_rows(m, {"gossip.drift_share": gossip.power})
     if params.communication == "triggered" and "activations" in m.trace:
         yield from _threshold_rows(m, gossip)
@@ -155,7 +155,7 @@ def _regression_rows(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = StepReader(plain, problem, m.network).choices()(0)
+    choices = StepReader(plain, problem, m.network).read_step(0).choices
     limit = choices.stationary()
     if limit is None:
         raise unmet_need("gossip_theorems", "steps for which the second moments settle")

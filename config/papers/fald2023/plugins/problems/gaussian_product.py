@@ -15,7 +15,7 @@ from scipy.sparse import block_diag, csr_array
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
-from concord.problems.data import required_tables
+from concord.problems.points import required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 

@@ -16,7 +16,7 @@ from concord.sampling.initial import normal
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
-from concord_studies.metrics._theorems import conditions
+from concord_studies.metrics._theorems import condition_rows
 
 from .. import theory
 
@@ -94,7 +94,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     else:
         steps = eta, sampler.friction
         curvature = setting.mu, setting.smooth, setting.lambda_n
-        yield from conditions(m, "lemma12", theory.lemma12(*steps, *curvature))
+        yield from condition_rows(m, "lemma12", theory.lemma12(*steps, *curvature))
         c5 = largest_moment(m)
         theorem, bound = "theorem10", theory.theorem10(setting, *steps, c5, m.trace.draw)
     curves = {

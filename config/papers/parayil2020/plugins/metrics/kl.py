@@ -14,9 +14,9 @@ from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need
-from concord_studies.metrics._theorems import Condition, conditions, with_values
+from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
 
-METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
+METRICS = ("kl_average", "consensus_exact", *condition_metrics("theorem2_step.a below (26)"))
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("theorem2_step.*",)
@@ -47,7 +47,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     numbers = {"kl_average": divergence, "consensus_exact": np.maximum(spread - middle, 0.0)}
     yield from series(law.iterations, "network", numbers, chance=False)
     step = params.step_size
-    yield from conditions(m, "theorem2_step", [condition26(problem.gram, step.a, step.decay)])
+    yield from condition_rows(m, "theorem2_step", [condition26(problem.gram, step.a, step.decay)])
 
 
 def compute_divergence(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:

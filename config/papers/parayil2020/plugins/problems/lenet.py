@@ -39,7 +39,7 @@ NAME = "LeNet"
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
 # minutes. It lasts long enough to show its progress.
-JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60, "options": "--progress"}
+JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60}
 
 AMPLIFIES = "training: the last digit of a sum over a batch moves every later step"
 

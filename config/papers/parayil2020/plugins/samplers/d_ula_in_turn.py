@@ -59,7 +59,7 @@ def _count_moves(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
     Both are (agents, agents). The diagonal of the second has the number of neighbors.
     """
-    once = as_dense(graph.adjacency())
+    once = as_dense(graph.adjacency)
     later = np.cumsum(once[:, ::-1], axis=1)[:, ::-1] - once
     np.fill_diagonal(later, graph.in_degrees)
     return once, later

@@ -50,4 +50,4 @@ class ADMMInPlace(ADMM):
             position, _ = problem.minimize(linear[:, None], curvature, x[:, one], one)
             moved[agent] = position[:, 0]
         new = np.ascontiguousarray(moved.swapaxes(0, 1))
-        return State(new, u + network.mix(network.laplacian(), new))
+        return State(new, u + network.mix(network.graph.laplacian, new))

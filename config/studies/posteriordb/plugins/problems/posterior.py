@@ -23,7 +23,7 @@ from concord_studies.datasets.registry import verify
 
 from .. import readers
 
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 ROWS = {
     **{"ark": 195, "diamonds": 5000, "earnings": 1192, "eight_schools": 8, "gauss_mix": 1000},
     **{"gp_pois_regr": 11, "kidiq": 434, "kidiq_z": 434, "kilpisjarvi": 62, "mesquite": 46},
