@@ -72,41 +72,21 @@ def w2(
     return Measured(resolved, pandas.DataFrame(rows, columns=COLUMNS))
 
 
-def counts(
-    resolved: dict[str, Any],
-    agents: list[int | str],
-    *,
-    end: float = 60,
-    points: int = 569,
-    chains: int = 50,
-    seed: int = 0,
-    rate: float = 0.08,
-    every: int = 1,
-) -> Measured:
-    """Return box-plot counts of misclassified points that fall from half of them to ``end``."""
-    rng = np.random.default_rng(seed)
-    rows: list[tuple[Any, ...]] = []
+def counts(resolved: dict[str, Any], agents: list[int], seed: int = 0, every: int = 1) -> Measured:
+    """Return box-plot counts of 569 misclassified points, which fall from half of them to 60."""
+    rng, rows = np.random.default_rng(seed), []
     for agent in agents:
         for k in range(0, 101, every):
-            center = end + (points / 2 - end) * np.exp(-rate * k)
-            spread = 0.06 * center + 0.35 * points / 2 * np.exp(-rate * k)
-            sample = np.clip(rng.normal(center, spread, chains).round(), 0, points)
+            left = np.exp(-0.08 * k)
+            center = 60 + 224.5 * left
+            sample = rng.normal(center, 0.06 * center + 100 * left, 50).round().clip(0, 569)
             q25, median, q75 = np.quantile(sample, [0.25, 0.5, 0.75])
-            inside = sample[
-                (sample >= q25 - 1.5 * (q75 - q25)) & (sample <= q75 + 1.5 * (q75 - q25))
-            ]
-            parts = {
-                "mean": sample.mean(),
-                "min": sample.min(),
-                "whisker_lo": inside.min(),
-                "q25": q25,
-                "median": median,
-                "q75": q75,
-                "whisker_hi": inside.max(),
-                "max": sample.max(),
-            }
+            inside = sample[np.abs(sample - (q25 + q75) / 2) <= 2 * (q75 - q25)]
+            numbers = {"mean": sample.mean(), "min": sample.min(), "max": sample.max()}
+            numbers |= {"q25": q25, "median": median, "q75": q75}
+            numbers |= {"whisker_lo": inside.min(), "whisker_hi": inside.max()}
             rows += [
-                (k, str(agent), f"misclassified_{name}", v, np.nan, np.nan)
-                for name, v in parts.items()
+                (k, str(agent), f"misclassified_{name}", value, np.nan, np.nan)
+                for name, value in numbers.items()
             ]
     return Measured(resolved, pandas.DataFrame(rows, columns=COLUMNS))

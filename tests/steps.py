@@ -1,20 +1,20 @@
 """Steps of samplers on small problems and networks, for tests against equations by hand."""
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import concord
 from concord.batch_gradients import MiniBatches
 from concord.chains import Labels, sample_chains
 from concord.laws import exact
-from concord.laws.gaussian import Gaussian
 from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.options import build
 from concord.problem import CountedProblem
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
@@ -44,35 +44,13 @@ class Bare:
         return x
 
 
-class Quadratic(Bare):
-    """Potentials x'H_i x / 2 - b_i'x, (agents, dim, dim) and (agents, dim)."""
+class Quadratic(QuadraticProblem):
+    """Potentials x'H_i x / 2 - b_i'x, (agents, dim, dim) and (agents, dim); any, of no law too."""
 
     def __init__(self, gram: Any, shift: Any) -> None:
-        self.gram, self.shift = np.array(gram, float), np.array(shift, float)
-        self.agents, self.dim = self.shift.shape
-        self.posterior = None
-        if np.linalg.eigvalsh(self.gram.sum(axis=0))[0] > 0:
-            cov = np.linalg.inv(self.gram.sum(axis=0))
-            self.posterior = Gaussian(cov @ self.shift.sum(axis=0), cov)
-
-    def from_chain(self, first: int) -> Any:
-        return self
-
-    def gradient(self, x):
-        return self.hessian_product(x, x) - self.shift
-
-    def gradient_of(self, agents, x):
-        return (self.gram[agents] @ x[..., None])[..., 0] - self.shift[agents]
-
-    def hessian_product(self, x, v):
-        return np.einsum("ade,cae->cad", self.gram, v)
-
-    def potential(self, x):
-        return np.einsum("cad,cad->ca", x, self.hessian_product(x, x) / 2 - self.shift)
-
-    def minimize(self, linear, curvature, start, agents=slice(None)):
-        precision = (self.gram + curvature[:, None, None] * np.eye(self.dim))[agents]
-        return np.linalg.solve(precision, (linear + self.shift[agents])[..., None])[..., 0], 1
+        super().__init__(np.array(gram, float), np.array(shift, float))
+        if np.linalg.eigvalsh(self.gram.sum(axis=0))[0] <= 0:
+            self.posterior = None
 
 
 class Regression(Quadratic):
@@ -105,42 +83,12 @@ class Regression(Quadratic):
 
 
 def logistic(agents: int = 4) -> Any:
-    """Return a logistic regression, whose potentials are no quadratic forms."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((agents, 10, 2))
-    y = X[..., 0] > 0.3
-
-    def odds(x):
-        return 1 / (1 + np.exp(-np.einsum("apd,cad->cap", X, x)))
-
-    def gradient(x):
-        return np.einsum("cap,apd->cad", odds(x) - y, X) + x / agents
-
-    def potential(x):
-        logit = np.einsum("apd,cad->cap", X, x)
-        return (np.logaddexp(0, logit) - y * logit).sum(axis=2) + (x**2).sum(axis=2) / 2 / agents
-
-    def hessian(x):
-        p = odds(x)
-        return np.einsum("cap,apd,ape->cade", p * (1 - p), X, X) + np.eye(2) / agents
-
-    def minimize(linear, curvature, start, agents=slice(None)):
-        x = start
-        for _ in range(50):
-            slope = gradient(x) + curvature[:, None] * x - linear
-            steep = hessian(x) + curvature[:, None, None] * np.eye(2)
-            x = x - np.linalg.solve(steep, slope[..., None])[..., 0]
-        return x, 50
-
-    return SimpleNamespace(
-        agents=agents,
-        dim=2,
-        posterior=None,
-        gradient=gradient,
-        potential=potential,
-        hessian_product=lambda x, v: np.einsum("cade,cae->cad", hessian(x), v),
-        minimize=minimize,
-    )
+    """Return a logistic regression, no quadratic form, whose minima are charged 50 gradients."""
+    X = np.random.default_rng(2).standard_normal((10 * agents, 2))
+    problem = concord.problems.logistic_regression(X, X[:, 0] > 0.3, agents=agents)
+    solve = problem.minimize
+    problem.minimize = lambda *arguments: (solve(*arguments)[0], 50)
+    return problem
 
 
 class Still:

@@ -51,12 +51,6 @@ def test_a_chain_that_diverged_is_infinitely_far(flat):
     assert np.isinf(rows["chains_w2", "1"].value) and np.isfinite(rows["chains_w2", "0"].value)
 
 
-def test_a_posterior_without_quantiles_is_refused():
-    problem = concord.problems.linear_regression(np.eye(2), [0, 1], agents=2)
-    with pytest.raises(ConcordError, match="whose posterior has quantiles"):
-        last_rows(chains_distance, Positions(np.zeros((3, 1, 2, 2))), problem=problem)
-
-
 def test_draws_outside_are_counted_and_measured(flat):
     sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
     x = np.array([0.5, 1.5, -3.0, 0.0])[:, None, None, None] * [[[1.0], [0.0]]]
@@ -85,11 +79,6 @@ def test_the_envelope_of_a_flat_density_is_known(flat):
     x[high] = 1 - root * ndtri(0.5 * (2 + 2 * tail - at[high]) / tail)
     wanted = np.sqrt(((x - (2 * u - 1)) ** 2).mean())
     assert rows["envelope_w2", "network"].value == pytest.approx(wanted, rel=2e-3)
-
-
-def test_only_samplers_with_a_constraint_have_draws_outside(flat):
-    with pytest.raises(ConcordError, match="a sampler with a constraint"):
-        last_rows(constraint, Positions(np.zeros((3, 1, 2, 1))), problem=flat)
 
 
 def test_the_average_predicts_for_itself():

@@ -17,7 +17,7 @@ from concord_studies.metrics._theorems import Condition, geometric_sum
 
 @dataclass(frozen=True)
 class Gossip:
-    """What the theorems ask of algorithm and network.
+    """The constants of a gossip run that the theorems name.
 
     agents, dim: n and d_w. step, fusion: alpha and beta. connectivity: the smallest nonzero
     eigenvalue of the mean Laplacian of a tick. least_active: p_m. power: see above. threshold,
@@ -36,11 +36,11 @@ class Gossip:
 
     @property
     def contraction(self) -> float:
-        """Lambda of Theorem 1, by which fusion shrinks the squared disagreement per tick."""
+        """Return lambda of Theorem 1, by which fusion shrinks the squared disagreement per tick."""
         return 1 - 2 * self.fusion * (1 - self.fusion) * self.connectivity
 
     def common_threshold(self, printed: bool) -> float:
-        """mu_e of (9), as printed or so that (9) holds for long runs: tau_i + 1 > (k + 1)/2n."""
+        """Return mu_e of (9), printed, or so that (9) holds in the end: tau_i + 1 > (k + 1)/2n."""
         return self.threshold * (2 * self.agents) ** (-self.decay if printed else self.decay)
 
 
@@ -58,7 +58,7 @@ class Curvature(NamedTuple):
 
 
 def condition1(step: float, smooth: float, least: float, most: float) -> Condition | None:
-    """Return (25), 8 alpha^3 L^4 / (1 - exp(-alpha rho)) < rho.
+    """Return whether (25) is met, 8 alpha^3 L^4 / (1 - exp(-alpha rho)) < rho.
 
     The log-Sobolev constant rho is between ``least`` and ``most``; None where that leaves it open.
     The value is the left side over the right one at ``most``, where it is smallest.
@@ -77,7 +77,7 @@ def condition1(step: float, smooth: float, least: float, most: float) -> Conditi
 
 
 def condition2(gossip: Gossip) -> Condition:
-    """Return (26), beta (1 - beta) < 1/(2 connectivity); the value is left over right."""
+    """Return whether (26) is met, beta (1 - beta) < 1/(2 connectivity), with left over right."""
     value = 2 * gossip.connectivity * gossip.fusion * (1 - gossip.fusion)
     return Condition("condition_2", value, value < 1)
 

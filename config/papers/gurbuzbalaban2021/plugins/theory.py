@@ -26,7 +26,7 @@ class Bound(NamedTuple):
 
 
 class Setting:
-    """What both theorems speak of: quadratic f_i, the spectrum of W, and the start.
+    """The constants of quadratic f_i, the spectrum of W and the start, which both theorems need.
 
     grad f_i(x) = gram_i x - shift_i, shapes (N, d, d) and (N, d); eigenvalues of W, in any order,
     (N,); x_i^(0) ~ N(mean, sd^2 I), independent, the mean a number, (d,) or (N, d).
@@ -69,11 +69,11 @@ class Setting:
         """Return mu (1 - a L/2), the average's contraction per time of a step a."""
         return self.mu * (1 - step * self.smooth / 2)
 
-    def per_step(self, step: float) -> float:
-        """Return a (a + (1 + a L)^2/drift), of E|E_k|^2 in the recursions of Lemmas 7 and 15."""
+    def error_factor(self, step: float) -> float:
+        """Return the factor a (a + (1 + a L)^2/drift) of E|E_k|^2 in Lemmas 7 and 15."""
         return step * (step + (1 + step * self.smooth) ** 2 / self.drift(step))
 
-    def evaluate(
+    def evaluate_bound(
         self, k: np.ndarray, step: float, errors: float, apart: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return a bound as printed and as rederived, at iterations k.
@@ -91,7 +91,7 @@ class Setting:
         )
         lost = geometric_sum(gap, 1 - step * self.drift(step), k) * self.start / agents
         transient = 2 * self.smooth * np.sqrt(lost)
-        rederived = shared + transient * np.sqrt(self.per_step(step))
+        rederived = shared + transient * np.sqrt(self.error_factor(step))
         return shared + transient * np.sqrt(gap), rederived
 
 
@@ -150,10 +150,10 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
         **{"C1_bar": c1_bar, "C1": c1, "D": float(np.sqrt(d_square))},
         **{"|grad F(x*)|": float(np.sqrt(gradient)), "E|x0 - x*|^2": setting.spread},
         **{"E|xbar0 - x_*|^2": setting.average, "r": 1 - decay},
-        "lemma7_factor": setting.per_step(eta),
+        "lemma7_factor": setting.error_factor(eta),
     }
     errors = (
-        np.sqrt(setting.per_step(eta) / setting.drift(eta))
+        np.sqrt(setting.error_factor(eta) / setting.drift(eta))
         * np.sqrt(
             4 * smooth**2 * d_square * eta / (agents * (1 - gap) ** 2)
             + 8 * smooth**2 * dim / (1 - gap**2)
@@ -161,7 +161,7 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
         + 2 * np.sqrt(d_square / agents) * eta / (1 - gap)
         + 2 * np.sqrt(2 * dim * eta / (1 - gap**2))
     )
-    return Bound(constants, conditions, *setting.evaluate(k, eta, errors, 2.0))
+    return Bound(constants, conditions, *setting.evaluate_bound(k, eta, errors, 2.0))
 
 
 def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float) -> list[Condition]:
@@ -224,11 +224,11 @@ def theorem10(
     }
     if not all(condition.holds for condition in conditions):
         return _claim_nothing(constants, conditions, k)
-    errors = np.sqrt(2 * setting.per_step(square) / (square * setting.drift(square))) * (
+    errors = np.sqrt(2 * setting.error_factor(square) / (square * setting.drift(square))) * (
         np.sqrt(
             beta**2 * moment / (square * agents)
             + 2 * smooth**2 * moment * square / (agents * (1 - gap) ** 2)
         )
         + abs(np.sqrt(1 - beta) - 1) / eta * np.sqrt(setting.dim / agents)
     ) + np.sqrt(2 * moment / agents) * eta / (1 - gap)
-    return Bound(constants, conditions, *setting.evaluate(k, square, errors, np.sqrt(2)))
+    return Bound(constants, conditions, *setting.evaluate_bound(k, square, errors, np.sqrt(2)))

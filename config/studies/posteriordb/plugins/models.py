@@ -29,7 +29,7 @@ class Posterior(NamedTuple):
     draws: Callable[[Data, Data], dict[str, Any]] = lambda draws, data: dict(draws)
 
 
-def _normal(count: int) -> Any:
+def _wide_normal(count: int) -> Any:
     """Return the law N(0, 10) of so many coefficients."""
     return law.Normal(0, 10).expand([count]).to_event(1)
 
@@ -41,7 +41,7 @@ def _observe(y: Any, mean: Any, sigma: Any) -> None:
 
 
 def _regress(X: Any, y: Any, scale: Any) -> None:
-    """Flat on beta; sigma of the law ``scale``."""
+    """Sample beta, flat, sigma, of the law ``scale``, and the rows of a linear regression."""
     beta = sample("beta", law.ImproperUniform(law.constraints.real_vector, (), (X.shape[1],)))
     _observe(y, X @ beta, sample("sigma", scale))
 
@@ -58,14 +58,14 @@ def kidiq(X: Any, y: Any) -> None:
 
 def blr(X: Any, y: Any) -> None:
     """N(0, 10) on beta, half-normal on sigma."""
-    beta = sample("beta", _normal(X.shape[1]))
+    beta = sample("beta", _wide_normal(X.shape[1]))
     _observe(y, X @ beta, sample("sigma", law.HalfNormal(10.0)))
 
 
 def autoregression(X: Any, y: Any) -> None:
     """N(0, 10) on alpha and beta, half-Cauchy on sigma; X has the lagged values."""
     alpha = sample("alpha", law.Normal(0, 10))
-    beta = sample("beta", _normal(X.shape[1]))
+    beta = sample("beta", _wide_normal(X.shape[1]))
     _observe(y, alpha + X @ beta, sample("sigma", law.HalfCauchy(2.5)))
 
 

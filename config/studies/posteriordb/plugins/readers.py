@@ -12,13 +12,13 @@ from concord_studies.datasets.readers import parameters
 
 def posteriordb(data: Path, draws: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a posterior of posteriordb: its data by name, and its reference draws by parameter."""
-    content, chains = map(_zipped, (data, draws))
+    content, chains = map(_read_zipped_json, (data, draws))
     columns = {name: np.concatenate([chain[name] for chain in chains]) for name in chains[0]}
     arrays = {n: np.asarray(v) if isinstance(v, list) else v for n, v in content.items()}
     return arrays, parameters(columns)
 
 
-def _zipped(path: Path) -> Any:
+def _read_zipped_json(path: Path) -> Any:
     """Return the JSON document in a ZIP archive."""
     with zipfile.ZipFile(path) as archive:
         return json.loads(archive.read(archive.namelist()[0]))

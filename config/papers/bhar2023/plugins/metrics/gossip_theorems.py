@@ -81,7 +81,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     ):
         raise unmet_need("gossip_theorems", "gossip ULA that communicates, with constant steps")
     gossip = _build_gossip(m, params)
-    curvature = _curvature(m.problem)
+    curvature = _bound_curvature(m.problem)
     met = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
     yield from condition_rows(m, "gossip", [each for each in met if each is not None])
     yield from final_rows(m, {"gossip.drift_share": gossip.power})
@@ -119,7 +119,7 @@ def _list_pairs(m: Measurement) -> list[tuple[tuple[int, int], float]]:
     return [((i, j), each[i] + each[j]) for i, j in m.network.edges]
 
 
-def _curvature(problem: Problem) -> theory.Curvature:
+def _bound_curvature(problem: Problem) -> theory.Curvature:
     """Return the curvature of a problem that bounds it."""
     if isinstance(problem, Quadratic):
         least = most = problem.gram

@@ -61,14 +61,14 @@ def rows(m: Measurement) -> Iterator[Row]:
             yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
     low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
 
-    def inside(apart: np.ndarray) -> np.ndarray:
+    def share_inside(apart: np.ndarray) -> np.ndarray:
         """Return the share of recorded differences within the intervals of our values."""
         return ((apart >= low) & (apart <= high)).mean(axis=-1)
 
     again, theirs = again[:, have], theirs[:, have]
     with np.errstate(invalid="ignore"):  # of what diverged
-        share = inside(record[have] - ours[have])
-        of_law = [inside(np.roll(theirs, by, axis=0) - again) for by in range(1, 1 + PAIRS)]
+        share = share_inside(record[have] - ours[have])
+        of_law = [share_inside(np.roll(theirs, by, axis=0) - again) for by in range(1, 1 + PAIRS)]
     level = LEAST / _count_records(table, m.recorded.where, m.recorded.like)
     shares = {"inside": share, "usual": np.mean(of_law), "least": np.quantile(of_law, level)}
     finite = np.isfinite([ours[have], low, high]).all()
@@ -106,13 +106,13 @@ def _resample(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.nda
         values = m.trace["accuracy"]
         mean, *ends = mean_interval(values)
 
-        def resampled(count: int) -> np.ndarray:
+        def bootstrap_means(count: int) -> np.ndarray:
             """Return bootstrap means of ``count`` runs drawn from our values."""
             weights = stream.multinomial(count, np.full(len(values), 1 / len(values)), REPLICATES)
             return np.tensordot(weights / count, values, 1)
 
         with np.errstate(invalid="ignore"):
-            both = resampled(len(values)), resampled(recorded.chains or len(values))
+            both = bootstrap_means(len(values)), bootstrap_means(recorded.chains or len(values))
             return m.agents, mean, np.stack(ends) - mean, *both
     if recorded is not None and recorded.chains is not None:
         raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")

@@ -90,7 +90,7 @@ class SoftmaxDigits(OneDataSet):
         return softmax(self.data.features @ self._weights(x), axis=-1) * self.data.mask[..., None]
 
     def _sum_errors(self, errors: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return sums of errors (chains, agents, n, classes) times images, and the prior's part."""
+        """Return gradients at x by errors (chains, agents, n, classes), with the prior's part."""
         sums = self.data.features.swapaxes(-1, -2) @ errors
         return sums.reshape(x.shape) + self._decay * x
 

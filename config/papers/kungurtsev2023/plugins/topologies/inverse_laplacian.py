@@ -23,7 +23,7 @@ def graph(params: Params, agents: int) -> np.ndarray:
 
 
 def weights(params: Params, agents: int) -> np.ndarray:
-    """Return W, (agents, agents)."""
+    """Return W = (I + L)^{-1}, with the Laplacian L of the path, (agents, agents)."""
     laplacian = nx.laplacian_matrix(nx.path_graph(agents)).toarray()
     inverse: np.ndarray = np.linalg.inv(np.eye(agents) + laplacian)
     return inverse

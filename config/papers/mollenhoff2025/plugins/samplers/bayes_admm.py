@@ -46,7 +46,7 @@ class State(NamedTuple):
     """Draws x, (chains, agents, dim), and what they are drawn from, the same of all chains.
 
     mean, precision: m_i and S_i, (agents, dim) and (agents, dim, dim). center, tightness: of the
-    server, (dim,) and (dim, dim). v, V: dual variables, (agents, dim) and (agents, dim, dim).
+    server, (dim,) and (dim, dim). dual: v_i and V_i in one vector each, (agents, dim + dim^2).
     """
 
     x: np.ndarray
@@ -54,8 +54,7 @@ class State(NamedTuple):
     precision: np.ndarray
     center: np.ndarray
     tightness: np.ndarray
-    v: np.ndarray
-    V: np.ndarray
+    dual: np.ndarray
 
 
 class BayesADMM(Sampler):
@@ -106,60 +105,54 @@ class BayesADMM(Sampler):
         start = self.start or agents * float(problem.prior_precision)
         tightness = start * np.eye(dim)
         means, square = np.zeros((agents, dim)), np.zeros((agents, dim, dim))
-        return State(x0, means, square + tightness, np.zeros(dim), tightness, means.copy(), square)
+        dual = _join(means, square)
+        return State(x0, means, square + tightness, np.zeros(dim), tightness, dual)
 
     def step(
         self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> State:
         """Solve the agents' problems, take the dual and the server's step, and draw."""
-        _, _, _, center, tightness, v, V = state
-        agents, dim = v.shape
+        agents, dim = state.mean.shape
         rho = self.penalty or 1 / agents
         alpha = 1 / (1 + agents * rho)
         prior = agents * float(problem.prior_precision) * np.eye(dim)
-        H = problem.gram - prior / agents
-        mean, precision = self._solve(H, problem.shift, rho, state)
+        mean, precision = self._solve(problem.gram - prior / agents, problem.shift, rho, state)
         problem.pay(1)
-        pull = _multiply(precision, mean)
-        laws = np.concatenate([pull, precision.reshape(agents, -1)], axis=1)
-        coordinates = laws, np.concatenate([tightness @ center, tightness.ravel()])
-        if self.dual != "natural":
-            factor = -0.5 if self.dual == "expectation" else 1.0
-            coordinates = (
-                _expectation_parameters(mean, precision, factor),
-                _expectation_parameters(center, tightness, factor),
-            )
-        change = self.damping * rho * (coordinates[0] - coordinates[1])
+        coordinates = self._coordinates(mean, precision)
+        change = coordinates - self._coordinates(state.center, state.tightness)
         if self.family == "point":
             change[:, dim:] = 0.0
-        duals = np.concatenate([v, V.reshape(agents, -1)], axis=1) + change
-        average = network.average(laws[None], size=self.vector_size(dim, 8))[0, 0]
+        dual = state.dual + self.damping * rho * change
+        natural, size = _natural(mean, precision), self.vector_size(dim, 8)
+        average = network.average(natural[None], size=size)[0, 0]
         if self.dual != "natural":  # as many numbers again, for the sum of the dual steps
-            network.average(coordinates[0][None], size=self.vector_size(dim, 8))
-        first = np.concatenate([np.zeros(dim), prior.ravel()])
-        server = (1 - alpha) * average + alpha * (first + duals.sum(axis=0))
+            network.average(coordinates[None], size=size)
+        first = _join(np.zeros(dim), prior)
+        server = (1 - alpha) * average + alpha * (first + dual.sum(axis=0))
         tightness = server[dim:].reshape(dim, dim)
-        return State(
-            self._draw(mean, precision, state.x, rng),
-            mean,
-            precision,
-            np.linalg.solve(tightness, server[:dim]),
-            tightness,
-            duals[:, :dim],
-            duals[:, dim:].reshape(agents, dim, dim),
-        )
+        center = np.linalg.solve(tightness, server[:dim])
+        draws = self._draw(mean, precision, state.x, rng)
+        return State(draws, mean, precision, center, tightness, dual)
+
+    def _coordinates(self, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
+        """Return the coordinates t of laws in the dual step, (..., dim + dim^2)."""
+        if self.dual == "natural":
+            return _natural(mean, precision)
+        second = np.linalg.inv(precision) + mean[..., :, None] * mean[..., None, :]
+        return _join(mean, second * (-0.5 if self.dual == "expectation" else 1.0))
 
     def _solve(
         self, H: np.ndarray, b: np.ndarray, rho: float, state: State
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the means and precisions of the agents' laws, for losses x^T H x / 2 - b^T x."""
-        center, tightness, v, V = state[3:]
+        center, tightness, identity = state.center, state.tightness, np.eye(b.shape[1])
+        v, V = state.dual[:, : b.shape[1]], state.dual[:, b.shape[1] :].reshape(H.shape)
         if self.solver_steps is None:
-            mean_curvature = np.trace(H, axis1=1, axis2=2) / H.shape[1]
+            mean_curvature = np.trace(H, axis1=1, axis2=2) / len(identity)
             projected = {
                 "full": H,
-                "diagonal": H * np.eye(H.shape[1]),
-                "isotropic": mean_curvature[:, None, None] * np.eye(H.shape[1]),
+                "diagonal": H * identity,
+                "isotropic": mean_curvature[:, None, None] * identity,
                 "point": np.zeros_like(H),
             }[self.family]
             linear = b - v + rho * tightness @ center
@@ -195,11 +188,15 @@ class BayesADMM(Sampler):
 
 
 def _multiply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Return the products of matrices (agents, dim, dim) with vectors (agents, dim)."""
-    return np.einsum("ade,ae->ad", matrices, vectors)
+    """Return the products of matrices (..., dim, dim) with vectors (..., dim)."""
+    return np.einsum("...de,...e->...d", matrices, vectors)
 
 
-def _expectation_parameters(mean: np.ndarray, precision: np.ndarray, factor: float) -> np.ndarray:
-    """Return m and a factor times S^{-1} + m m^T in one vector, (..., dim + dim^2)."""
-    second = np.linalg.inv(precision) + mean[..., :, None] * mean[..., None, :]
-    return np.concatenate([mean, factor * second.reshape(*mean.shape[:-1], -1)], axis=-1)
+def _join(vectors: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Return vectors (..., dim) and matrices (..., dim, dim) as (..., dim + dim^2)."""
+    return np.concatenate([vectors, matrices.reshape(*vectors.shape[:-1], -1)], axis=-1)
+
+
+def _natural(mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Return the natural parameters (S m, S) of laws in one vector, (..., dim + dim^2)."""
+    return _join(_multiply(precision, mean), precision)

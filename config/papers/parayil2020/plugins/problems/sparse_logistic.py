@@ -144,7 +144,10 @@ class SparseLogistic:
         """Return the full gradients, (chains, agents, dim), computed one chain at a time."""
         parts = self.splits(len(x))[0]
         is_row = np.arange(parts.shape[2]) < self.counts[:, None]
-        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], is_row) for c in range(len(x))]
+        slopes = [
+            self._likelihood_gradients(x[c : c + 1], parts[c : c + 1], is_row)
+            for c in range(len(x))
+        ]
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -154,9 +157,11 @@ class SparseLogistic:
         """
         chosen = np.take_along_axis(self.splits(len(x))[0], rows, axis=2)
         scale = (self.counts / rows.shape[2])[:, None]
-        return self._slopes(x, chosen, scale) + self.prior_gradient(x)
+        return self._likelihood_gradients(x, chosen, scale) + self.prior_gradient(x)
 
-    def _slopes(self, x: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _likelihood_gradients(
+        self, x: np.ndarray, rows: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
         """Return the likelihood's gradients over weighted rows of the table, (chains, agents, dim).
 
         rows, weight: row numbers and weights, both (chains, agents, rows). Non-zero columns become

@@ -128,7 +128,7 @@ def _eigenvalues(network: Network) -> tuple[float, float]:
 
 
 def theorem3(strong: float, smooth: float, signless: float, connectivity: float) -> Theorem:
-    """Return when the theorem lets D-ADMMS converge.
+    """Return the theorem's constants, from curvatures of the f_i and eigenvalues of the graph.
 
     The condition is sqrt(u^2 + 4 u/tau_G^2) - u > 1/m_f with u = 1/tau_f^2; solved for tau_f,
     tau_f^2 < 4 m_f^2/tau_G^2 - 2 m_f. It is delta > 1/(2 m_f) at the largest delta, (90), and

@@ -47,17 +47,20 @@ def rows(m: Measurement) -> Iterator[Row]:
     if not isinstance(m.problem, WithNames):
         raise unmet_need("parameter_errors", "a problem whose parameters have names")
     posterior = require_posterior(m.problem, "parameter_errors")
-    exact = _named(m, posterior.sample(10_000, m.stream("draws")))
+    exact = _constrain_draws(m, posterior.sample(10_000, m.stream("draws")))
     center, spread = exact.mean(axis=0), exact.std(axis=0)
     agents, draws = positions(m.trace)
     late = thin(m.late, max(MOST // len(draws), 1))
-    values = _named(m, draws[:, late])  # (chains, draws, agents and their average, parameters)
+    values = _constrain_draws(
+        m, draws[:, late]
+    )  # (chains, draws, agents and their average, parameters)
     who = {
         "network": [k for k, name in enumerate(agents) if name != "average"],
         "average": [k for k, name in enumerate(agents) if name == "average"],
     }
 
     def errors(values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the metrics of values, by metric/agent."""
         with np.errstate(all="ignore"):
             off = np.abs(values.mean(axis=(0, 1)) - center) / spread
             wide = np.abs(np.log2(values.std(axis=(0, 1)) / spread))
@@ -85,8 +88,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield Row(m.last, agent, metric, float(value), lo, hi)
 
 
-def _named(m: Measurement, x: np.ndarray) -> np.ndarray:
-    """Return all parameters' entries, (..., parameters)."""
+def _constrain_draws(m: Measurement, x: np.ndarray) -> np.ndarray:
+    """Return the entries of all the model's parameters at x (..., dim), (..., parameters)."""
     assert isinstance(m.problem, WithNames)
     parts = m.problem.constrain(np.ascontiguousarray(x)).values()
     return np.concatenate([np.reshape(part, (*x.shape[:-1], -1)) for part in parts], axis=-1)

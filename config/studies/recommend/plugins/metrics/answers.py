@@ -214,7 +214,7 @@ class RandomSettings:
         self._draw(np.array(octaves_near))
 
     def _draw(self, octaves: np.ndarray) -> None:
-        """Add settings and their b2."""
+        """Add the settings at some octaves, and their b2, in the order of octaves."""
         m, problem = self._m, self._problem
         runs = [self._sampler(u) for u in octaves], [problem] * len(octaves), m.network
         law = laws_of_versions(*runs, m.initial.moments(problem.dim))
