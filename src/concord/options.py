@@ -41,7 +41,13 @@ NonNegative = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
 Index = Annotated[int, Meta(ge=0)]
-Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)")]
+Label = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)",
+        title="a name of letters, digits and . _ + -",
+    ),
+]
 Some = Annotated[tuple[T, ...], Meta(min_length=1)]
 
 
@@ -83,16 +89,18 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     try:
         made = msgspec.convert(value, kind, dec_hook=parse_self)
     except msgspec.ValidationError:
-        if (unlike_numpy := without_numpy(value, where)) is not value:
-            return build(kind, unlike_numpy, where)
-        from concord.mistakes import find_mistake  # of what does not fit
+        value = without_numpy(value, where)
+        try:
+            made = msgspec.convert(value, kind, dec_hook=parse_self)
+        except msgspec.ValidationError as error:
+            from concord.mistakes import describe_mistake  # of what does not fit
 
-        raise ConcordError(find_mistake(kind, value, where)) from None
-    if not is_computable(value):  # but an integer may have become a float, which can
-        from concord.mistakes import number_mistakes  # of what does not fit
+            raise ConcordError(describe_mistake(error, kind, value, where)) from None
+    # Plain data is quick to look at; of an integer that is too large a float may have been made.
+    if not is_computable(value) and not is_computable(numbers := _to_plain(made)):
+        from concord.mistakes import describe_number  # of what does not fit
 
-        for mistake in number_mistakes(_to_plain(made), where):
-            raise ConcordError(mistake)
+        raise ConcordError(describe_number(numbers, where))
     return made
 
 
@@ -147,9 +155,7 @@ class Chosen:
         if not isinstance(value, dict) or "kind" not in value:
             known = ", ".join(names(cls.room))
             raise ConcordError(
-                f"{where}: the key 'kind' is missing; add one of {known}"
-                if isinstance(value, dict)
-                else f"{where}: {short(value)} is not a mapping with a kind: {known}"
+                f"{where}: {short(value)} does not fit; give a mapping with a kind: {known}"
             )
         made = cls.__new__(cls)
         made._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)

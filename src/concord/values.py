@@ -18,11 +18,9 @@ def without_numpy(value: Any, where: str) -> Any:
         check_masks(value, where)
         return value.tolist()
     if isinstance(value, Mapping):
-        made: Any = {key: without_numpy(item, key_place(where, key)) for key, item in value.items()}
-        return made if any(made[key] is not value[key] for key in made) else value
+        return {key: without_numpy(item, key_place(where, key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        made = [without_numpy(item, f"{where}[{n}]") for n, item in enumerate(value)]
-        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+        return [without_numpy(item, f"{where}[{number}]") for number, item in enumerate(value)]
     return value
 
 
@@ -37,11 +35,14 @@ def check_masks(values: Any, where: str) -> None:
 
 
 def parse_self(kind: Any, value: Any) -> Any:
-    """Return a value parsed by a class that reads itself. A ValueError if it does not fit."""
+    """Return a value parsed by a class that reads itself.
+
+    A ValueError if it does not fit, whose text has "$" in the place of the value's place.
+    """
     if isinstance(value, kind):
         return value
     try:
-        return kind.parse(value, "")
+        return kind.parse(value, "$")
     except ConcordError as error:
         raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
 

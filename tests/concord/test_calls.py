@@ -496,13 +496,16 @@ def shaped(function):
 
 # Wrong options of ``call``, and what is said.
 WRONG_OPTIONS = [
-    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 is not positive; give a positive"),
+    (
+        {"step_size": np.float64(-1)},
+        "sampler.step_size: -1.0 does not fit; give a finite",
+    ),
     ({"step_size": ...}, "sampler: the key 'step_size' is missing; add it (step size eta_k)"),
     ({"step_sise": 1}, "sampler.step_sise: unknown key; did you mean 'step_size'?"),
     ({"chain": 1}, "sampler.chain: unknown key; did you mean 'chains'?"),
-    ({"chains": 0}, "chains: 0 is not a positive integer; give 1 or more"),
-    ({"seed": -1}, "seed: -1 is below 0; give 0 or more"),
-    ({"iterations": None}, "iterations: None is not an integer"),
+    ({"chains": 0}, "chains: 0 does not fit; give an integer >= 1"),
+    ({"seed": -1}, "seed: -1 does not fit; give"),
+    ({"iterations": None}, "iterations: None does not fit; give an integer"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
     ({"initial": {"kind": "norml"}}, "initial.kind: there is no initial law 'norml'; did you mean"),
     ({"problem": concord.problems.linear_regression}, "is no problem; make one with"),
@@ -602,7 +605,7 @@ WRONG = {
     ),
     "options of data": (
         lambda: concord.problems.linear_regression(np.eye(2), [1, 1], 1, noise_sd=0),
-        "noise_sd: 0 is not positive; give a positive number",
+        "noise_sd: 0 does not fit; give a finite number > 0",
     ),
     "skew": (
         lambda: concord.problems.quadratic([[[1, 1], [0, 1]]], [[1, 1]]),
@@ -714,7 +717,7 @@ def test_rng_takes_the_place_of_a_seed():
 def test_rng_and_seed_at_once_are_refused(seed):
     with pytest.raises(ConcordError, match=f"^rng: seed is {seed} besides; give one of the two$"):
         call(seed=seed, rng=2)
-    with pytest.raises(ConcordError, match=r"^rng: 'x' is not an integer$"):
+    with pytest.raises(ConcordError, match=r"^rng: 'x' does not fit; give an integer$"):
         call(rng="x")
 
 

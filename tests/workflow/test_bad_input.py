@@ -19,7 +19,7 @@ MISTAKES = {
     "no agents in a sweep": (
         SWEEP,
         SWEEP + "\n      agents: [5, 6, 0]",
-        f"{SGLD}.sweep.agents[2]: 0 is not a positive integer; give 1 or more",
+        f"{SGLD}.sweep.agents[2]: 0 does not fit; give an integer >= 1",
     ),
     "unknown agent in an edge": (
         SWEEP,

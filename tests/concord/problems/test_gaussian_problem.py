@@ -54,7 +54,7 @@ def test_a_single_agent_cannot_differ():
     assert made(1).posterior.mean.shape == (2,)
     with pytest.raises(ConcordError, match="heterogeneity 2 is for two agents or more"):
         made(1, heterogeneity=2.0)
-    with pytest.raises(ConcordError, match=r"condition: 0\.5 is below 1"):
+    with pytest.raises(ConcordError, match=r"condition: 0\.5 does not fit; give"):
         made(condition=0.5)
 
 
@@ -68,7 +68,7 @@ def test_in_python_it_takes_its_options():
     assert law.mean.shape == (51, 4, 3)
     with pytest.raises(ConcordError, match=r"heterogenity: unknown key; .*heterogeneity"):
         concord.problems.gaussian(agents=4, heterogenity=1)
-    with pytest.raises(ConcordError, match="agents: 0 is not a positive integer"):
+    with pytest.raises(ConcordError, match="agents: 0 does not fit; give an integer >= 1"):
         concord.problems.gaussian(agents=0)
-    with pytest.raises(ConcordError, match="seed: -1 is below 0"):
+    with pytest.raises(ConcordError, match="seed: -1 does not fit; give"):
         concord.problems.gaussian(agents=2, seed=-1)

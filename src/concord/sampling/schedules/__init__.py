@@ -60,7 +60,7 @@ class Schedule:
         else:
             known = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
-                f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
+                f"{at}{short(value)} does not fit; give a number, or a mapping with a kind: {known}"
             )
         for k in (0, LAST):  # those of the papers never rise
             try:
