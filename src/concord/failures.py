@@ -30,8 +30,6 @@ def explain(error: BaseException, whose: str, package: str = "concord_plugins") 
     if isinstance(error, SyntaxError) and error.filename:
         what = f"{type(error).__name__}: {error.msg}"
         place = f"{_relative_path(error.filename)}, line {error.lineno}"
-    elif isinstance(error, OSError) and error.filename and place is None:
-        return f"{error.filename}: cannot be read ({error.strerror})"
     if place and not what.startswith(place.partition(",")[0]):
         what = f"{place}: {what}"
     return what if what.startswith(whose) else f"{whose}: {what}"

@@ -30,8 +30,7 @@ import msgspec
 from msgspec import Meta
 
 from concord.errors import ConcordError, short
-from concord.kinds import find, names
-from concord.rooms import ROOMS, options_of
+from concord.kinds import ROOMS, find, names, options_of
 from concord.values import PLAIN, is_computable, parse_self, without_numpy
 
 T = TypeVar("T")

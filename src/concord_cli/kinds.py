@@ -8,7 +8,7 @@ from pathlib import Path
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_cli.studies import use_plugins
 from concord_studies.catalog import as_text, describe_kind, find, summarize_kinds
 from concord_studies.failures import print_error

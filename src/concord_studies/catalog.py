@@ -12,8 +12,8 @@ import msgspec
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.hints import members
+from concord.kinds import ROOMS, display_name, docstring_of, options_of
 from concord.options import Chosen, Kind, Options, plain
-from concord.rooms import ROOMS, display_name, docstring_of, options_of
 from concord_studies.contracts import declared
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from concord import kinds
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_cli.__main__ import main
 from concord_studies.catalog import as_text, describe_kind, summarize_kinds
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from concord import kind_contracts, kinds
+from concord import contracts, kinds
 from concord.errors import ConcordError
 from concord.hints import members
+from concord.kinds import docstring_of, options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options
-from concord.rooms import docstring_of, options_of
 from concord.sampler import Sampler
 from concord_arena.testing import parts, samplers
 from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
@@ -29,11 +29,11 @@ __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
 
 PROTOCOLS = {
     "samplers": Sampler,
-    "problems": kind_contracts.ProblemKind,
+    "problems": contracts.ProblemKind,
     "topologies": TopologyKind,
-    "partitions": kind_contracts.PartitionKind,
-    "schedules": kind_contracts.ScheduleKind,
-    "initial": kind_contracts.InitialKind,
+    "partitions": contracts.PartitionKind,
+    "schedules": contracts.ScheduleKind,
+    "initial": contracts.InitialKind,
     "compressions": CompressionKind,
     "metrics": studies.MetricFamily,
     "figures": studies.FigureKind,

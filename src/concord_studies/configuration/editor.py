@@ -11,8 +11,8 @@ import msgspec
 
 from concord import kinds
 from concord.hints import members
+from concord.kinds import options_of
 from concord.options import Chosen, Options
-from concord.rooms import options_of
 from concord_studies.claims.checks import Check
 from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.config import Config

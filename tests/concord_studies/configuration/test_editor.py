@@ -8,7 +8,7 @@ import pytest
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.rooms import options_of
+from concord.kinds import options_of
 from concord_cli.__main__ import main
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.editor import config_schema, study_schema

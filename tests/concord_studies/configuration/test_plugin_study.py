@@ -288,13 +288,6 @@ def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
         kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
-def test_a_kind_that_lies_beside_the_rooms_is_told_its_place(study, capsys):
-    path = study / "plugins" / "rails.py"
-    (study / "plugins" / "topologies" / "rails.py").rename(path)
-    sentence = f"there is no topology 'rails'; move {path} into the folder topologies beside it"
-    assert sentence in refused(capsys, "check", study)
-
-
 def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
     path = study / "plugins" / "topologies" / "rails.py"
     path.write_text(RAILS + "\n1 / 0\n")

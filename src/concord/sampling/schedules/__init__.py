@@ -3,7 +3,7 @@ r"""Schedules: positive step sizes and coefficients as functions of the iteratio
 .. math:: s_k = \frac{a}{(b + c k)^p}, \qquad k = 0, 1, \dots
 
 covers every schedule of the papers. A number is a constant one; other kinds are modules of this
-folder (``kind_contracts.ScheduleKind``), which may return any function of k instead.
+folder (``contracts.ScheduleKind``), which may return any function of k instead.
 """
 
 from __future__ import annotations

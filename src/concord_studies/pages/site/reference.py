@@ -10,7 +10,7 @@ from typing import Any
 
 import concord
 from concord import kinds
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.editor import study_schema
 from concord_studies.markup import fence, line, markdown, markdown_table
