@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
@@ -17,9 +17,6 @@ from concord.options import plain
 from concord.problem import Problem
 from concord.sampler import Sampler
 from concord.sampling.trace import Trace
-
-if TYPE_CHECKING:
-    pass
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
