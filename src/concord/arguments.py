@@ -146,13 +146,13 @@ def prepare(
                 "as 'ring'"
             )
         network = "no_edges"
-    chosen = ChosenSampler.choose(sampler, options)
-    found = network_of(network, problem.agents)
-    if chosen.order != found.order:
-        found = Network(found.graph, found.conditions, "network", chosen.order)
-    if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
+    choice = ChosenSampler.choose(sampler, options)
+    network = network_of(network, problem.agents)
+    if choice.order != network.order:
+        network = Network(network.graph, network.conditions, "network", choice.order)
+    if network.graph.weights is not None and not hasattr(choice.params, "weights"):
         raise ConcordError(
-            f"sampler {chosen.kind} does not mix by weights, so those of the network would say "
+            f"sampler {choice.kind} does not mix by weights, so those of the network would say "
             "nothing; give the graph or its adjacency matrix"
         )
     length = build(
@@ -165,4 +165,4 @@ def prepare(
         },
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
-    return RunArguments(chosen, found, length)
+    return RunArguments(choice, network, length)

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern", "title")
+
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Return a type, or the types of a union, each with its bounds and description."""
@@ -17,28 +19,22 @@ def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
             else:
                 rules |= {n: getattr(note, n) for n in BOUNDS if getattr(note, n) is not None}
     if get_origin(hint) in (Union, types.UnionType):
-        return [(o, own | rules) for part in get_args(hint) for o, own in members(part)]
+        return [(o, bounds | rules) for part in get_args(hint) for o, bounds in members(part)]
     return [(hint, rules)]
 
 
 def tagged_kinds(union: Any) -> dict[str, Any]:
     """Return the classes of a union of ``Kind``s, by kind."""
-    return {o.__struct_config__.tag: o for o, _ in members(union) if _has_kind(o)}
+    configs = {one: one.__struct_config__ for one in classes_of_options(union)}
+    return {config.tag: one for one, config in configs.items() if config.tag_field == "kind"}
+
+
+def classes_of_options(hint: Any) -> list[Any]:
+    """Return the classes of ``Options`` that a type, or a union of types, has as its members."""
+    types_of_hint = [one for one, _ in members(hint) if isinstance(one, type)]
+    return [one for one in types_of_hint if issubclass(one, msgspec.Struct)]
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
     """Return the values that a ``Literal`` type lists; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
-
-
-BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern", "title")
-
-
-def is_subclass(option: Any, kind: type) -> bool:
-    """Return whether an option's type is a subclass of a class."""
-    return isinstance(option, type) and issubclass(option, kind)
-
-
-def _has_kind(option: Any) -> bool:
-    """Return whether a type is a class of ``Kind``, which the key ``kind`` chooses."""
-    return is_subclass(option, msgspec.Struct) and option.__struct_config__.tag_field == "kind"

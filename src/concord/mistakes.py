@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from concord.errors import nearest, short
-from concord.hints import choices, is_subclass, members, tagged_kinds
+from concord.hints import choices, classes_of_options, members, tagged_kinds
 from concord.values import HUGEST, TINIEST, is_computable, key_place, parse_self
 
 WORDS = {  # for msgspec's names of types
@@ -25,30 +25,19 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
 
     hint, value: the type, and the plain value that does not convert to it. where: its place.
     """
-    own = str(error.__cause__ or "")  # of a class that parses itself
-    text = own or str(error).partition(" - at `")[0]
+    parse_error = str(error.__cause__ or "")  # of a class that parses itself
+    text = parse_error or str(error).partition(" - at `")[0]
     path = str(error).removeprefix(text)
-    for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
-        if name:
-            hint, value = _types_of_keys(hint, value)[name], value[name]
-            where = key_place(where, name)
-        elif number == "...":  # a key that msgspec does not name
-            _, hint = _parts(hint, dict)
-            key, value = next(item for item in value.items() if not _fits(hint, item[1]))
-            where = key_place(where, key)
-        else:
-            parts = _parts(hint, tuple)
-            hint = parts[0 if Ellipsis in parts else int(number)]
-            value, where = value[int(number)], f"{where}[{number}]"
-    if own:
-        return (where + own[1:]).lstrip(".: ") if own[0] == "$" else own
+    hint, value, where = _follow(path, hint, value, where)
+    if parse_error:
+        return (where + parse_error[1:]).lstrip(".: ") if parse_error[0] == "$" else parse_error
     at = f"{where}: " if where else ""
     if " field `" in text:
         key, types = text.split("`")[1], _types_of_keys(hint, value)
         if "unknown" in text:
             return f"{key_place(where, key)}: unknown key; {nearest(key, types)}"
-        means = members(types[key])[0][1].get("description") or ", ".join(choices(types[key]))
-        return f"{at}the key {key!r} is missing; add it ({means})"
+        meaning = members(types[key])[0][1].get("description") or ", ".join(choices(types[key]))
+        return f"{at}the key {key!r} is missing; add it ({meaning})"
     if "`key`" in path:
         hint = next(iter(_parts(hint, dict)), str)
         value = next(key for key in value if not _fits(hint, key))
@@ -56,6 +45,26 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
     if text.startswith("Invalid"):
         return f"{at}{short(value)} is not allowed; {nearest(value, map(str, choices(hint)))}"
     return f"{at}{short(value)} does not fit; give {_describe_type(text, hint)}"
+
+
+def _follow(path: str, hint: Any, value: Any, where: str) -> tuple[Any, Any, str]:
+    """Return the type, the value and the place of a part of a value.
+
+    path: of the part, as msgspec writes it: ``$.a[0]``, or ``$[...]`` for a key it does not name.
+    """
+    for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
+        if name:
+            hint, value = _types_of_keys(hint, value)[name], value[name]
+            where = key_place(where, name)
+        elif number == "...":
+            _, hint = _parts(hint, dict)
+            key, value = next(item for item in value.items() if not _fits(hint, item[1]))
+            where = key_place(where, key)
+        else:
+            parts = _parts(hint, tuple)
+            hint = parts[0 if Ellipsis in parts else int(number)]
+            value, where = value[int(number)], f"{where}[{number}]"
+    return hint, value, where
 
 
 def describe_number(value: Any, where: str) -> str:
@@ -99,11 +108,11 @@ def _fits(hint: Any, value: Any) -> bool:
 def _types_of_keys(hint: Any, value: Any) -> dict[str, Any]:
     """Return the types of the keys that a mapping of options may have, by key."""
     kinds = tagged_kinds(hint)
-    classes = [one for kind, one in kinds.items() if kind == value.get("kind")]
-    if not kinds:
-        classes = [one for one, _ in members(hint) if is_subclass(one, msgspec.Struct)]
-    types = {field.encode_name: field.type for c in classes for field in msgspec.structs.fields(c)}
-    return {**types, "kind": Literal[tuple(kinds)]} if kinds else types
+    types: dict[str, Any] = {"kind": Literal[tuple(kinds)]} if kinds else {}
+    for one in classes_of_options(hint):
+        if not kinds or one.__struct_config__.tag == value.get("kind"):
+            types |= {field.encode_name: field.type for field in msgspec.structs.fields(one)}
+    return types
 
 
 def _parts(hint: Any, origin: type) -> tuple[Any, ...]:

@@ -58,10 +58,10 @@ class _CheckedMeta(msgspec.StructMeta):
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
             """Build the class from values by position and name, checked like values in a file."""
-            given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
-            if len(given) < len(values) + len(options):
+            arguments = dict(zip(cls.__struct_fields__, values, strict=False)) | options
+            if len(arguments) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
-            return build(cls, given)
+            return build(cls, arguments)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_CheckedMeta):
@@ -86,21 +86,21 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     if value is None and not _keeps_none(kind):
         value = {}
     try:
-        made = msgspec.convert(value, kind, dec_hook=parse_self)
+        built = msgspec.convert(value, kind, dec_hook=parse_self)
     except msgspec.ValidationError:
         value = without_numpy(value, where)
         try:
-            made = msgspec.convert(value, kind, dec_hook=parse_self)
+            built = msgspec.convert(value, kind, dec_hook=parse_self)
         except msgspec.ValidationError as error:
             from concord.mistakes import describe_mistake  # of what does not fit
 
             raise ConcordError(describe_mistake(error, kind, value, where)) from None
     # Plain data is quick to look at; of an integer that is too large a float may have been made.
-    if not is_computable(value) and not is_computable(numbers := _to_plain(made)):
+    if not is_computable(value) and not is_computable(numbers := _to_plain(built)):
         from concord.mistakes import describe_number  # of what does not fit
 
         raise ConcordError(describe_number(numbers, where))
-    return made
+    return built
 
 
 def _keeps_none(kind: Any) -> bool:
@@ -152,13 +152,11 @@ class Chosen:
         if isinstance(value, cls):
             return value
         if not isinstance(value, dict) or "kind" not in value:
-            known = ", ".join(names(cls.room))
-            raise ConcordError(
-                f"{where}: {short(value)} does not fit; give a mapping with a kind: {known}"
-            )
-        made = cls.__new__(cls)
-        made._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
-        return made
+            wish = f"give a mapping with a kind: {', '.join(names(cls.room))}"
+            raise ConcordError(f"{where}: {short(value)} does not fit; {wish}")
+        choice = cls.__new__(cls)
+        choice._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
+        return choice
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""

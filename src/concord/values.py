@@ -76,10 +76,10 @@ def read_numbers(values: Any, name: str) -> np.ndarray:
     """
     check_masks(values, name)
     try:
-        given = np.array(values)
-        if given.dtype.kind == "c":
+        numbers = np.array(values)
+        if numbers.dtype.kind == "c":
             raise ConcordError(f"{name}: its numbers are complex; give real ones")
-        array = given.astype(float)
+        array = numbers.astype(float)
     except (TypeError, ValueError):
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
     if not np.isfinite(array).all():

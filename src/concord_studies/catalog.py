@@ -52,13 +52,13 @@ def find(word: str) -> list[tuple[str, str]]:
 
     A ConcordError with the nearest kind, if there is none.
     """
-    within, slash, kind = word.rpartition("/")
-    packages = [package for package in ROOMS if not slash or package == within]
-    found = [(package, kind) for package in packages if kind in kinds.names(package)]
-    if not found:
-        known = {k for package in packages or ROOMS for k in kinds.names(package)}
-        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, known)}")
-    return found
+    room, slash, kind = word.rpartition("/")
+    packages = [package for package in ROOMS if not slash or package == room]
+    matches = [(package, kind) for package in packages if kind in kinds.names(package)]
+    if not matches:
+        names = {k for package in packages or ROOMS for k in kinds.names(package)}
+        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, names)}")
+    return matches
 
 
 def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
@@ -75,22 +75,22 @@ def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, An
     loaded = execute or kinds.is_loaded(package, kind)
     module: Any = kinds.find(package, kind, package) if loaded else None
     text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
-    found: dict[str, Any] = {
+    about: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": kinds.origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
         "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
-        return found
+        return about
     if lacking := declared(module, "unavailable")():
-        found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
+        about["needs"] = f"{about['needs'] or ''} {lacking}".strip()
     if package == "metrics":
-        found["metrics"] = list(module.METRICS)
-        found["labels"] = list(_labels(module))
+        about["metrics"] = list(module.METRICS)
+        about["labels"] = list(_labels(module))
     else:
-        found["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
-    return found
+        about["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
+    return about
 
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
@@ -108,8 +108,8 @@ def _equation(text: str) -> str | None:
 
 def _paragraph(text: str, field: str) -> str | None:
     """Return the paragraph or sentence of a text that begins with a field and a colon."""
-    found = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
-    return " ".join(found[1].split()) if found else None
+    match = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
+    return " ".join(match[1].split()) if match else None
 
 
 def _option(field: Any) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def _option(field: Any) -> dict[str, Any]:
         "means": members(field.type)[0][1].get("description", ""),
     }
     if not field.required:
-        made = field.default_factory
-        default = field.default if made is msgspec.NODEFAULT else made()
+        factory = field.default_factory
+        default = field.default if factory is msgspec.NODEFAULT else factory()
         option["default"] = plain(default)
     return option
 
@@ -168,14 +168,14 @@ def as_text(about: dict[str, Any]) -> str:
     if options:
         lines += ["", "Options:"]
     for option in options:
-        given = f" (default {_default(option['default'])})" if "default" in option else ""
-        lines.append(f"  {option['name']}: {option['type']}{given}")
+        default = f" (default {_default(option['default'])})" if "default" in option else ""
+        lines.append(f"  {option['name']}: {option['type']}{default}")
         lines.append(f"      {option['means']}")
     if about.get("metrics"):
         lines += ["", "Metrics: " + ", ".join(about["metrics"])]
     for label in about.get("labels", []):
-        said = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
-        lines.append(f"  {label['metric']}: {said.removeprefix('is: ')}")
+        texts = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
+        lines.append(f"  {label['metric']}: {texts.removeprefix('is: ')}")
     return "\n".join(lines)
 
 
