@@ -16,8 +16,8 @@ def test_a_file_is_a_kind_as_soon_as_it_is_there(tmp_path, monkeypatch):
         (tmp_path / name).touch()
     folders = [*import_module("concord.samplers").__path__, str(tmp_path)]
     monkeypatch.setattr(kinds, "_folders", lambda package: folders)
-    found = kinds._modules.__wrapped__("samplers")  # not what it remembers
-    assert set(found) == {*kinds.built_in("samplers"), "of_mine"}
+    sources = kinds._modules.__wrapped__("samplers")  # not what it remembers
+    assert set(sources) == {*kinds.built_in("samplers"), "of_mine"}
 
 
 def test_a_misspelled_kind_suggests_the_nearest():

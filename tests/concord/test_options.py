@@ -56,7 +56,7 @@ def test_defaults_fill_what_is_absent():
 
 
 def test_values_are_converted_to_what_is_declared():
-    found = parse(
+    options = parse(
         step_size={"kind": "harmonic", "a": 1, "c": 2},
         count=3,
         share=1,
@@ -69,11 +69,11 @@ def test_values_are_converted_to_what_is_declared():
         free=[1, {"a": None}],
         table={"a": 1},
     )
-    assert found.step_size == Schedule(1.0, c=2.0)
-    assert (found.share, type(found.share)) == (1.0, float)
-    assert found.sizes == (2, 3)
-    assert found.inner == Inner(2.0, 0.0)
-    assert found.either == "two" and found.table == {"a": 1}
+    assert options.step_size == Schedule(1.0, c=2.0)
+    assert (options.share, type(options.share)) == (1.0, float)
+    assert options.sizes == (2, 3)
+    assert options.inner == Inner(2.0, 0.0)
+    assert options.either == "two" and options.table == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -141,13 +141,13 @@ keys = st.one_of(st.sampled_from(list(Several.__struct_fields__)), st.text(max_s
 def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
     """Nothing else is ever raised, and what is built fits its declaration."""
     try:
-        found = build(Several, mapping, WHERE)
+        options = build(Several, mapping, WHERE)
     except ConcordError as error:
         assert str(error).startswith(WHERE) and "\n" not in str(error)
         return
-    assert isinstance(found.count, int) and found.count >= 1
-    assert isinstance(found.share, float) and 0 <= found.share <= 1
-    assert found.order in ("old", "new") and isinstance(found.flag, bool)
+    assert isinstance(options.count, int) and options.count >= 1
+    assert isinstance(options.share, float) and 0 <= options.share <= 1
+    assert options.order in ("old", "new") and isinstance(options.flag, bool)
 
 
 @pytest.mark.parametrize(
@@ -162,18 +162,18 @@ def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
     ],
 )
 def test_python_is_refused_with_the_sentence_of_a_file(options, message):
-    given = {"step_size": 0.1, **options}
+    mapping = {"step_size": 0.1, **options}
     with pytest.raises(ConcordError) as from_python:
-        DESGLD.options()(**given)
+        DESGLD.options()(**mapping)
     with pytest.raises(ConcordError) as from_file:
-        build(DESGLD.options(), given, WHERE)
+        build(DESGLD.options(), mapping, WHERE)
     assert str(from_python.value).startswith(message)
     assert str(from_file.value) == f"{WHERE}.{from_python.value}"
 
 
 def test_python_is_read_as_a_file_is():
-    made = DESGLD(step_size=0.01)
-    assert made.step_size == Schedule(0.01) and made == DESGLD(Schedule(0.01))
+    sampler = DESGLD(step_size=0.01)
+    assert sampler.step_size == Schedule(0.01) and sampler == DESGLD(Schedule(0.01))
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
     assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
     assert Batches(np.int64(3)) == Batches(batch_size=3)
@@ -193,11 +193,11 @@ def test_a_type_says_in_its_own_words_what_its_texts_are():
 
 
 def test_options_are_written_out_as_plain_data_that_is_read_again():
-    made = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
-    written = plain(made)
+    options = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
+    written = plain(options)
     assert written["step_size"] == {"kind": "harmonic", "a": 1.0, "c": 2.0}
     assert written["limits"] == [1.0, 2.0] and written["way"] == {"kind": "with_size", "size": 3}
-    assert list(written) == list(Several.__struct_fields__) and build(Several, written) == made
+    assert list(written) == list(Several.__struct_fields__) and build(Several, written) == options
 
 
 def test_options_cannot_be_changed():
