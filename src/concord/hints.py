@@ -1,4 +1,4 @@
-"""Type hints of options: their parts, bounds, descriptions and choices."""
+"""Type hints of options: their parts, bounds, meaning and choices, and what they take in words."""
 
 import types
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -6,6 +6,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern", "title")
+SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+NAMES = {
+    **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
+    types.NoneType: "none",
+}
 
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -38,3 +43,36 @@ def classes_of_options(hint: Any) -> list[Any]:
 def choices(hint: Any) -> tuple[Any, ...]:
     """Return the values that a ``Literal`` type lists; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
+
+
+def meaning_of(hint: Any) -> str:
+    """Return the text that says what an option of a type means. "" if it has none."""
+    return str(members(hint)[0][1].get("description", ""))
+
+
+def describe_type(hint: Any) -> str:
+    """Return what a type takes in words, such as "integer >= 1 or none"."""
+    words = []
+    for option, rules in members(hint):
+        shape, arguments = get_origin(option) or option, get_args(option)
+        if "title" in rules:
+            word = str(rules["title"])
+        elif shape is Literal:
+            word = " | ".join(map(str, arguments))
+        elif shape is tuple and Ellipsis in arguments:
+            word = f"list of {describe_type(arguments[0])}"
+        elif shape is tuple:
+            word = f"[{', '.join(map(describe_type, arguments))}]"
+        elif isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+            keys = [f"kind: {kind}" for kind in tagged_kinds(shape)]
+            keys += [field.encode_name for field in msgspec.structs.fields(shape)]
+            word = f"mapping of {', '.join(keys)}"
+        elif hasattr(shape, "room"):
+            word = f"a kind of {shape.room}"
+        else:
+            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
+        bounds = [f" {sign} {rules[bound]:g}" for bound, sign in SIGNS.items() if bound in rules]
+        if "min_length" in rules:
+            bounds.append(f" (at least {rules['min_length']})")
+        words.append(word + "".join(bounds))
+    return " or ".join(dict.fromkeys(words))

@@ -6,18 +6,15 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from concord.errors import nearest, short
-from concord.hints import choices, classes_of_options, members, tagged_kinds
+from concord.hints import (
+    choices,
+    classes_of_options,
+    describe_type,
+    meaning_of,
+    members,
+    tagged_kinds,
+)
 from concord.values import HUGEST, TINIEST, is_computable, key_place, parse_self
-
-WORDS = {  # for msgspec's names of types
-    "int": "an integer",
-    "float": "a finite number",
-    "str": "a text",
-    "bool": "true or false",
-    "null": "none",
-    "array": "a list",
-    "object": "a mapping",
-}
 
 
 def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, where: str) -> str:
@@ -36,7 +33,7 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
         key, types = text.split("`")[1], _types_of_keys(hint, value)
         if "unknown" in text:
             return f"{key_place(where, key)}: unknown key; {nearest(key, types)}"
-        meaning = members(types[key])[0][1].get("description") or ", ".join(choices(types[key]))
+        meaning = meaning_of(types[key]) or describe_type(types[key])
         return f"{at}the key {key!r} is missing; add it ({meaning})"
     if "`key`" in path:
         hint = next(iter(_parts(hint, dict)), str)
@@ -44,7 +41,9 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
         at += "the key "
     if text.startswith("Invalid"):
         return f"{at}{short(value)} is not allowed; {nearest(value, map(str, choices(hint)))}"
-    return f"{at}{short(value)} does not fit; give {_describe_type(text, hint)}"
+    kinds = ", ".join(tagged_kinds(hint))
+    wish = f"a mapping with a kind: {kinds}" if kinds else describe_type(hint)
+    return f"{at}{short(value)} does not fit; give {wish}"
 
 
 def _follow(path: str, hint: Any, value: Any, where: str) -> tuple[Any, Any, str]:
@@ -79,21 +78,6 @@ def describe_number(value: Any, where: str) -> str:
     entries = value.items() if keyed else enumerate(value)
     key, entry = next(entry for entry in entries if not is_computable(entry[1]))
     return describe_number(entry, key_place(where, key) if keyed else f"{where}[{key}]")
-
-
-def _describe_type(text: str, hint: Any) -> str:
-    """Return in words what a type takes: "an integer >= 1" where msgspec's text is "`int` >= 1"."""
-    for _, rules in members(hint):
-        if "title" in rules:
-            return str(rules["title"])
-    names = text.replace("Number out of range", "`float`").partition(", got")[0]
-    *_, names, bounds = names.split("`")
-    words = " or ".join(WORDS.get(name, name) for name in names.split(" | "))
-    if kinds := tagged_kinds(hint):
-        words = words.replace("a mapping", f"a mapping with a kind: {', '.join(kinds)}")
-    if listed := choices(hint):
-        words = words.replace("a text", f"one of {', '.join(map(str, listed))}")
-    return words + bounds.removesuffix(".0")
 
 
 def _fits(hint: Any, value: Any) -> bool:

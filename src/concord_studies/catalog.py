@@ -3,17 +3,16 @@
 import ast
 import inspect
 import re
-import types
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.hints import members
+from concord.hints import describe_type, meaning_of
 from concord.kinds import ROOMS, display_name, docstring_of, options_of
-from concord.options import Chosen, Kind, Options, plain
+from concord.options import plain
 from concord_studies.contracts import declared
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
@@ -116,44 +115,14 @@ def _option(field: Any) -> dict[str, Any]:
     """Return the description of one field of a class of options."""
     option = {
         "name": field.encode_name,
-        "type": _type(field.type),
-        "means": members(field.type)[0][1].get("description", ""),
+        "type": describe_type(field.type),
+        "means": meaning_of(field.type),
     }
     if not field.required:
         factory = field.default_factory
         default = field.default if factory is msgspec.NODEFAULT else factory()
         option["default"] = plain(default)
     return option
-
-
-NAMES = {float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"}
-
-
-def _type(hint: Any) -> str:
-    """Return a type and its bounds in words."""
-    words = []
-    for option, rules in members(hint):
-        shape = get_origin(option) or option
-        if option is types.NoneType:
-            word = "none"
-        elif shape is Literal:
-            word = " | ".join(map(str, get_args(option)))
-        elif shape is tuple:
-            inner = [part for part in get_args(option) if part is not Ellipsis]
-            many = Ellipsis in get_args(option)
-            word = f"list of {_type(inner[0])}" if many else f"[{', '.join(map(_type, inner))}]"
-        elif isinstance(shape, type) and issubclass(shape, Options):
-            word = "mapping of " + ", ".join(f.encode_name for f in msgspec.structs.fields(shape))
-            if issubclass(shape, Kind):
-                word = word.replace("of ", f"of kind: {shape.__struct_config__.tag}, ", 1)
-        elif isinstance(shape, type) and issubclass(shape, Chosen):
-            word = f"a kind of {shape.room}"
-        else:
-            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
-        for bound, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
-            word += f" {sign} {rules[bound]:g}" if bound in rules else ""
-        words.append(word)
-    return " or ".join(dict.fromkeys(words))
 
 
 def as_text(about: dict[str, Any]) -> str:

@@ -352,11 +352,11 @@ def shaped(function):
 
 WRONG_OPTIONS = [  # of ``call``, and the sentences
     ({"sampler": "de_sgdl"}, "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'"),
-    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 does not fit; give a finite"),
+    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 does not fit; give number"),
     ({"step_size": ...}, "sampler: the key 'step_size' is missing; add it (step size eta_k)"),
     ({"step_sise": 1}, "sampler.step_sise: unknown key; did you mean 'step_size'?"),
     ({"chain": 1}, "sampler.chain: unknown key; did you mean 'chains'?"),
-    ({"chains": 0}, "chains: 0 does not fit; give an integer >= 1"),
+    ({"chains": 0}, "chains: 0 does not fit; give integer >= 1"),
     ({"seed": -1}, "seed: -1 does not fit; give"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
     ({"initial": {"kind": "norml"}}, "initial.kind: there is no initial law 'norml'; did you mean"),

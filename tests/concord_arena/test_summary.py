@@ -66,8 +66,8 @@ def test_numbers_of_numpy_are_numbers():
 
 
 def test_other_numbers_of_numpy_are_refused_as_pythons():
-    with pytest.raises(concord.ConcordError, match=r"agents: 1\.5 does not fit; give an integer"):
+    with pytest.raises(concord.ConcordError, match=r"agents: 1\.5 does not fit; give integer"):
         concord.Problem(lambda x: x, agents=np.float64(1.5), dim=2)
     problem = concord.Problem(lambda x: x, agents=2, dim=2)
-    with pytest.raises(concord.ConcordError, match="chains: 0 does not fit; give an integer >= 1"):
+    with pytest.raises(concord.ConcordError, match="chains: 0 does not fit; give integer >= 1"):
         concord.sample("de_sgld", problem, "ring", iterations=1, chains=np.int64(0), step_size=0.1)

@@ -14,7 +14,7 @@ import msgspec
 
 from concord import contracts, kinds
 from concord.errors import ConcordError
-from concord.hints import members
+from concord.hints import meaning_of
 from concord.kinds import docstring_of, options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
@@ -57,7 +57,7 @@ def options_are_typed_and_described(module: Any) -> None:
     suited = isinstance(params, type) and issubclass(params, Options)
     expect(suited, "its options are no class of concord.options.Options")
     for field in msgspec.structs.fields(params):
-        described = members(field.type)[0][1].get("description")
+        described = bool(meaning_of(field.type))
         expect(described, f"option {field.name} is not described: Annotated[type, 'text']")
 
 

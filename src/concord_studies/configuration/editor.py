@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from concord import kinds
-from concord.hints import members
+from concord.hints import meaning_of, members
 from concord.kinds import options_of
 from concord.options import Chosen, Options
 from concord_studies.claims.checks import Check
@@ -156,8 +156,7 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
     """Add descriptions to the schema definitions of classes of options, by definition."""
     for name, cls in classes.items():
         for field in msgspec.structs.fields(cls):
-            note = members(field.type)[0][1].get("description")
-            if note:
+            if note := meaning_of(field.type):
                 definitions[name]["properties"][field.encode_name]["description"] = note
 
 

@@ -42,7 +42,7 @@ def test_schedules_of_equal_forms_are_equal():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (-0.1, ": -0.1 does not fit; give a finite number > 0"),
+        (-0.1, ": -0.1 does not fit; give number > 0"),
         (float("inf"), ": inf cannot be computed with; give 0, a number from"),
         (True, ": True does not fit; give a number, or a mapping with a kind: constant, harmonic"),
         ({"a": 1.0}, ": {'a': 1.0} does not fit; give a mapping with a kind: constant, harmonic"),

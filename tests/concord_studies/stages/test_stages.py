@@ -259,7 +259,7 @@ def test_a_broken_runs_yaml_is_refused(content, tmp_path, capsys):
         (
             "sampler",
             {"kind": "de_sgld", "step_size": -1},
-            "sampler.step_size: -1 does not fit; give a",
+            "sampler.step_size: -1 does not fit; give number",
         ),
         ("sampler", {"kind": "de_sgdl"}, "did you mean 'de_sgld'?"),
         ("agents", 41, "x/steps/step=0.02: "),
