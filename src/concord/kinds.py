@@ -22,9 +22,9 @@ from concord.errors import ConcordError, nearest, short
 
 
 class Room(NamedTuple):
-    """A group of kinds: the word for one, their packages, and the names that each file defines."""
+    """A group of kinds: the noun for one, their packages, and the names that each file defines."""
 
-    one: str
+    noun: str
     packages: tuple[str, ...]
     defines: str
 
@@ -121,7 +121,7 @@ def find(room: str, name: Any, where: str = "") -> Any:
     """Return the module of a kind, or a sampler's class; ``where`` is its place for messages."""
     source = _find_source(room, name)
     if source is None:
-        sentence = f"there is no {ROOMS[room].one} {short(name)}; {nearest(name, names(room))}"
+        sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"
         raise ConcordError(f"{where}.kind: {sentence}" if where else sentence)
     try:
         return object_of(room, importlib.import_module(source.module))
@@ -139,7 +139,7 @@ def object_of(room: str, module: ModuleType) -> Any:
     """Return the module of a kind, or a sampler's one class; refuse one that lacks a definition."""
     if missing := [name for name in ROOMS[room].defines.split() if not hasattr(module, name)]:
         lacking = " and ".join(missing)
-        raise ConcordError(f"it lacks {lacking}, which a {ROOMS[room].one} defines; add it")
+        raise ConcordError(f"it lacks {lacking}, which a {ROOMS[room].noun} defines; add it")
     if room != "samplers":
         return module
     classes = [c for c in vars(module).values() if getattr(c, "__module__", "") == module.__name__]

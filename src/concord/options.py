@@ -139,7 +139,7 @@ class Chosen:
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
         """Set module, kind and typed options; ``where`` is the place for messages."""
-        self.module = find(self.room, kind, where or ROOMS[self.room].one)
+        self.module = find(self.room, kind, where or ROOMS[self.room].noun)
         self.kind: str = kind
         self.params = build(options_of(self.module), options, where)
 

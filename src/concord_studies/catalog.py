@@ -129,7 +129,7 @@ def as_text(about: dict[str, Any]) -> str:
     """Return the description of a kind, as ``describe_kind`` gives it, as plain text."""
     whence = f", {about['from']}" if about["from"] else ""
     called = f" ({about['name']})" if about["name"] else ""
-    lines = [f"{ROOMS[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
+    lines = [f"{ROOMS[about['package']].noun} {about['kind']}{called}{whence}", "", about["text"]]
     for field in ("price", "needs"):
         if about["package"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]

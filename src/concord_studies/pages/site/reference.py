@@ -25,7 +25,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         lines = [
             f"# {package.replace('_', ' ').capitalize()}",
             "",
-            f"A {about.one} is chosen by its kind, which is what you type.",
+            f"A {about.noun} is chosen by its kind, which is what you type.",
             "",
         ]
         for name in kinds.names(package):
