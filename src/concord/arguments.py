@@ -120,7 +120,7 @@ class RunArguments(NamedTuple):
 
     sampler: ChosenSampler
     network: Network
-    length: RunOptions
+    options: RunOptions
 
 
 def prepare(

@@ -107,10 +107,10 @@ def sample(
         problem,
         run.network,
         batches=run.sampler.batches,
-        law=run.length.initial,
-        record=run.length.record,
-        chains=run.length.chains,
-        iterations=run.length.iterations,
+        law=run.options.initial,
+        record=run.options.record,
+        chains=run.options.chains,
+        iterations=run.options.iterations,
         seed=seed,
         labels=Labels(run=run.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
@@ -121,9 +121,9 @@ def sample(
         "sampler": run.sampler.kind,
         "options": json.dumps({k: v for k, v in run.sampler.plain().items() if k != "kind"}),
         "network": run.network.name,
-        "iterations": str(run.length.iterations),
+        "iterations": str(run.options.iterations),
         "seed": str(seed),
-        "record": json.dumps(plain(run.length.record)),
+        "record": json.dumps(plain(run.options.record)),
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
@@ -140,7 +140,7 @@ def step_advice(run: RunArguments, problem: Problem) -> str:
     if problem.agents * problem.dim <= SOON and run.network.is_lossless:
         from concord.stability import largest_stable_step  # of few runs
 
-        last = run.length.iterations - 1
+        last = run.options.iterations - 1
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
             limit = largest_stable_step(sampler, problem, run.network, run.sampler.batches, last)
     if not math.isfinite(limit):

@@ -80,9 +80,9 @@ def law(
         problem,
         run.network,
         run.sampler.batches,
-        run.length.initial,
+        run.options.initial,
         iterations,
-        Trace({}, run.length.record.iterations(iterations), np.arange(problem.agents)),
+        Trace({}, run.options.record.iterations(iterations), np.arange(problem.agents)),
     )
     inputs.sampler.check(problem, inputs.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges

@@ -30,7 +30,9 @@ import msgspec
 from msgspec import Meta
 
 from concord.errors import ConcordError, short
+from concord.hints import members
 from concord.kinds import ROOMS, find, names, options_of
+from concord.mistakes import describe_mistake, describe_number
 from concord.values import PLAIN, is_computable, parse_self, without_numpy
 
 T = TypeVar("T")
@@ -92,21 +94,15 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
         try:
             built = msgspec.convert(value, kind, dec_hook=parse_self)
         except msgspec.ValidationError as error:
-            from concord.mistakes import describe_mistake  # of what does not fit
-
             raise ConcordError(describe_mistake(error, kind, value, where)) from None
     # Plain data is quick to look at; of an integer that is too large a float may have been made.
     if not is_computable(value) and not is_computable(numbers := _to_plain(built)):
-        from concord.mistakes import describe_number  # of what does not fit
-
         raise ConcordError(describe_number(numbers, where))
     return built
 
 
 def _keeps_none(kind: Any) -> bool:
     """Return whether None stays None, not an empty mapping: whether all members are plain."""
-    from concord.hints import members  # for values that are missing
-
     return PLAIN.issuperset(hint for hint, _ in members(kind))
 
 
