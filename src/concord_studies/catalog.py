@@ -18,65 +18,63 @@ from concord_studies.contracts import declared
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
 
-def summarize_kinds(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
-    """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
+def summarize_kinds(rooms: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """Yield room, kind, first sentence and origin of every kind; a plug-in's file is not executed.
 
-    A ConcordError if there is no such package.
+    A ConcordError if there is no such room.
     """
-    for package in packages or ROOMS:
-        if package not in ROOMS:
-            raise ConcordError(
-                f"there is no package of kinds {short(package)}; {nearest(package, ROOMS)}"
-            )
-        for kind in kinds.names(package):
-            about, origin = summary(_docstring(package, kind)), kinds.origin(package, kind)
-            yield {"package": package, "kind": kind, "is": about, "from": origin}
+    for room in rooms or ROOMS:
+        if room not in ROOMS:
+            raise ConcordError(f"there is no room {short(room)}; {nearest(room, ROOMS)}")
+        for kind in kinds.names(room):
+            about, origin = first_sentence(_docstring(room, kind)), kinds.origin(room, kind)
+            yield {"room": room, "kind": kind, "is": about, "from": origin}
 
 
-def _docstring(package: str, kind: str) -> str:
+def _docstring(room: str, kind: str) -> str:
     """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
-        return ast.get_docstring(ast.parse(kinds.location(package, kind).read_bytes())) or ""
+        return ast.get_docstring(ast.parse(kinds.location(room, kind).read_bytes())) or ""
     except Exception as error:  # an entry point whose package is missing or broken
         return f"cannot be read: {' '.join(str(error).split())}"
 
 
-def summary(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return the first sentence of a docstring, on one line."""
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def find(word: str) -> list[tuple[str, str]]:
-    """Return package and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
+def find_kinds(word: str) -> list[tuple[str, str]]:
+    """Return room and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
 
     A ConcordError with the nearest kind, if there is none.
     """
-    room, slash, kind = word.rpartition("/")
-    packages = [package for package in ROOMS if not slash or package == room]
-    matches = [(package, kind) for package in packages if kind in kinds.names(package)]
+    prefix, slash, kind = word.rpartition("/")
+    rooms = [room for room in ROOMS if not slash or room == prefix]
+    matches = [(room, kind) for room in rooms if kind in kinds.names(room)]
     if not matches:
-        names = {k for package in packages or ROOMS for k in kinds.names(package)}
+        names = {k for room in rooms or ROOMS for k in kinds.names(room)}
         raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, names)}")
     return matches
 
 
-def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
+def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
     """Return a description of a kind: its text, options, origin and further facts.
 
     Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
     unknown, and its docstring says why if it cannot be read.
 
-    That is: package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
+    That is: room, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
     ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs where
     the docstring states them, options (name, type, ``default`` unless it must be given, meaning),
     and the metrics of a family, with what readers see of them (``labels``).
     """
-    loaded = execute or kinds.is_loaded(package, kind)
-    module: Any = kinds.find(package, kind, package) if loaded else None
-    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
+    loaded = execute or kinds.is_loaded(room, kind)
+    module: Any = kinds.find(room, kind, room) if loaded else None
+    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(room, kind)
     about: dict[str, Any] = {
-        **{"package": package, "kind": kind, "from": kinds.origin(package, kind)},
-        **{"is": summary(text), "text": text, "equation": _equation(text)},
+        **{"room": room, "kind": kind, "from": kinds.origin(room, kind)},
+        **{"is": first_sentence(text), "text": text, "equation": _equation(text)},
         "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
@@ -84,7 +82,7 @@ def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, An
         return about
     if lacking := declared(module, "unavailable")():
         about["needs"] = f"{about['needs'] or ''} {lacking}".strip()
-    if package == "metrics":
+    if room == "metrics":
         about["metrics"] = list(module.METRICS)
         about["labels"] = list(_labels(module))
     else:
@@ -127,11 +125,11 @@ def _option(field: Any) -> dict[str, Any]:
 
 def as_text(about: dict[str, Any]) -> str:
     """Return the description of a kind, as ``describe_kind`` gives it, as plain text."""
-    whence = f", {about['from']}" if about["from"] else ""
-    called = f" ({about['name']})" if about["name"] else ""
-    lines = [f"{ROOMS[about['package']].noun} {about['kind']}{called}{whence}", "", about["text"]]
+    origin = f", {about['from']}" if about["from"] else ""
+    name = f" ({about['name']})" if about["name"] else ""
+    lines = [f"{ROOMS[about['room']].noun} {about['kind']}{name}{origin}", "", about["text"]]
     for field in ("price", "needs"):
-        if about["package"] == "samplers" and not about[field]:
+        if about["room"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]
     options = about.get("options", [])
     if options:

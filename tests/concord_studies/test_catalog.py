@@ -9,22 +9,22 @@ from concord.kinds import ROOMS
 from concord_cli.__main__ import main
 from concord_studies.catalog import as_text, describe_kind, summarize_kinds
 
-ALL = [(package, kind) for package in ROOMS for kind in kinds.names(package)]
+ALL = [(room, kind) for room in ROOMS for kind in kinds.names(room)]
 
 
 def test_every_kind_is_listed_in_one_line():
     found = list(summarize_kinds())
-    assert [(each["package"], each["kind"]) for each in found] == ALL
+    assert [(each["room"], each["kind"]) for each in found] == ALL
     assert all(each["is"] and "\n" not in each["is"] for each in found)
 
 
-@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
-def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
-    about = json.loads(json.dumps(describe_kind(package, kind)))
+@pytest.mark.parametrize(("room", "kind"), ALL, ids="/".join)
+def test_every_kind_is_described_and_can_be_written_as_json(room, kind):
+    about = json.loads(json.dumps(describe_kind(room, kind)))
     assert about["is"] and about["text"]
     for option in about.get("options", []):
         assert option["type"] and option["means"], option
-    if package == "samplers":
+    if room == "samplers":
         assert all(about[key] for key in ("equation", "source", "price", "needs"))
 
 
