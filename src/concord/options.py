@@ -95,9 +95,8 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
             built = msgspec.convert(value, kind, dec_hook=parse_self)
         except msgspec.ValidationError as error:
             raise ConcordError(describe_mistake(error, kind, value, where)) from None
-    # Plain data is quick to look at; of an integer that is too large a float may have been made.
-    if not is_computable(value) and not is_computable(numbers := _to_plain(built)):
-        raise ConcordError(describe_number(numbers, where))
+    if not is_computable(value):
+        raise ConcordError(describe_number(value, where))
     return built
 
 
@@ -108,12 +107,9 @@ def _keeps_none(kind: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Return an object of ``build`` as plain data, every option written out."""
-    return value if type(value) in PLAIN else _lists(_to_plain(value))
-
-
-def _to_plain(value: Any) -> Any:
-    """Return an object as plain data of dictionaries, lists, numbers and texts."""
-    return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
+    if type(value) in PLAIN:
+        return value
+    return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
 
 
 def _lists(value: Any) -> Any:

@@ -44,12 +44,12 @@ def named(word: str) -> list[tuple[str, str]]:
 def list_kinds(options: Namespace) -> None:
     """List the kinds there are."""
     find_plugins(options)
-    found = list(summarize_kinds(options.rooms))
+    summaries = list(summarize_kinds(options.rooms))
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(summaries, indent=1))
         return
-    width = max(len(about["kind"]) for about in found)
-    for room, of_room in groupby(found, lambda about: about["room"]):
+    width = max(len(about["kind"]) for about in summaries)
+    for room, of_room in groupby(summaries, lambda about: about["room"]):
         print(f"{room}:")
         for about in of_room:
             whence = f" [{about['from']}]" if about["from"] else ""
@@ -59,5 +59,9 @@ def list_kinds(options: Namespace) -> None:
 def describe(options: Namespace) -> None:
     """Tell a kind's equation, source, price, needs and options."""
     find_plugins(options)
-    found = [describe_kind(*kind) for kind in named(options.kind)]
-    print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))
+    descriptions = [describe_kind(*kind) for kind in named(options.kind)]
+    print(
+        json.dumps(descriptions, indent=1)
+        if options.json
+        else "\n\n".join(map(as_text, descriptions))
+    )

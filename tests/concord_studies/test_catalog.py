@@ -13,9 +13,9 @@ ALL = [(room, kind) for room in ROOMS for kind in kinds.names(room)]
 
 
 def test_every_kind_is_listed_in_one_line():
-    found = list(summarize_kinds())
-    assert [(each["room"], each["kind"]) for each in found] == ALL
-    assert all(each["is"] and "\n" not in each["is"] for each in found)
+    summaries = list(summarize_kinds())
+    assert [(each["room"], each["kind"]) for each in summaries] == ALL
+    assert all(each["is"] and "\n" not in each["is"] for each in summaries)
 
 
 @pytest.mark.parametrize(("room", "kind"), ALL, ids="/".join)
@@ -43,9 +43,9 @@ def test_options_have_types_bounds_and_defaults():
     assert "default" not in options["step_size"]
     assert options["batch_size"]["type"] == "integer >= 1 or none"
     assert options["batch_size"]["default"] is None
-    found = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
-    assert found["probability"]["type"] == "number >= 0 <= 1"
-    assert found["seed"]["default"] == 0
+    graph_options = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
+    assert graph_options["probability"]["type"] == "number >= 0 <= 1"
+    assert graph_options["seed"]["default"] == 0
 
 
 def test_a_name_that_several_kinds_have_describes_them_all(capsys):

@@ -181,15 +181,15 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
         RAILS + "\nraise SystemExit('executed')\n"
     )
     assert main(["list", "topologies", "--json"]) == 0
-    found = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
-    assert found["rails"]["is"].startswith("Two lines") and not found["ring"]["from"]
+    kinds_listed = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
+    assert kinds_listed["rails"]["is"].startswith("Two lines") and not kinds_listed["ring"]["from"]
     kinds.use()
     assert main(["describe", "lazy_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
     assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
     assert "full gradient" in about["price"] and about["needs"] == "gradients."
-    option, *beside = about["options"]
-    assert [each["name"] for each in beside][:2] == ["batch_size", "batch_order"]
+    option, *others = about["options"]
+    assert [each["name"] for each in others][:2] == ["batch_size", "batch_order"]
     assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
     kinds.use()
     assert "did you mean 'lazy_de_sgld'?" in refused(capsys, "describe", "lazy_de_sgdl")
@@ -221,8 +221,10 @@ def test_what_is_no_kind_is_refused_with_file_and_line_when_it_is_used(
     (study / "plugins" / name).write_text(text)
     assert main(["check", str(study)]) == 0
     capsys.readouterr()
-    said = refused(capsys, "describe", "mine")
-    assert said.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in said
+    refusal = refused(capsys, "describe", "mine")
+    assert (
+        refusal.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in refusal
+    )
 
 
 @pytest.mark.parametrize(
@@ -298,8 +300,11 @@ def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code
     path.write_text(RAILS.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
     number = path.read_text().splitlines().index(f"    {line}") + 1
     assert main(["check", str(study)]) == code
-    said = capsys.readouterr().err
-    assert said.startswith(f"concord: {path}, line {number}: {sentence}") and said.count("\n") == 1
+    refusal = capsys.readouterr().err
+    assert (
+        refusal.startswith(f"concord: {path}, line {number}: {sentence}")
+        and refusal.count("\n") == 1
+    )
 
 
 def test_plug_ins_are_those_of_the_study_alone(study, capsys):
