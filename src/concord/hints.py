@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern", "title")
 SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has them
 NAMES = {
     **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
     types.NoneType: "none",
@@ -22,7 +22,7 @@ def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
             if isinstance(note, str):
                 rules["description"] = note
             else:
-                rules |= {n: getattr(note, n) for n in BOUNDS if getattr(note, n) is not None}
+                rules |= {n: getattr(note, n) for n in RULES if getattr(note, n) is not None}
     if get_origin(hint) in (Union, types.UnionType):
         return [(o, bounds | rules) for part in get_args(hint) for o, bounds in members(part)]
     return [(hint, rules)]
