@@ -71,8 +71,10 @@ def describe_type(hint: Any) -> str:
             word = f"a kind of {shape.room}"
         else:
             word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
-        bounds = [f" {sign} {rules[bound]:g}" for bound, sign in SIGNS.items() if bound in rules]
+        bounds = [f"{sign} {rules[bound]:.9g}" for bound, sign in SIGNS.items() if bound in rules]
+        if bounds:
+            word += f" {' and '.join(bounds)}"
         if "min_length" in rules:
-            bounds.append(f" (at least {rules['min_length']})")
-        words.append(word + "".join(bounds))
+            word += f" (at least {rules['min_length']})"
+        words.append(word)
     return " or ".join(dict.fromkeys(words))

@@ -44,7 +44,7 @@ def test_options_have_types_bounds_and_defaults():
     assert options["batch_size"]["type"] == "integer >= 1 or none"
     assert options["batch_size"]["default"] is None
     graph_options = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
-    assert graph_options["probability"]["type"] == "number >= 0 <= 1"
+    assert graph_options["probability"]["type"] == "number >= 0 and <= 1"
     assert graph_options["seed"]["default"] == 0
 
 

@@ -19,7 +19,7 @@ MISTAKES = {
     "no agents in a sweep": (
         SWEEP,
         SWEEP + "\n      agents: [5, 6, 0]",
-        f"{SGLD}.sweep.agents[2]: 0 does not fit; give integer >= 1",
+        f"{SGLD}.sweep.agents[2]: 0 does not fit; give integer >= 1 and <= 1000000",
     ),
     "unknown agent in an edge": (
         SWEEP,

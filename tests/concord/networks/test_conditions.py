@@ -82,7 +82,7 @@ def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
         ),
         (
             {"privacy": {"clip": 1.0, "sigma": 1.0, "delta": 1.0}},
-            "network.privacy.delta: 1.0 does not fit; give number > 0 < 1",
+            "network.privacy.delta: 1.0 does not fit; give number > 0 and < 1",
         ),
         ({"compute": {"seconds": 0}}, "network.compute.seconds: 0"),
         (
