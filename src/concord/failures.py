@@ -1,18 +1,17 @@
 """Failures of plug-ins: sentences that say in which file and line an error arose."""
 
 import os
+from traceback import walk_tb
 
 from concord.errors import ConcordError
 
 
 def place_of(error: BaseException, package: str = "concord_plugins") -> str | None:
     """Return the file and line of a study's, or another package's, code where an error arose."""
-    place, trace = None, error.__traceback__
-    while trace is not None:
-        frame = trace.tb_frame
+    place = None
+    for frame, line in walk_tb(error.__traceback__):
         if f"{frame.f_globals.get('__name__')}.".startswith(f"{package}."):
-            place = f"{_relative_path(frame.f_code.co_filename)}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+            place = f"{_relative_path(frame.f_code.co_filename)}, line {line}"
     return place
 
 

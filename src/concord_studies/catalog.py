@@ -135,7 +135,9 @@ def as_text(about: dict[str, Any]) -> str:
     if options:
         lines += ["", "Options:"]
     for option in options:
-        default = f" (default {_default(option['default'])})" if "default" in option else ""
+        default = ""
+        if "default" in option:
+            default = f" (default {'none' if option['default'] is None else option['default']})"
         lines.append(f"  {option['name']}: {option['type']}{default}")
         lines.append(f"      {option['means']}")
     if about.get("metrics"):
@@ -144,8 +146,3 @@ def as_text(about: dict[str, Any]) -> str:
         texts = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
         lines.append(f"  {label['metric']}: {texts.removeprefix('is: ')}")
     return "\n".join(lines)
-
-
-def _default(value: Any) -> str:
-    """Return a default value as text, "none" for None."""
-    return "none" if value is None else str(value)
