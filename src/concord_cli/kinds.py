@@ -10,7 +10,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.kinds import ROOMS
 from concord_cli.studies import use_plugins
-from concord_studies.catalog import as_text, describe_kind, find_kinds, summarize_kinds
+from concord_studies.catalog import as_text, describe_kind, find, summarize_kinds
 from concord_studies.failures import print_error
 
 
@@ -32,7 +32,7 @@ def find_plugins(options: Namespace) -> None:
 def named(word: str) -> list[tuple[str, str]]:
     """Return room and kind of a word, which may be a plug-in's file."""
     if not word.endswith(".py"):
-        return find_kinds(word)
+        return find(word)
     path = Path(word)
     room = path.absolute().parent.name
     in_use = kinds.exists(room, path.stem) if room in ROOMS else False
@@ -44,14 +44,14 @@ def named(word: str) -> list[tuple[str, str]]:
 def list_kinds(options: Namespace) -> None:
     """List the kinds there are."""
     find_plugins(options)
-    summaries = list(summarize_kinds(options.rooms))
+    found = list(summarize_kinds(options.packages))
     if options.json:
-        print(json.dumps(summaries, indent=1))
+        print(json.dumps(found, indent=1))
         return
-    width = max(len(about["kind"]) for about in summaries)
-    for room, of_room in groupby(summaries, lambda about: about["room"]):
-        print(f"{room}:")
-        for about in of_room:
+    width = max(len(about["kind"]) for about in found)
+    for package, of_package in groupby(found, lambda about: about["package"]):
+        print(f"{package}:")
+        for about in of_package:
             whence = f" [{about['from']}]" if about["from"] else ""
             print(f"  {about['kind']:{width}}  {about['is']}{whence}")
 
@@ -59,9 +59,5 @@ def list_kinds(options: Namespace) -> None:
 def describe(options: Namespace) -> None:
     """Tell a kind's equation, source, price, needs and options."""
     find_plugins(options)
-    descriptions = [describe_kind(*kind) for kind in named(options.kind)]
-    print(
-        json.dumps(descriptions, indent=1)
-        if options.json
-        else "\n\n".join(map(as_text, descriptions))
-    )
+    found = [describe_kind(*kind) for kind in named(options.kind)]
+    print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))

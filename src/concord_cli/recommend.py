@@ -52,13 +52,13 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     if options.study.is_file():
         return dict(read_runs(options.study).runs)
     study = read_study(options)
-    runs: dict[str, Run] = {}
-    problems = set()
+    found: dict[str, Run] = {}
+    seen = set()
     for run in study.runs_of(options.experiment):
         stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
-        if str(stated) not in problems:
-            problems.add(str(stated))
+        if str(stated) not in seen:
+            seen.add(str(stated))
             labels = {key: label for key, label in run.labels.items() if key != "sampler"}
-            runs[name_task(labels)] = run
-    chosen = choose_tasks([*runs.values()], options.tasks)
-    return {task: run for task, run in runs.items() if run in chosen}
+            found[name_task(labels)] = run
+    chosen = choose_tasks([*found.values()], options.tasks)
+    return {task: run for task, run in found.items() if run in chosen}

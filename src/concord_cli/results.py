@@ -21,18 +21,18 @@ def site(options: Namespace) -> None:
 
 def compare(options: Namespace) -> None:
     """Compare samplers on the arena's tasks."""
-    local = Path("config", "studies", "arena")
-    study = Study(options.arena or (local if local.is_dir() else ARENA), load_config())
+    own = Path("config", "studies", "arena")
+    study = Study(options.arena or (own if own.is_dir() else ARENA), load_config())
     kinds.find_plugins(options)
     names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
     about = {name: getattr(options, name) for name in ("tasks", "experiment", "resources")}
     print(concord_arena.compare(*names, study=study, **about))
 
 
-def list_changes(options: Namespace) -> None:
+def differing(options: Namespace) -> None:
     """List verdicts that differ from the committed ones."""
-    changes = ledger.changes(options.ledger, options.expected, options.strict)
-    print(changes.text, *changes.lines, sep="\n")
+    found = ledger.changes(options.ledger, options.expected, options.strict)
+    print(found.text, *found.lines, sep="\n")
 
 
 def crate(options: Namespace) -> None:

@@ -12,8 +12,8 @@ from concord_studies.experiment import run_alone
 
 def changes(options: Namespace) -> Mapping[str, Any]:
     """Return what the options change of the configuration."""
-    settings = vars(options)
-    return {k: settings[k] for k in ("scale", "seed", "pairs") if settings.get(k) is not None}
+    given = vars(options)
+    return {k: given[k] for k in ("scale", "seed", "pairs") if given.get(k) is not None}
 
 
 def read_study(options: Namespace) -> Study:

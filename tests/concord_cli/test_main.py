@@ -35,8 +35,8 @@ x86 = pytest.mark.skipif(
 
 def environment(**settings: str) -> dict[str, str]:
     """Return an environment in which nothing is settled yet but this."""
-    others = {name: text for name, text in os.environ.items() if name not in SAME | KERNELS}
-    return {**others, "PYTHONPATH": str(ROOT / "src"), **settings}
+    kept = {name: text for name, text in os.environ.items() if name not in SAME | KERNELS}
+    return {**kept, "PYTHONPATH": str(ROOT / "src"), **settings}
 
 
 def python(code: str, text: str = "", **settings: str) -> str:
@@ -91,15 +91,15 @@ def test_kernels_are_chosen_only_where_they_exist(cpu, expected, tmp_path, monke
     path = tmp_path / "cpuinfo"
     if cpu is not None:
         path.write_text(cpu)
-    variables = {"PATH": "here"}
-    monkeypatch.setattr(os, "environ", variables)
+    found = {"PATH": "here"}
+    monkeypatch.setattr(os, "environ", found)
     settle(path)
-    assert variables == {"PATH": "here", **expected}
+    assert found == {"PATH": "here", **expected}
 
 
 def test_what_the_user_has_set_stays(tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text(INTEL.format("avx2 fma", "avx2 fma"))
-    variables = {"OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
-    monkeypatch.setattr(os, "environ", variables)
+    found = {"OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
+    monkeypatch.setattr(os, "environ", found)
     settle(tmp_path / "cpuinfo")
-    assert variables == {**SAME, **KERNELS, "OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
+    assert found == {**SAME, **KERNELS, "OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
