@@ -18,7 +18,7 @@ from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampler import Sampler
 from concord.sampling.initial import Law
-from concord.values import key_place, parse_self
+from concord.values import parse_self, place_of_key
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -63,7 +63,7 @@ class ChosenSampler(Chosen):
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
-                raise ConcordError(f"{key_place('sampler', key)}: unknown key; {remedy}")
+                raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
         choice = cls.__new__(cls)
         choice._choose(sampler, {**stated, **options}, "sampler")
         return choice

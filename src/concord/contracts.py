@@ -60,7 +60,7 @@ class ProblemKind(Protocol):
     def build(
         self, params: Any, agents: int, partition: Any, stream: Stream, data_sets: DataSets
     ) -> Problem:
-        """Draw the data from ``stream("data")``, or take them from data sets."""
+        """Return the problem; its data are drawn from ``stream("data")``, or are of data sets."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from concord.hints import (
     members,
     tagged_kinds,
 )
-from concord.values import HUGEST, TINIEST, is_computable, key_place, parse_self
+from concord.values import HUGEST, TINIEST, is_computable, parse_self, place_of_key
 
 
 def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, where: str) -> str:
@@ -32,7 +32,7 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
     if " field `" in text:
         key, types = text.split("`")[1], _types_of_keys(hint, value)
         if "unknown" in text:
-            return f"{key_place(where, key)}: unknown key; {nearest(key, types)}"
+            return f"{place_of_key(where, key)}: unknown key; {nearest(key, types)}"
         meaning = meaning_of(types[key]) or describe_type(types[key])
         return f"{at}the key {key!r} is missing; add it ({meaning})"
     if "`key`" in path:
@@ -54,11 +54,11 @@ def _follow(path: str, hint: Any, value: Any, where: str) -> tuple[Any, Any, str
     for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
         if name:
             hint, value = _types_of_keys(hint, value)[name], value[name]
-            where = key_place(where, name)
+            where = place_of_key(where, name)
         elif number == "...":
             _, hint = _parts(hint, dict)
             key, value = next(item for item in value.items() if not _fits(hint, item[1]))
-            where = key_place(where, key)
+            where = place_of_key(where, key)
         else:
             parts = _parts(hint, tuple)
             hint = parts[0 if Ellipsis in parts else int(number)]
@@ -77,11 +77,11 @@ def describe_number(value: Any, where: str) -> str:
     keyed = isinstance(value, dict)
     entries = value.items() if keyed else enumerate(value)
     key, entry = next(entry for entry in entries if not is_computable(entry[1]))
-    return describe_number(entry, key_place(where, key) if keyed else f"{where}[{key}]")
+    return describe_number(entry, place_of_key(where, key) if keyed else f"{where}[{key}]")
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """Return whether a value converts to a type."""
+    """Return whether a plain value converts to a type."""
     try:
         msgspec.convert(value, hint, dec_hook=parse_self)
     except msgspec.ValidationError:
