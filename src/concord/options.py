@@ -81,11 +81,11 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
     class with ``parse(value, where)`` and ``plain()`` (schedules, ``Chosen``) reads itself.
-    value: what YAML holds; None is an empty mapping.
+    value: what YAML holds; None is an empty mapping, but for types of numbers and texts alone.
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    if value is None and not _keeps_none(kind):
+    if value is None and not PLAIN.issuperset(hint for hint, _ in members(kind)):
         value = {}
     try:
         built = msgspec.convert(value, kind, dec_hook=parse_self)
@@ -98,11 +98,6 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     if not is_computable(value):
         raise ConcordError(describe_number(value, where))
     return built
-
-
-def _keeps_none(kind: Any) -> bool:
-    """Return whether None stays None, not an empty mapping: whether all members are plain."""
-    return PLAIN.issuperset(hint for hint, _ in members(kind))
 
 
 def plain(value: Any) -> Any:
