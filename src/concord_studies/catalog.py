@@ -28,7 +28,7 @@ def summarize_kinds(rooms: Sequence[str] = ()) -> Iterator[dict[str, str]]:
             raise ConcordError(f"there is no room {short(room)}; {nearest(room, ROOMS)}")
         for kind in kinds.names(room):
             about, origin = first_sentence(_docstring(room, kind)), kinds.origin(room, kind)
-            yield {"package": room, "kind": kind, "is": about, "from": origin}
+            yield {"room": room, "kind": kind, "is": about, "from": origin}
 
 
 def _docstring(room: str, kind: str) -> str:
@@ -44,7 +44,7 @@ def first_sentence(text: str) -> str:
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def find(word: str) -> list[tuple[str, str]]:
+def find_kinds(word: str) -> list[tuple[str, str]]:
     """Return room and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
 
     A ConcordError with the nearest kind, if there is none.
@@ -73,7 +73,7 @@ def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
     module: Any = kinds.find(room, kind, room) if loaded else None
     text = inspect.cleandoc(docstring_of(module)) if module else _docstring(room, kind)
     about: dict[str, Any] = {
-        **{"package": room, "kind": kind, "from": kinds.origin(room, kind)},
+        **{"room": room, "kind": kind, "from": kinds.origin(room, kind)},
         **{"is": first_sentence(text), "text": text, "equation": _equation(text)},
         "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
@@ -127,9 +127,9 @@ def as_text(about: dict[str, Any]) -> str:
     """Return the description of a kind, as ``describe_kind`` gives it, as plain text."""
     origin = f", {about['from']}" if about["from"] else ""
     name = f" ({about['name']})" if about["name"] else ""
-    lines = [f"{ROOMS[about['package']].noun} {about['kind']}{name}{origin}", "", about["text"]]
+    lines = [f"{ROOMS[about['room']].noun} {about['kind']}{name}{origin}", "", about["text"]]
     for field in ("price", "needs"):
-        if about["package"] == "samplers" and not about[field]:
+        if about["room"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]
     options = about.get("options", [])
     if options:

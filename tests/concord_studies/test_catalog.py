@@ -14,7 +14,7 @@ ALL = [(room, kind) for room in ROOMS for kind in kinds.names(room)]
 
 def test_every_kind_is_listed_in_one_line():
     summaries = list(summarize_kinds())
-    assert [(each["package"], each["kind"]) for each in summaries] == ALL
+    assert [(each["room"], each["kind"]) for each in summaries] == ALL
     assert all(each["is"] and "\n" not in each["is"] for each in summaries)
 
 
