@@ -242,6 +242,7 @@ class Search:
                 )
                 for lattice in self.lattices(entry):
                     place = round(4 * np.log2(lattice.top / best.lattice.step(best.j)))
+                    place = max(place, 1)  # its largest stable step may be smaller
                     self._score_settings(lattice, range(place - 4, place + 5), only=candidate.read)
                     other = self._refine_step(lattice, candidate.read, candidate.how)
                     best = min(best, other, key=lambda row: row.score)
