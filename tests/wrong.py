@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from concord.rooms import object_of
+from concord.kinds import object_of
 from concord_arena.testing import CHECKS, Inapplicable
 from concord_arena.testing.variants import SEED
 

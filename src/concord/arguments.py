@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
@@ -18,7 +18,7 @@ from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampler import Sampler
 from concord.sampling.initial import Law
-from concord.values import key_place, parse_self
+from concord.values import parse_self, place_of_key
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -49,47 +49,37 @@ class ChosenSampler(Chosen):
     __slots__ = ("batches", "order")
 
     @classmethod
-    def choose(
-        cls, sampler: Any, options: Mapping[str, Any], arguments: Sequence[str] = ()
-    ) -> Self:
-        """Return a caller's choice: a kind, a class of samplers, or a sampler, with options.
-
-        arguments: what else may be given, for the sentence about a key that is unknown.
-        """
-        made = cls.__new__(cls)
+    def choose(cls, sampler: Any, options: Mapping[str, Any]) -> Self:
+        """Return a caller's choice: a kind's name, a class or an object of it, and options."""
+        stated = {}
         if isinstance(sampler, Sampler):
-            own = {name: getattr(sampler, name) for name in sampler.__struct_fields__}
-            if twice := own.keys() & options:
+            stated = {name: getattr(sampler, name) for name in sampler.__struct_fields__}
+            if twice := stated.keys() & options:
                 raise ConcordError(
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
                 )
-            made._choose(type(sampler), {**own, **options}, "sampler", arguments)
-            made.params = sampler
-        elif isinstance(sampler, str) or _is_class_of_samplers(sampler):
-            made._choose(sampler, dict(options), "sampler", arguments)
-        else:
-            raise ConcordError(
-                f"sampler: {short(sampler)} is none; give its name, or a class of concord.Sampler"
-            )
-        return made
-
-    def _choose(
-        self, kind: Any, options: dict[str, Any], where: str, arguments: Sequence[str] = ()
-    ) -> None:
-        """Set class, kind and typed options of a sampler, its mini-batches and its order."""
-        if _is_class_of_samplers(kind):
-            self.module, self.kind = kind, kind_of(kind)
-        else:
-            self.module, self.kind = kinds.find(self.room, kind, where or "sampler"), kind
-        whole = self.module.options()
+            sampler = type(sampler)
+        names = _class_of(sampler, "sampler").options().__struct_fields__
         for key in options:
-            if key not in whole.__struct_fields__:
-                known = [*whole.__struct_fields__, *arguments]
-                raise ConcordError(f"{key_place(where, key)}: unknown key; {nearest(key, known)}")
-        made = build(whole, options, where)
+            if key not in names:
+                remedy = nearest(key, [*names, *ARGUMENTS])
+                raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
+        choice = cls.__new__(cls)
+        choice._choose(sampler, {**stated, **options}, "sampler")
+        return choice
+
+    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        """Set class, kind and typed options of a sampler, its mini-batches and its order.
+
+        kind: a kind's name, or a class of samplers.
+        """
+        self.module = _class_of(kind, where or "sampler")
+        self.kind = kind if isinstance(kind, str) else _name_of(kind)
+        values = build(self.module.options(), options, where)
         parts: tuple[Any, ...] = self.module, Batches, OrderOptions
         self.params, self.batches, order = (
-            msgspec.convert(made, part, from_attributes=True, dec_hook=parse_self) for part in parts
+            msgspec.convert(values, part, from_attributes=True, dec_hook=parse_self)
+            for part in parts
         )
         self.order: Order = order.update_order
         try:
@@ -105,15 +95,24 @@ class ChosenSampler(Chosen):
         return stated | {"update_order": self.order} if self.params.takes_order else stated
 
 
-def kind_of(sampler: type[Sampler]) -> str:
+def _class_of(sampler: Any, where: str) -> Any:
+    """Return the class of a kind's name, or a class of samplers itself.
+
+    where: the place for messages.
+    """
+    if isinstance(sampler, type) and issubclass(sampler, Sampler):
+        return sampler
+    if not isinstance(sampler, str):
+        raise ConcordError(
+            f"{where}: {short(sampler)} is none; give its name, or a class of concord.Sampler"
+        )
+    return kinds.find("samplers", sampler, where)
+
+
+def _name_of(sampler: type[Sampler]) -> str:
     """Return the name of a class of samplers: its kind, or the class's own name."""
     package, _, kind = sampler.__module__.rpartition(".")
     return kind if package == "concord.samplers" else sampler.__name__
-
-
-def _is_class_of_samplers(kind: Any) -> bool:
-    """Return whether an object is a class that derives from ``Sampler``."""
-    return isinstance(kind, type) and issubclass(kind, Sampler)
 
 
 class RunArguments(NamedTuple):
@@ -121,7 +120,7 @@ class RunArguments(NamedTuple):
 
     sampler: ChosenSampler
     network: Network
-    length: RunOptions
+    options: RunOptions
 
 
 def prepare(
@@ -147,13 +146,13 @@ def prepare(
                 "as 'ring'"
             )
         network = "no_edges"
-    chosen = ChosenSampler.choose(sampler, options, ARGUMENTS)
-    found = network_of(network, problem.agents)
-    if chosen.order != found.order:
-        found = Network(found.graph, found.conditions, "network", chosen.order)
-    if found.graph.weights is not None and not hasattr(chosen.params, "weights"):
+    choice = ChosenSampler.choose(sampler, options)
+    network = network_of(network, problem.agents)
+    if choice.order != network.order:
+        network = Network(network.graph, network.conditions, "network", choice.order)
+    if network.graph.weights is not None and not hasattr(choice.params, "weights"):
         raise ConcordError(
-            f"sampler {chosen.kind} does not mix by weights, so those of the network would say "
+            f"sampler {choice.kind} does not mix by weights, so those of the network would say "
             "nothing; give the graph or its adjacency matrix"
         )
     length = build(
@@ -166,4 +165,4 @@ def prepare(
         },
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
-    return RunArguments(chosen, found, length)
+    return RunArguments(choice, network, length)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
@@ -17,9 +17,6 @@ from concord.options import plain
 from concord.problem import Problem
 from concord.sampler import Sampler
 from concord.sampling.trace import Trace
-
-if TYPE_CHECKING:
-    pass
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
@@ -103,49 +100,49 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = prepare(sampler, problem, network, iterations, chains, initial, record, options)
+    run = prepare(sampler, problem, network, iterations, chains, initial, record, options)
     seed = streams.seed_of(seed, rng)
     trace = sample_chains(
-        own.sampler.params,
+        run.sampler.params,
         problem,
-        own.network,
-        batches=own.sampler.batches,
-        law=own.length.initial,
-        record=own.length.record,
-        chains=own.length.chains,
-        iterations=own.length.iterations,
+        run.network,
+        batches=run.sampler.batches,
+        law=run.options.initial,
+        record=run.options.record,
+        chains=run.options.chains,
+        iterations=run.options.iterations,
         seed=seed,
-        labels=Labels(run=own.sampler.kind) if labels is None else Labels(*labels),
+        labels=Labels(run=run.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
     )
     trace.attributes = {
         "concord": __version__,
-        "sampler": own.sampler.kind,
-        "options": json.dumps({k: v for k, v in own.sampler.plain().items() if k != "kind"}),
-        "network": own.network.name,
-        "iterations": str(own.length.iterations),
+        "sampler": run.sampler.kind,
+        "options": json.dumps({k: v for k, v in run.sampler.plain().items() if k != "kind"}),
+        "network": run.network.name,
+        "iterations": str(run.options.iterations),
         "seed": str(seed),
-        "record": json.dumps(plain(own.length.record)),
+        "record": json.dumps(plain(run.options.record)),
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
     if message := trace.divergence():
-        warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
+        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return trace
 
 
-def step_advice(own: RunArguments, problem: Problem) -> str:
+def step_advice(run: RunArguments, problem: Problem) -> str:
     """Return the advice after divergence, with the largest stable step if it is quick to find."""
-    sampler, limit = own.sampler.params, math.nan
+    sampler, limit = run.sampler.params, math.nan
     if not hasattr(sampler, "step_size"):
         return "change its options"
-    if problem.agents * problem.dim <= SOON and own.network.is_lossless:
+    if problem.agents * problem.dim <= SOON and run.network.is_lossless:
         from concord.stability import largest_stable_step  # of few runs
 
-        last = own.length.iterations - 1
+        last = run.options.iterations - 1
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
-            limit = largest_stable_step(sampler, problem, own.network, own.sampler.batches, last)
+            limit = largest_stable_step(sampler, problem, run.network, run.sampler.batches, last)
     if not math.isfinite(limit):
         return "take a smaller step_size"
     return f"take a smaller step_size, below {limit:.3g} with these options"

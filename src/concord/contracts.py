@@ -1,13 +1,14 @@
-"""The protocols of plug-ins, and of what metrics ask of problems; samplers ask ``concord.problem``.
+"""The protocols of plug-ins that are modules, and what metrics and arrays ask of problems.
 
 Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i.
-``isinstance`` sees whether the members exist, not what they are.
+``isinstance`` sees whether the members exist, not what they are. ``concord.problem`` has what
+samplers ask of problems, ``networks.topology`` and ``networks.compressions`` the protocols of
+their kinds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -28,33 +29,9 @@ class WithNames(Protocol):
         """Return the named parameters at positions (..., dim), each of shape (..., own shape)."""
 
 
-@runtime_checkable
-class WithInitial(Protocol):
-    """A problem with its own law of the initial positions x^(0)."""
-
-    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
-
-
-@runtime_checkable
-class WithDtype(Protocol):
-    """A problem whose arrays have another type than float64."""
-
-    dtype: np.dtype
-
-
 def dtype_of(problem: Problem) -> np.dtype:
-    """Return the floating-point type of a problem's arrays, float64 unless declared."""
-    return np.dtype(problem.dtype if isinstance(problem, WithDtype) else float)
-
-
-@cache
-def offers(module: Any, protocol: type) -> bool:
-    """Return whether a kind's module has every attribute of a protocol; the answer is cached.
-
-    Python takes long for such a check, and there are many runs of a kind.
-    """
-    return isinstance(module, protocol)
+    """Return the floating-point type of a problem's arrays: its ``dtype``, or float64."""
+    return np.dtype(getattr(problem, "dtype", float))
 
 
 class DataSets(Protocol):
@@ -72,7 +49,60 @@ class DataSets(Protocol):
 
 
 @runtime_checkable
-class TakesArrays(Protocol):
-    """A problem kind that may be made of a caller's own arrays."""
+class ProblemKind(Protocol):
+    """A module of ``concord.problems.kinds``: a kind of problem."""
 
-    from_arrays: Callable[..., Any]
+    Params: type
+
+    def check(self, params: Any, agents: int) -> None:
+        """Refuse options that are impossible together, or for this many agents."""
+
+    def build(
+        self, params: Any, agents: int, partition: Any, stream: Stream, data_sets: DataSets
+    ) -> Problem:
+        """Return the problem; its data are drawn from ``stream("data")``, or are of data sets."""
+
+
+@runtime_checkable
+class PartitionKind(Protocol):
+    """A kind of partition, a module of ``concord.sampling.partitions``."""
+
+    Params: type
+
+    def split(
+        self,
+        params: Any,
+        rows: int,
+        labels: np.ndarray | None,
+        agents: int,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """Return an array of row numbers for each agent, every row once.
+
+        ``labels`` are the rows' classes, (rows,); None where they have none.
+        """
+
+
+@runtime_checkable
+class ScheduleKind(Protocol):
+    """A kind of schedule, a module of ``concord.sampling.schedules``."""
+
+    Params: type
+
+    def schedule(self, params: Any) -> Callable[[int], float]:
+        """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
+
+
+@runtime_checkable
+class InitialKind(Protocol):
+    """A kind of initial law, a module of ``concord.sampling.initial``."""
+
+    Params: type
+
+    def draw(
+        self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+
+    def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return mean (dim,) and covariance (dim, dim) of one agent. None if not known."""

@@ -1,18 +1,17 @@
 """Failures of plug-ins: sentences that say in which file and line an error arose."""
 
 import os
+from traceback import walk_tb
 
 from concord.errors import ConcordError
 
 
 def place_of(error: BaseException, package: str = "concord_plugins") -> str | None:
     """Return the file and line of a study's, or another package's, code where an error arose."""
-    place, trace = None, error.__traceback__
-    while trace is not None:
-        frame = trace.tb_frame
+    place = None
+    for frame, line in walk_tb(error.__traceback__):
         if f"{frame.f_globals.get('__name__')}.".startswith(f"{package}."):
-            place = f"{_relative_path(frame.f_code.co_filename)}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+            place = f"{_relative_path(frame.f_code.co_filename)}, line {line}"
     return place
 
 
@@ -22,16 +21,17 @@ def _relative_path(file: str) -> str:
     return os.path.relpath(file) if inside else file
 
 
-def explain(error: BaseException, whose: str, package: str = "concord_plugins") -> str:
-    """Return a sentence on an error in the code of a plug-in, whose package this is."""
+def explain(error: BaseException, origin: str, package: str = "concord_plugins") -> str:
+    """Return a sentence on an error in the code of a plug-in, with file and line if they are known.
+
+    origin: the plug-in's file or distribution. package: the top package of its modules.
+    """
     text = " ".join(str(error).split()) or "no reason given"
-    what = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"
+    sentence = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"
     place = place_of(error, package)
     if isinstance(error, SyntaxError) and error.filename:
-        what = f"{type(error).__name__}: {error.msg}"
+        sentence = f"{type(error).__name__}: {error.msg}"
         place = f"{_relative_path(error.filename)}, line {error.lineno}"
-    elif isinstance(error, OSError) and error.filename and place is None:
-        return f"{error.filename}: cannot be read ({error.strerror})"
-    if place and not what.startswith(place.partition(",")[0]):
-        what = f"{place}: {what}"
-    return what if what.startswith(whose) else f"{whose}: {what}"
+    if place and not sentence.startswith(place.partition(",")[0]):
+        sentence = f"{place}: {sentence}"
+    return sentence if sentence.startswith(origin) else f"{origin}: {sentence}"

@@ -1,9 +1,16 @@
-"""Type hints of options: their parts, bounds, descriptions and choices."""
+"""Type hints of options: their parts, bounds, meaning and choices, and what they take in words."""
 
 import types
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
+
+SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has them
+NAMES = {
+    **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
+    types.NoneType: "none",
+}
 
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -15,15 +22,22 @@ def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
             if isinstance(note, str):
                 rules["description"] = note
             else:
-                rules |= {n: getattr(note, n) for n in BOUNDS if getattr(note, n) is not None}
+                rules |= {n: getattr(note, n) for n in RULES if getattr(note, n) is not None}
     if get_origin(hint) in (Union, types.UnionType):
-        return [(o, own | rules) for part in get_args(hint) for o, own in members(part)]
+        return [(o, bounds | rules) for part in get_args(hint) for o, bounds in members(part)]
     return [(hint, rules)]
 
 
 def tagged_kinds(union: Any) -> dict[str, Any]:
     """Return the classes of a union of ``Kind``s, by kind."""
-    return {o.__struct_config__.tag: o for o, _ in members(union) if _has_kind(o)}
+    configs = {one: one.__struct_config__ for one in classes_of_options(union)}
+    return {config.tag: one for one, config in configs.items() if config.tag_field == "kind"}
+
+
+def classes_of_options(hint: Any) -> list[Any]:
+    """Return the classes of ``Options`` that a type, or a union of types, has as its members."""
+    types_of_hint = [one for one, _ in members(hint) if isinstance(one, type)]
+    return [one for one in types_of_hint if issubclass(one, msgspec.Struct)]
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
@@ -31,14 +45,36 @@ def choices(hint: Any) -> tuple[Any, ...]:
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
 
 
-BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern", "title")
+def meaning_of(hint: Any) -> str:
+    """Return the text that says what an option of a type means. "" if it has none."""
+    return str(members(hint)[0][1].get("description", ""))
 
 
-def is_subclass(option: Any, kind: type) -> bool:
-    """Return whether an option's type is a subclass of a class."""
-    return isinstance(option, type) and issubclass(option, kind)
-
-
-def _has_kind(option: Any) -> bool:
-    """Return whether a type is a class of ``Kind``, which the key ``kind`` chooses."""
-    return is_subclass(option, msgspec.Struct) and option.__struct_config__.tag_field == "kind"
+def describe_type(hint: Any) -> str:
+    """Return what a type takes in words, such as "integer >= 1 or none"."""
+    words = []
+    for option, rules in members(hint):
+        shape, arguments = get_origin(option) or option, get_args(option)
+        if "title" in rules:
+            word = str(rules["title"])
+        elif shape is Literal:
+            word = " | ".join(map(str, arguments))
+        elif shape is tuple and Ellipsis in arguments:
+            word = f"list of {describe_type(arguments[0])}"
+        elif shape is tuple:
+            word = f"[{', '.join(map(describe_type, arguments))}]"
+        elif isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+            keys = [f"kind: {kind}" for kind in tagged_kinds(shape)]
+            keys += [field.encode_name for field in msgspec.structs.fields(shape)]
+            word = f"mapping of {', '.join(keys)}"
+        elif hasattr(shape, "room"):
+            word = f"a kind of {shape.room}"
+        else:
+            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
+        bounds = [f"{sign} {rules[bound]:.9g}" for bound, sign in SIGNS.items() if bound in rules]
+        if bounds:
+            word += f" {' and '.join(bounds)}"
+        if "min_length" in rules:
+            word += f" (at least {rules['min_length']})"
+        words.append(word)
+    return " or ".join(dict.fromkeys(words))

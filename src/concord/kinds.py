@@ -1,6 +1,6 @@
 """Kinds of samplers, problems, topologies and so on: one file each, found by its name.
 
-The kinds of a room are the modules of its package in Concord (``rooms``), entry points of installed
+The kinds of a room are the modules of its package in Concord (``ROOMS``), entry points of installed
 distributions (group ``concord.<room>``), and the files ``plugins/<room>/<name>.py`` of the studies
 in use. A study's folder ``plugins`` is the package ``concord_plugins.<key>``, whose files may
 import each other (``from ..theory import bound``). A file is executed when its kind is used.
@@ -11,34 +11,61 @@ import os
 import pkgutil
 import re
 import sys
+from collections.abc import Mapping
 from functools import cache
-from importlib.machinery import PathFinder
 from importlib.util import find_spec
-from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from concord.errors import ConcordError, nearest, short
-from concord.rooms import ROOMS, Room, object_of
 
+
+class Room(NamedTuple):
+    """A group of kinds: the noun for one, their packages, and the names that each file defines."""
+
+    noun: str
+    packages: tuple[str, ...]
+    defines: str
+
+
+ROOMS = {  # packages above the library add theirs
+    "samplers": Room("sampler", ("concord.samplers",), ""),
+    "problems": Room("problem", ("concord.problems.kinds",), "Params check build"),
+    "topologies": Room("topology", ("concord.networks.topologies",), "Params graph"),
+    "partitions": Room("partition", ("concord.sampling.partitions",), "Params split"),
+    "schedules": Room("schedule", ("concord.sampling.schedules",), "Params schedule"),
+    "initial": Room("initial law", ("concord.sampling.initial",), "Params draw moments"),
+    "compressions": Room("compression", ("concord.networks.compressions",), "Params compress bits"),
+}
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 SHARED = ("style",)  # modules of a room that are no kinds
+
+
+class Source(NamedTuple):
+    """Where the code of a kind is: its module, and a plug-in's file or distribution."""
+
+    module: str
+    origin: str = ""  # of a built-in kind
+
+
 studies: list[Path] = []  # folders of the studies in use
-_files: dict[tuple[str, str], tuple[str, str]] = {}  # module and file of each of their kinds
+_files: dict[tuple[str, str], Source] = {}  # of their kinds, by room and name
+
+
+def add_rooms(rooms: Mapping[str, Room]) -> None:
+    """Register rooms; one that exists gets the packages of the new one, too."""
+    for name, room in rooms.items():
+        packages = ROOMS[name].packages if name in ROOMS else ()
+        ROOMS[name] = room._replace(packages=tuple(dict.fromkeys((*packages, *room.packages))))
+    _modules.cache_clear()
 
 
 @cache
-def built_in(room: str) -> tuple[str, ...]:
-    """Return the names of the built-in kinds of a room, such as "samplers"."""
-    return tuple(sorted(_modules(room)))
-
-
-@cache
-def _modules(room: str) -> dict[str, str]:
-    """Return the dotted modules of a room's kinds that are built in, by name."""
+def _modules(room: str) -> dict[str, Source]:
+    """Return the sources of a room's built-in kinds, by name, without importing them."""
     return {
-        module.name: f"{package}.{module.name}"
+        module.name: Source(f"{package}.{module.name}")
         for package in ROOMS[room].packages
         for module in pkgutil.iter_modules(_folders(package))
         if module.name[0] != "_" and module.name not in SHARED
@@ -50,98 +77,114 @@ def _folders(package: str) -> list[str]:
     return list(getattr(find_spec(package), "submodule_search_locations", None) or [])
 
 
-def add_rooms(rooms: dict[str, Room]) -> None:
-    """Register rooms (groups of plug-ins); a room that exists gets the packages of the new one."""
-    for name, room in rooms.items():
-        packages = ROOMS[name].packages if name in ROOMS else ()
-        ROOMS[name] = room._replace(packages=tuple(dict.fromkeys((*packages, *room.packages))))
-    built_in.cache_clear()
-    _modules.cache_clear()
-
-
 @cache
-def _entry_points(room: str) -> dict[str, list[Any]]:
-    """Return a room's entry points of installed distributions, by name."""
+def _entry_points(room: str) -> dict[str, Source]:
+    """Return the sources of a room's kinds in installed distributions, by name."""
     from importlib.metadata import entry_points  # a tenth of a command's start
 
-    entries = list(entry_points(group=f"concord.{room}"))
-    return {entry.name: [e for e in entries if e.name == entry.name] for entry in entries}
+    sources: dict[str, Source] = {}
+    for entry in entry_points(group=f"concord.{room}"):
+        distribution: Any = entry.dist
+        origin = f"{distribution.name} {distribution.version}"
+        if entry.name in sources:
+            both = f"{sources[entry.name].origin} and {origin}"
+            raise ConcordError(f"{both} both have {room}/{entry.name}; uninstall one of them")
+        sources[entry.name] = Source(entry.value, origin)
+    return sources
+
+
+def _find_source(room: str, name: Any) -> Source | None:
+    """Return the source of a kind; None if there is no such kind."""
+    if not isinstance(name, str):
+        return None
+    source = _files.get((room, name)) or _modules(room).get(name)
+    return source or _entry_points(room).get(name)
+
+
+def built_in(room: str) -> tuple[str, ...]:
+    """Return the names of the built-in kinds of a room, such as "samplers"."""
+    return tuple(sorted(_modules(room)))
 
 
 def names(room: str) -> tuple[str, ...]:
     """Return the names of a room's kinds: built in, installed, and of the studies in use."""
-    own = [name for where, name in _files if where == room]
-    return tuple(sorted({*built_in(room), *_entry_points(room), *own}))
+    of_studies = {name for where, name in _files if where == room}
+    return tuple(sorted({*_modules(room), *_entry_points(room), *of_studies}))
 
 
 def exists(room: str, name: Any) -> bool:
-    """Return whether a room, such as "samplers", has a plug-in of this name."""
-    return name in built_in(room) or name in names(room)
+    """Return whether a room, such as "samplers", has a kind of this name."""
+    return _find_source(room, name) is not None
 
 
 def find(room: str, name: Any, where: str = "") -> Any:
     """Return the module of a kind, or a sampler's class; ``where`` is its place for messages."""
-    if not exists(room, name):
-        beside = [study / "plugins" / f"{name}.py" for study in studies]
-        astray = [path for path in beside if NAME.fullmatch(str(name)) and path.is_file()]
-        remedy = nearest(name, names(room))
-        for path in astray:
-            remedy = f"move {path} into the folder {room} beside it"
-        what = f"there is no {ROOMS[room].one} {short(name)}; {remedy}"
-        raise ConcordError(f"{where}.kind: {what}" if where else what)
-    module, whose = _source(room, name)
+    source = _find_source(room, name)
+    if source is None:
+        sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"
+        raise ConcordError(f"{where}.kind: {sentence}" if where else sentence)
     try:
-        return object_of(room, importlib.import_module(module))
+        return object_of(room, importlib.import_module(source.module))
     except (Exception, SystemExit) as error:
-        if not whose and not isinstance(error, OSError):
+        if not source.origin:
             raise
         from concord.failures import explain  # of plug-ins alone
 
-        package = whose and module.partition(".")[0]
-        raise ConcordError(explain(error, whose, package)) from error
+        package = source.module.partition(".")[0]
+        raise ConcordError(explain(error, source.origin, package)) from error
 
 
-def _source(room: str, name: str) -> tuple[str, str]:
-    """Return the module of a kind, and a plug-in's file or distribution. "" if it is built in."""
-    if (room, name) in _files:
-        return _files[room, name]
-    if name in built_in(room):
-        return _modules(room)[name], ""
-    entries = _entry_points(room)[name]
-    whose = " and ".join(f"{e.dist.name} {e.dist.version}" for e in entries)
-    if len(entries) > 1:
-        raise ConcordError(f"{whose} both have {room}/{name}; uninstall one of them")
-    return entries[0].value, whose
+@cache
+def object_of(room: str, module: ModuleType) -> Any:
+    """Return the module of a kind, or a sampler's one class; refuse one that lacks a definition."""
+    if missing := [name for name in ROOMS[room].defines.split() if not hasattr(module, name)]:
+        lacking = " and ".join(missing)
+        raise ConcordError(f"it lacks {lacking}, which a {ROOMS[room].noun} defines; add it")
+    if room != "samplers":
+        return module
+    classes = [c for c in vars(module).values() if getattr(c, "__module__", "") == module.__name__]
+    samplers = [c for c in classes if hasattr(c, "step") and hasattr(c, "options")]
+    if len(samplers) != 1:
+        which = " and ".join(each.__name__ for each in samplers) or "no class of concord.Sampler"
+        raise ConcordError(f"it defines {which}; make it one sampler a file")
+    return samplers[0]
+
+
+def options_of(kind: Any) -> Any:
+    """Return the class of a kind's options: its ``Params``, or a sampler's ``options``."""
+    return kind.Params if hasattr(kind, "Params") else kind.options()
+
+
+def display_name(kind: Any) -> str:
+    """Return a kind's name for readers, such as "DE-SGLD". "" if it declares none."""
+    return str(getattr(kind, "name" if isinstance(kind, type) else "NAME", ""))
+
+
+def docstring_of(kind: Any) -> str:
+    """Return the docstring of a kind's module."""
+    module = sys.modules[kind.__module__] if isinstance(kind, type) else kind
+    return module.__doc__ or ""
 
 
 def is_loaded(room: str, name: str) -> bool:
     """Return whether a kind is built in, or its file has been executed in this process."""
-    return name in built_in(room) or _source(room, name)[0] in sys.modules
+    source = _find_source(room, name)
+    return source is not None and (not source.origin or source.module in sys.modules)
 
 
 def location(room: str, name: str) -> Path:
-    """Return the source file of a kind; neither it nor a package around it is executed.
-
-    A ModuleNotFoundError if there is no such module.
-    """
-    spec: Any = None
-    for module in accumulate(_source(room, name)[0].split("."), "{}.{}".format):
-        package = sys.modules.get(module)
-        if package is not None:
-            spec = package.__spec__ or package  # packages of studies' plug-ins have none
-        elif spec is None:
-            spec = find_spec(module)
-        else:  # where find_spec would import what is around it
-            folders = getattr(spec, "submodule_search_locations", None)
-            spec = PathFinder.find_spec(module, folders or getattr(spec, "__path__", []))
-        if spec is None:
-            raise ModuleNotFoundError(f"No module named {module!r}")
-    return Path(str(getattr(spec, "origin", None)))
+    """Return the source file of a kind, which is not executed. A ConcordError if there is none."""
+    source = _find_source(room, name)
+    spec = find_spec(source.module) if source else None
+    if spec is None or spec.origin is None:
+        raise ConcordError(f"there is no file of {room}/{name}; install it again")
+    return Path(spec.origin)
 
 
 def origin(room: str, name: str) -> str:
     """Return the file or distribution of a plug-in for readers. "" for a built-in kind."""
-    return _source(room, name)[1]
+    source = _find_source(room, name)
+    return source.origin if source else ""
 
 
 def use(*folders: Path) -> None:
@@ -169,9 +212,9 @@ def add(path: Path) -> tuple[str, str]:
     if not NAME.fullmatch(name):
         raise ConcordError(f"{path}: a name has small letters, digits and _; rename the file")
     if exists(room, name):
-        whose = _source(room, name)[1] or "Concord"
-        raise ConcordError(f"{path}: {whose} has {room}/{name} already; rename the file")
-    _files[room, name] = module_of(path), str(path)
+        owner = origin(room, name) or "Concord"
+        raise ConcordError(f"{path}: {owner} has {room}/{name} already; rename the file")
+    _files[room, name] = Source(module_of(path), str(path))
     return room, name
 
 

@@ -74,22 +74,22 @@ def law(
     >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
     array([0.37, 0.01])
     """
-    own = prepare(sampler, problem, network, iterations, 1, initial, record, options)
-    run = LawInputs(
-        own.sampler.params,
+    run = prepare(sampler, problem, network, iterations, 1, initial, record, options)
+    inputs = LawInputs(
+        run.sampler.params,
         problem,
-        own.network,
-        own.sampler.batches,
-        own.length.initial,
+        run.network,
+        run.sampler.batches,
+        run.options.initial,
         iterations,
-        Trace({}, own.length.record.iterations(iterations), np.arange(problem.agents)),
+        Trace({}, run.options.record.iterations(iterations), np.arange(problem.agents)),
     )
-    run.sampler.check(problem, run.network)
+    inputs.sampler.check(problem, inputs.network)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
         if approximate and not isinstance(problem, Quadratic):
-            found = linearized.law_of_run(run)
+            exact_law = linearized.law_of_run(inputs)
         else:
-            found = law_of_run(run, LARGEST)
-    if message := found.divergence():
-        warn_of_divergence(own.sampler.kind, message, step_advice(own, problem))
-    return found
+            exact_law = law_of_run(inputs, LARGEST)
+    if message := exact_law.divergence():
+        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
+    return exact_law

@@ -106,6 +106,7 @@ def check_positive_definite(precisions: np.ndarray) -> None:
 
 
 def _check_connected(network: Network, directed: bool) -> None:
+    """Refuse agents without a path between any two; ``directed``: edges may be one-way."""
     graph = network.graph
     if graph.directed and not directed:
         raise ConcordError(

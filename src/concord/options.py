@@ -30,8 +30,9 @@ import msgspec
 from msgspec import Meta
 
 from concord.errors import ConcordError, short
-from concord.kinds import find, names
-from concord.rooms import ROOMS, options_of
+from concord.hints import members
+from concord.kinds import ROOMS, find, names, options_of
+from concord.mistakes import describe_mistake, describe_number
 from concord.values import PLAIN, is_computable, parse_self, without_numpy
 
 T = TypeVar("T")
@@ -42,7 +43,13 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 PositiveShare = Annotated[float, Meta(gt=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
 Index = Annotated[int, Meta(ge=0)]
-Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)")]
+Label = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)",
+        title="a name of letters, digits and . _ + -",
+    ),
+]
 Some = Annotated[tuple[T, ...], Meta(min_length=1)]
 
 
@@ -54,10 +61,10 @@ class _CheckedMeta(msgspec.StructMeta):
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
             """Build the class from values by position and name, checked like values in a file."""
-            given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
-            if len(given) < len(values) + len(options):
+            arguments = dict(zip(cls.__struct_fields__, values, strict=False)) | options
+            if len(arguments) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
-            return build(cls, given)
+            return build(cls, arguments)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_CheckedMeta):
@@ -75,43 +82,30 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
     class with ``parse(value, where)`` and ``plain()`` (schedules, ``Chosen``) reads itself.
-    value: what YAML holds; None is an empty mapping.
+    value: what YAML holds; None is an empty mapping, but for types of numbers and texts alone.
     where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
     A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    if value is None and not _keeps_none(kind):
+    if value is None and not PLAIN.issuperset(hint for hint, _ in members(kind)):
         value = {}
     try:
-        made = msgspec.convert(value, kind, dec_hook=parse_self)
+        built = msgspec.convert(value, kind, dec_hook=parse_self)
     except msgspec.ValidationError:
-        if (unlike_numpy := without_numpy(value, where)) is not value:
-            return build(kind, unlike_numpy, where)
-        from concord.mistakes import find_mistake  # of what does not fit
-
-        raise ConcordError(find_mistake(kind, value, where)) from None
-    if not is_computable(value):  # but an integer may have become a float, which can
-        from concord.mistakes import number_mistakes  # of what does not fit
-
-        for mistake in number_mistakes(_to_plain(made), where):
-            raise ConcordError(mistake)
-    return made
-
-
-def _keeps_none(kind: Any) -> bool:
-    """Return whether None stays None, not an empty mapping: whether all members are plain."""
-    from concord.hints import members  # for values that are missing
-
-    return PLAIN.issuperset(hint for hint, _ in members(kind))
+        value = without_numpy(value, where)
+        try:
+            built = msgspec.convert(value, kind, dec_hook=parse_self)
+        except msgspec.ValidationError as error:
+            raise ConcordError(describe_mistake(error, kind, value, where)) from None
+    if not is_computable(value):
+        raise ConcordError(describe_number(value, where))
+    return built
 
 
 def plain(value: Any) -> Any:
     """Return an object of ``build`` as plain data, every option written out."""
-    return value if type(value) in PLAIN else _lists(_to_plain(value))
-
-
-def _to_plain(value: Any) -> Any:
-    """Return an object as plain data of dictionaries, lists, numbers and texts."""
-    return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
+    if type(value) in PLAIN:
+        return value
+    return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
 
 
 def _lists(value: Any) -> Any:
@@ -133,7 +127,7 @@ class Chosen:
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
         """Set module, kind and typed options; ``where`` is the place for messages."""
-        self.module = find(self.room, kind, where or ROOMS[self.room].one)
+        self.module = find(self.room, kind, where or ROOMS[self.room].noun)
         self.kind: str = kind
         self.params = build(options_of(self.module), options, where)
 
@@ -146,15 +140,11 @@ class Chosen:
         if isinstance(value, cls):
             return value
         if not isinstance(value, dict) or "kind" not in value:
-            known = ", ".join(names(cls.room))
-            raise ConcordError(
-                f"{where}: the key 'kind' is missing; add one of {known}"
-                if isinstance(value, dict)
-                else f"{where}: {short(value)} is not a mapping with a kind: {known}"
-            )
-        made = cls.__new__(cls)
-        made._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
-        return made
+            wish = f"give a mapping with a kind: {', '.join(names(cls.room))}"
+            raise ConcordError(f"{where}: {short(value)} does not fit; {wish}")
+        choice = cls.__new__(cls)
+        choice._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
+        return choice
 
     def plain(self) -> dict[str, Any]:
         """Return the mapping that ``parse`` reads, every option written out."""

@@ -20,12 +20,13 @@ T = TypeVar("T")
 
 @contextmanager
 def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Callable[..., object]]:
-    """Give ``done(n=1)``, which moves a bar of so many steps and shows the time that is left.
+    """Yield a function ``done(n=1)`` that counts finished steps and shows the time that is left.
 
-    shown: at once, wherever to, and left there; or never; None: as all else is.
+    total: number of steps. what: the text beside the bar. shown: True for a bar from the start,
+    False for none; None: on a terminal a bar if the work lasts, elsewhere a line a minute.
     """
     if shown is None and not sys.stderr.isatty():
-        yield _tell_each_minute(total, what)
+        yield _print_each_minute(total, what)
         return
     if not (find_spec("tqdm") if shown is None else shown):
         yield lambda n=1: None
@@ -35,7 +36,7 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
         yield bar.update
 
 
-def _tell_each_minute(total: int, what: str) -> Callable[..., object]:
+def _print_each_minute(total: int, what: str) -> Callable[..., object]:
     """Return ``done(n=1)``, which counts finished steps and prints them at most once a minute."""
     count, last = 0, time.monotonic()
 
@@ -50,7 +51,7 @@ def _tell_each_minute(total: int, what: str) -> Callable[..., object]:
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:
-    """Go through items with a bar."""
+    """Yield the items, and show how many of them are finished; ``what`` is the text beside."""
     with progress(len(items), what) as done:
         for item in items:
             yield item

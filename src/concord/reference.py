@@ -57,16 +57,16 @@ def reference_of(problem: Problem) -> Reference:
     return problem.posterior
 
 
-def read_reference(given: Any, dim: int, name: str) -> Reference:
+def read_reference(posterior: Any, dim: int, name: str) -> Reference:
     """Return a caller's posterior, draws (draws, dim) or an object with moments, checked.
 
     dim: the dimension that it must have. name: of the argument, for errors.
     """
-    law = given if isinstance(given, Reference) else Draws(read_numbers(given, name))
+    law = posterior if isinstance(posterior, Reference) else Draws(read_numbers(posterior, name))
     size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else len(law.moments()[0])
     if size != dim:
         raise ConcordError(
-            f"{name}: {short(given)} is no posterior of dimension {dim}; give draws of shape "
+            f"{name}: {short(posterior)} is no posterior of dimension {dim}; give draws of shape "
             f"(draws, {dim})"
         )
     return law

@@ -18,11 +18,9 @@ def without_numpy(value: Any, where: str) -> Any:
         check_masks(value, where)
         return value.tolist()
     if isinstance(value, Mapping):
-        made: Any = {key: without_numpy(item, key_place(where, key)) for key, item in value.items()}
-        return made if any(made[key] is not value[key] for key in made) else value
+        return {key: without_numpy(item, place_of_key(where, key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        made = [without_numpy(item, f"{where}[{n}]") for n, item in enumerate(value)]
-        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+        return [without_numpy(item, f"{where}[{number}]") for number, item in enumerate(value)]
     return value
 
 
@@ -36,24 +34,30 @@ def check_masks(values: Any, where: str) -> None:
             )
 
 
-def parse_self(kind: Any, value: Any) -> Any:
-    """Return a value parsed by a class that reads itself. A ValueError if it does not fit."""
-    if isinstance(value, kind):
+def parse_self(cls: Any, value: Any) -> Any:
+    """Return the object of a class with ``parse(value, where)`` that a value stands for.
+
+    A ValueError if it does not fit, whose text has "$" for the value's place.
+    """
+    if isinstance(value, cls):
         return value
     try:
-        return kind.parse(value, "")
+        return cls.parse(value, "$")
     except ConcordError as error:
         raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
 
 
-def key_place(where: str, key: Any) -> str:
+def place_of_key(where: str, key: Any) -> str:
     """Return the place of a key below a place, as messages name it."""
     name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
     return f"{where}.{name}" if where else f"{name}"
 
 
 def is_computable(value: Any) -> bool:
-    """Return whether all numbers in plain data can be computed with."""
+    """Return whether each number in plain data is 0, or from 1e-100 to 1e100 in size.
+
+    Integers must be below 2^63.
+    """
     parts = [value]
     for part in parts:  # which grow: a call for each would take most of a study's check
         if isinstance(part, dict):
@@ -75,10 +79,10 @@ def read_numbers(values: Any, name: str) -> np.ndarray:
     """
     check_masks(values, name)
     try:
-        given = np.array(values)
-        if given.dtype.kind == "c":
+        numbers = np.array(values)
+        if numbers.dtype.kind == "c":
             raise ConcordError(f"{name}: its numbers are complex; give real ones")
-        array = given.astype(float)
+        array = numbers.astype(float)
     except (TypeError, ValueError):
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
     if not np.isfinite(array).all():

@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "list the kinds there are of samplers, problems, topologies, ..."
     sub = command("list", text, plugins)
-    sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
+    sub.add_argument("rooms", nargs="*", help="samplers, problems, topologies, ...; none: all")
     sub = command("describe", "tell a kind's equation, source, price, needs and options", plugins)
     sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
     sub = command("test", "test that plug-ins keep the contract of their kind", plugins)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_cli.studies import use_plugins
-from concord_studies.catalog import as_text, describe_kind, find, summarize_kinds
+from concord_studies.catalog import as_text, describe_kind, find_kinds, summarize_kinds
 from concord_studies.failures import print_error
 
 
@@ -32,7 +32,7 @@ def find_plugins(options: Namespace) -> None:
 def find_named(word: str) -> list[tuple[str, str]]:
     """Return room and kind of a word, which may be a plug-in's file."""
     if not word.endswith(".py"):
-        return find(word)
+        return find_kinds(word)
     path = Path(word)
     room = path.absolute().parent.name
     in_use = kinds.exists(room, path.stem) if room in ROOMS else False
@@ -44,14 +44,14 @@ def find_named(word: str) -> list[tuple[str, str]]:
 def list_kinds(options: Namespace) -> None:
     """List the kinds there are."""
     find_plugins(options)
-    summaries = list(summarize_kinds(options.packages))
+    summaries = list(summarize_kinds(options.rooms))
     if options.json:
         print(json.dumps(summaries, indent=1))
         return
     width = max(len(about["kind"]) for about in summaries)
-    for package, of_package in groupby(summaries, lambda about: about["package"]):
-        print(f"{package}:")
-        for about in of_package:
+    for room, of_room in groupby(summaries, lambda about: about["room"]):
+        print(f"{room}:")
+        for about in of_room:
             whence = f" [{about['from']}]" if about["from"] else ""
             print(f"  {about['kind']:{width}}  {about['is']}{whence}")
 

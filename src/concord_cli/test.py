@@ -17,10 +17,10 @@ def test(options: Namespace) -> None:
     output = sys.stderr if options.json else sys.stdout
     outcomes = []
     with redirect_stdout(sys.stderr):  # what plug-ins print is no outcome
-        for package, kind in [pair for word in options.kinds for pair in find_named(word)]:
-            print(f"{package}/{kind}", file=output)
-            for each in testing.run(package, kind, options.seed):
-                outcomes.append({"package": package, "kind": kind, **each._asdict()})
+        for room, kind in [pair for word in options.kinds for pair in find_named(word)]:
+            print(f"{room}/{kind}", file=output)
+            for each in testing.run(room, kind, options.seed):
+                outcomes.append({"room": room, "kind": kind, **each._asdict()})
                 why = f": {each.why}" if each.why else ""
                 print(f"  {each.ended:14}  {each.check}{why}", file=output, flush=True)
     if options.json:

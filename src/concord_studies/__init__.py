@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from concord import kinds
-from concord.rooms import Room
+from concord.kinds import Room
 
 kinds.add_rooms(
     {

@@ -3,94 +3,91 @@
 import ast
 import inspect
 import re
-import types
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.hints import members
-from concord.options import Chosen, Kind, Options, plain
-from concord.rooms import ROOMS, display_name, docstring_of, options_of
+from concord.hints import describe_type, meaning_of
+from concord.kinds import ROOMS, display_name, docstring_of, options_of
+from concord.options import plain
 from concord_studies.contracts import declared
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
 
-def summarize_kinds(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
-    """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
+def summarize_kinds(rooms: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """Yield room, kind, first sentence and origin of every kind; a plug-in's file is not executed.
 
-    A ConcordError if there is no such package.
+    A ConcordError if there is no such room.
     """
-    for package in packages or ROOMS:
-        if package not in ROOMS:
-            raise ConcordError(
-                f"there is no package of kinds {short(package)}; {nearest(package, ROOMS)}"
-            )
-        for kind in kinds.names(package):
-            about, origin = summary(_docstring(package, kind)), kinds.origin(package, kind)
-            yield {"package": package, "kind": kind, "is": about, "from": origin}
+    for room in rooms or ROOMS:
+        if room not in ROOMS:
+            raise ConcordError(f"there is no room {short(room)}; {nearest(room, ROOMS)}")
+        for kind in kinds.names(room):
+            about, origin = first_sentence(_docstring(room, kind)), kinds.origin(room, kind)
+            yield {"room": room, "kind": kind, "is": about, "from": origin}
 
 
-def _docstring(package: str, kind: str) -> str:
+def _docstring(room: str, kind: str) -> str:
     """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
-        return ast.get_docstring(ast.parse(kinds.location(package, kind).read_bytes())) or ""
+        return ast.get_docstring(ast.parse(kinds.location(room, kind).read_bytes())) or ""
     except Exception as error:  # an entry point whose package is missing or broken
         return f"cannot be read: {' '.join(str(error).split())}"
 
 
-def summary(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return the first sentence of a docstring, on one line."""
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
-def find(word: str) -> list[tuple[str, str]]:
-    """Return package and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
+def find_kinds(word: str) -> list[tuple[str, str]]:
+    """Return room and kind of a word such as ``de_sgld`` or ``samplers/de_sgld``.
 
     A ConcordError with the nearest kind, if there is none.
     """
-    within, slash, kind = word.rpartition("/")
-    packages = [package for package in ROOMS if not slash or package == within]
-    found = [(package, kind) for package in packages if kind in kinds.names(package)]
-    if not found:
-        known = {k for package in packages or ROOMS for k in kinds.names(package)}
-        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, known)}")
-    return found
+    prefix, slash, kind = word.rpartition("/")
+    rooms = [room for room in ROOMS if not slash or room == prefix]
+    matches = [(room, kind) for room in rooms if kind in kinds.names(room)]
+    if not matches:
+        names = {k for room in rooms or ROOMS for k in kinds.names(room)}
+        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, names)}")
+    return matches
 
 
-def describe_kind(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
+def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
     """Return a description of a kind: its text, options, origin and further facts.
 
     Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
     unknown, and its docstring says why if it cannot be read.
 
-    That is: package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
+    That is: room, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
     ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs where
     the docstring states them, options (name, type, ``default`` unless it must be given, meaning),
     and the metrics of a family, with what readers see of them (``labels``).
     """
-    loaded = execute or kinds.is_loaded(package, kind)
-    module: Any = kinds.find(package, kind, package) if loaded else None
-    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(package, kind)
-    found: dict[str, Any] = {
-        **{"package": package, "kind": kind, "from": kinds.origin(package, kind)},
-        **{"is": summary(text), "text": text, "equation": _equation(text)},
+    loaded = execute or kinds.is_loaded(room, kind)
+    module: Any = kinds.find(room, kind, room) if loaded else None
+    text = inspect.cleandoc(docstring_of(module)) if module else _docstring(room, kind)
+    about: dict[str, Any] = {
+        **{"room": room, "kind": kind, "from": kinds.origin(room, kind)},
+        **{"is": first_sentence(text), "text": text, "equation": _equation(text)},
         "name": display_name(module) or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
-        return found
+        return about
     if lacking := declared(module, "unavailable")():
-        found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
-    if package == "metrics":
-        found["metrics"] = list(module.METRICS)
-        found["labels"] = list(_labels(module))
+        about["needs"] = f"{about['needs'] or ''} {lacking}".strip()
+    if room == "metrics":
+        about["metrics"] = list(module.METRICS)
+        about["labels"] = list(_labels(module))
     else:
-        found["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
-    return found
+        about["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
+    return about
 
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
@@ -108,77 +105,44 @@ def _equation(text: str) -> str | None:
 
 def _paragraph(text: str, field: str) -> str | None:
     """Return the paragraph or sentence of a text that begins with a field and a colon."""
-    found = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
-    return " ".join(found[1].split()) if found else None
+    match = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
+    return " ".join(match[1].split()) if match else None
 
 
 def _option(field: Any) -> dict[str, Any]:
     """Return the description of one field of a class of options."""
     option = {
         "name": field.encode_name,
-        "type": _type(field.type),
-        "means": members(field.type)[0][1].get("description", ""),
+        "type": describe_type(field.type),
+        "means": meaning_of(field.type),
     }
     if not field.required:
-        made = field.default_factory
-        default = field.default if made is msgspec.NODEFAULT else made()
+        factory = field.default_factory
+        default = field.default if factory is msgspec.NODEFAULT else factory()
         option["default"] = plain(default)
     return option
 
 
-NAMES = {float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"}
-
-
-def _type(hint: Any) -> str:
-    """Return a type and its bounds in words."""
-    words = []
-    for option, rules in members(hint):
-        shape = get_origin(option) or option
-        if option is types.NoneType:
-            word = "none"
-        elif shape is Literal:
-            word = " | ".join(map(str, get_args(option)))
-        elif shape is tuple:
-            inner = [part for part in get_args(option) if part is not Ellipsis]
-            many = Ellipsis in get_args(option)
-            word = f"list of {_type(inner[0])}" if many else f"[{', '.join(map(_type, inner))}]"
-        elif isinstance(shape, type) and issubclass(shape, Options):
-            word = "mapping of " + ", ".join(f.encode_name for f in msgspec.structs.fields(shape))
-            if issubclass(shape, Kind):
-                word = word.replace("of ", f"of kind: {shape.__struct_config__.tag}, ", 1)
-        elif isinstance(shape, type) and issubclass(shape, Chosen):
-            word = f"a kind of {shape.room}"
-        else:
-            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
-        for bound, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
-            word += f" {sign} {rules[bound]:g}" if bound in rules else ""
-        words.append(word)
-    return " or ".join(dict.fromkeys(words))
-
-
 def as_text(about: dict[str, Any]) -> str:
     """Return the description of a kind, as ``describe_kind`` gives it, as plain text."""
-    whence = f", {about['from']}" if about["from"] else ""
-    called = f" ({about['name']})" if about["name"] else ""
-    lines = [f"{ROOMS[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
+    origin = f", {about['from']}" if about["from"] else ""
+    name = f" ({about['name']})" if about["name"] else ""
+    lines = [f"{ROOMS[about['room']].noun} {about['kind']}{name}{origin}", "", about["text"]]
     for field in ("price", "needs"):
-        if about["package"] == "samplers" and not about[field]:
+        if about["room"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]
     options = about.get("options", [])
     if options:
         lines += ["", "Options:"]
     for option in options:
-        given = f" (default {_default(option['default'])})" if "default" in option else ""
-        lines.append(f"  {option['name']}: {option['type']}{given}")
+        default = ""
+        if "default" in option:
+            default = f" (default {'none' if option['default'] is None else option['default']})"
+        lines.append(f"  {option['name']}: {option['type']}{default}")
         lines.append(f"      {option['means']}")
     if about.get("metrics"):
         lines += ["", "Metrics: " + ", ".join(about["metrics"])]
     for label in about.get("labels", []):
-        said = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
-        lines.append(f"  {label['metric']}: {said.removeprefix('is: ')}")
+        texts = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
+        lines.append(f"  {label['metric']}: {texts.removeprefix('is: ')}")
     return "\n".join(lines)
-
-
-def _default(value: Any) -> str:
-    """Return a default value as text, "none" for None."""
-    return "none" if value is None else str(value)

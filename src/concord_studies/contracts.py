@@ -17,49 +17,12 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Curved(Protocol):
-    """A problem with bounds on the Hessians of the potentials f_i at all positions."""
-
-    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return lower and upper bounds of each agent's Hessian, both (agents, dim, dim).
-
-        All f_i attain the upper bound at one common point; infinite where there is no bound.
-        """
-
-
-@runtime_checkable
 class SampledLaw(Protocol):
     """A problem with a known law of the sum of the potentials, whatever their prior share."""
 
     @property
     def sampled(self) -> Gaussian:
         """Return the law proportional to exp(-sum_i f_i). A ConcordError if there is none."""
-
-
-@runtime_checkable
-class LogDensity(Protocol):
-    """A problem of two parameters whose posterior log density can be evaluated."""
-
-    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density up to a constant; the arrays of both parameters broadcast."""
-
-
-@runtime_checkable
-class Replicated(Protocol):
-    """A problem of several data sets at once: chain c holds ``sets[c % len(sets)]``."""
-
-    sets: Sequence[Any]
-
-    def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Return two independent exact samples, (2, counts[d], dim), of each data set d."""
-
-
-@runtime_checkable
-class Classifier(Protocol):
-    """A problem whose parameters classify points, rightly or not."""
-
-    def accuracy(self, x: np.ndarray) -> np.ndarray:
-        """Return the fraction of points that each x_i classifies right, (chains, some agents)."""
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from concord import kinds
-from concord.rooms import ROOMS, display_name
+from concord.kinds import ROOMS, display_name
 from concord_studies import metrics
 from concord_studies.contracts import PRICES
 

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import warnings
-from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -45,9 +44,9 @@ def quadratic(seed: int = 0) -> concord.Problem:
     return concord.problems.quadratic(gram, rng.standard_normal((AGENTS, DIM)))
 
 
-def mine(problem=None, **more) -> concord.Problem:
+def quadratic_of_functions() -> concord.Problem:
     """The same problem, as somebody else's functions."""
-    problem = problem or quadratic()
+    problem = quadratic()
     gram, shift = problem.gram, problem.shift
 
     def gradient(x):
@@ -57,8 +56,8 @@ def mine(problem=None, **more) -> concord.Problem:
         matrices = gram + np.eye(DIM) / step[:, None, None]
         return np.linalg.solve(matrices, (shift + v / step[:, None])[..., None])[..., 0]
 
-    given = {"gradient": gradient, "prox": prox, "agents": AGENTS, "dim": DIM, **more}
-    return concord.Problem(posterior=problem.posterior, **given)
+    size = {"agents": AGENTS, "dim": DIM}
+    return concord.Problem(gradient, prox=prox, posterior=problem.posterior, **size)
 
 
 def test_import_is_fast_and_knows_its_names():
@@ -96,8 +95,8 @@ def test_examples_of_docstrings_run(name, tmp_path, monkeypatch):
     for library in EXTRAS.get(name, ()):
         pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted and not found.failed
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted and not outcome.failed
 
 
 def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
@@ -109,14 +108,16 @@ def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
         concord.w2(few, problem.posterior)
     law = concord.law("de_sgld", problem, "ring", **steps)
     exact = concord.w2(law, problem.posterior, warm_up=200).value
-    found = concord.w2(few, problem.posterior, warm_up=200)
-    assert ((found.lo <= exact) & (exact <= found.hi)).all()
-    assert (found.draws < 4 * 1800).all() and (found.floor > 0).all()
-    assert abs(found.value - exact).max() < 3 * found.floor.max()
+    pooled = concord.w2(few, problem.posterior, warm_up=200)
+    assert ((pooled.lo <= exact) & (exact <= pooled.hi)).all()
+    assert (pooled.draws < 4 * 1800).all() and (pooled.floor > 0).all()
+    assert abs(pooled.value - exact).max() < 3 * pooled.floor.max()
     with pytest.raises(ConcordError, match=r"worth \d+ independent ones, too few"):
         concord.w2(few, problem.posterior, warm_up=1990)
     table = concord.compare({"few": few, "law": law}, problem.posterior, warm_up=200)
-    assert table.w2["few"] == found.value[:AGENTS].max() and table.w2["law"] == exact[:AGENTS].max()
+    assert (
+        table.w2["few"] == pooled.value[:AGENTS].max() and table.w2["law"] == exact[:AGENTS].max()
+    )
     assert (table.bias2_lo["few"] <= table.bias2).all()
     many = concord.sample("de_sgld", problem, "ring", chains=20, step_size=0.05, iterations=20)
     assert set(concord.w2(many, problem.posterior)) == {"value", "lo", "hi", "floor"}
@@ -124,42 +125,28 @@ def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
 
 def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
     """Independent draws in place of time: at least 0.95 less four standard errors of 200 trials."""
-    target, rng = concord.Gaussian(np.array([1.0, 0.0]), np.array([[1.0, 0.3], [0.3, 0.5]])), 0
-    rng = np.random.default_rng(7)
-    shift = np.array([0.3, 0.0])
-    held = 0
+    target = concord.Gaussian(np.array([1.0, 0.0]), np.array([[1.0, 0.3], [0.3, 0.5]]))
+    rng, shift, hits = np.random.default_rng(7), np.array([0.3, 0.0]), 0
     for _ in range(200):
         mean, cov = wasserstein.fit(target.sample(60, rng) + shift)
         fitted = concord.Gaussian(mean, cov)
         squares = wasserstein.w2(*wasserstein.refits(fitted, 60, 200, rng), target) ** 2
         lo, hi = wasserstein.correct_interval(squares, wasserstein.w2(mean, cov, target))
-        held += lo <= 0.3 <= hi
-    assert held / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
-
-
-def test_refits_are_fits_of_draws():
-    """Their means, and those of the fits' squared distance, within five standard errors."""
-    law, rng = concord.Gaussian(np.ones(3), np.diag([1.0, 2.0, 0.5])), np.random.default_rng(1)
-    made = wasserstein.refits(law, 12, 4000, rng)
-    drawn = wasserstein.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
-    made, drawn = ((*moments, wasserstein.w2(*moments, law)) for moments in (made, drawn))
-    for one, other in zip(made, drawn, strict=True):
-        error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 4000)
-        assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 5 * error).all()
-        assert (abs(one.std(axis=0) / other.std(axis=0) - 1) < 0.1).all()
+        hits += lo <= 0.3 <= hi
+    assert hits / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
 
 
 def test_one_chain_has_no_interval():
     pytest.importorskip("arviz_stats")
     problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000, "chains": 1}
     alone = concord.sample("de_sgld", problem, "ring", **steps)
-    for found in (
+    for distance in (
         concord.w2(alone, problem.posterior, warm_up=200),
         concord.bias2(alone, problem.posterior, warm_up=200),
         concord.bias2(alone, problem.posterior),
     ):
-        assert np.isfinite(found.value).all()
-        assert np.isnan(found.lo).all() and np.isnan(found.hi).all()
+        assert np.isfinite(distance.value).all()
+        assert np.isnan(distance.lo).all() and np.isnan(distance.hi).all()
     table = concord.compare([alone], problem.posterior, warm_up=200)
     assert np.isfinite(table.w2).all() and np.isnan(table.w2_lo).all()
 
@@ -180,42 +167,35 @@ def test_arviz_gets_no_warm_up():
         trace.to_arviz(warm_up=50)
 
 
-def diverging(step_size, **options):
-    given = {"step_size": step_size, "iterations": 300, "chains": 30} | options
-    return concord.sample("de_sgld", quadratic(), "ring", **given)
+def warning_of(function):
+    """Return what a function returns, and its one warning, which is of the caller's line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function()
+    (warning,) = caught
+    assert warning.category is concord.DivergenceWarning and warning.filename == __file__
+    return result, str(warning.message)
 
 
 def test_divergence_warns_once_a_call():
-    """With its share of chains and its first iteration, where the caller stands."""
-
-    def said(function, *args, **options):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = function(*args, **options)
-        (one,) = caught
-        assert one.category is concord.DivergenceWarning and issubclass(one.category, UserWarning)
-        assert one.filename == __file__
-        return found, str(one.message)
-
+    """With its share of chains, its first iteration, and the largest step that is stable."""
     problem, steps = quadratic(), {"iterations": 300, "step_size": 2.0}
-    trace, text = said(lambda: concord.sample("de_sgld", problem, "ring", chains=30, **steps))
+    trace, text = warning_of(lambda: concord.sample("de_sgld", problem, "ring", chains=30, **steps))
     first = trace["diverged_at"].min()
     assert f"de_sgld: 30 of 30 chains diverged, the first at iteration {first}; take a" in text
-    limit = float(re.search(r"below ([\d.]+)", text)[1])
+    steps["step_size"] = 0.98 * float(re.search(r"below ([\d.]+)", text)[1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        concord.law("de_sgld", problem, "ring", step_size=0.98 * limit, iterations=3000)
-        sound = diverging(0.98 * limit)
-        concord.compare([sound], problem.posterior)
-    law, text = said(lambda: concord.law("de_sgld", problem, "ring", **steps))
-    assert re.search(
-        r"de_sgld: the law diverges, seen first at iteration \d+; take a smaller", text
-    )
+        concord.law("de_sgld", problem, "ring", **steps)
+        sound = concord.sample("de_sgld", problem, "ring", chains=30, **steps)
+    steps["step_size"] = 2.0
+    law, text = warning_of(lambda: concord.law("de_sgld", problem, "ring", **steps))
+    assert "de_sgld: the law diverges, seen first at iteration " in text
     for result in (trace, law):
-        assert said(lambda r=result: concord.w2(r, problem.posterior))[1].startswith("w2: ")
-        assert said(lambda r=result: concord.bias2(r, problem.posterior))[1].startswith("bias2: ")
+        text = warning_of(lambda one=result: concord.w2(one, problem.posterior))[1]
+        assert text.startswith("w2: ")
     results = {"one": trace, "sound": sound, "exact": law}
-    table, text = said(lambda: concord.compare(results, problem.posterior))
+    table, text = warning_of(lambda: concord.compare(results, problem.posterior))
     assert "of one 30 of 30 chains" in text and "of exact the law" in text and "sound" not in text
     assert np.isinf(table.w2["one"]) and np.isfinite(table.w2["sound"])
 
@@ -223,37 +203,6 @@ def test_divergence_warns_once_a_call():
 def test_a_gradient_that_is_not_a_number_warns():
     with pytest.warns(concord.DivergenceWarning, match=r"5 of 5 chains .* iteration 1; take a"):
         call(problem=shaped(lambda x: x * np.nan), chains=5)
-
-
-def test_64_agents_of_ten_dimensions_have_a_law():
-    """Of coordinates that nothing couples it is that of each, which is sooner computed."""
-    rng = np.random.default_rng(1)
-    curvatures, pulls = rng.uniform(1, 3, (64, 10)), rng.standard_normal((64, 10))
-    how = {"step_size": 0.05, "iterations": 10, "record": {"at": [10]}}
-    whole = concord.problems.quadratic(H=curvatures[:, :, None] * np.eye(10), b=pulls)
-    law = concord.law("de_sgld", whole, "ring", **how)
-    for d in (0, 9):
-        part = concord.problems.quadratic(H=curvatures[:, [d], None], b=pulls[:, [d]])
-        alone = concord.law("de_sgld", part, "ring", **how)
-        np.testing.assert_allclose(law.mean[..., d], alone.mean[..., 0], rtol=1e-9)
-        np.testing.assert_allclose(law.cov[..., d, d], alone.cov[..., 0, 0], rtol=1e-9)
-
-
-def test_what_happens_on_a_network_is_sampled_and_has_its_law():
-    loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
-    network = concord.network("ring", AGENTS, loss=loss)
-    options = {"step_size": 0.05, "iterations": 30}
-    trace = concord.sample("de_sgld", quadratic(), network, chains=4000, **options)
-    law = concord.law("de_sgld", quadratic(), network, **options)
-    end = trace["x"][:, -1]
-    z = (end.mean(axis=0) - law.mean[-1]) / np.sqrt(
-        np.diagonal(law.cov[-1], axis1=1, axis2=2) / 4000
-    )
-    assert np.abs(z).max() < 4.5  # one of AGENTS * DIM standard normals: less than one in 1e4
-    perfect = concord.law("de_sgld", quadratic(), "ring", **options)
-    assert np.abs(law.cov[-1] - perfect.cov[-1]).max() > 1e-4
-    with pytest.raises(concord.ConcordError, match=r"network\.loss\.rate: .* 0 to 1|network.loss"):
-        concord.network("ring", 6, loss={**loss, "rate": 2})
 
 
 def test_all_of_arviz_takes_a_trace():
@@ -273,102 +222,25 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("given", [quadratic, mine])
-def test_chains_have_the_exact_moments(sampler, given):
-    """z-scores of every mean and covariance: 5 standard errors are not exceeded by bad luck."""
-    arguments = {"iterations": 24, "record": {"at": [1, 2, 8, 24]}, **SAMPLERS[sampler]}
-    network = nx.path_graph(AGENTS)
-    law = concord.law(sampler, quadratic(), network, **arguments)
-    trace = concord.sample(sampler, given(), network, chains=2000, **arguments)
-    for mean, cov, draws in (
-        (law.mean, law.cov, trace["x"]),
-        (law.average_mean, law.average_cov, trace["x_average"]),
-    ):
-        centered = draws - mean
-        products = centered[..., :, None] * centered[..., None, :] - cov
-        for values in (centered, products):
-            errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-            assert np.abs(values.mean(axis=0) / errors).max() < 5
-
-
-def test_a_proximal_step_of_ones_own():
-    arguments = {"penalty": 1.0, "iterations": 10, "chains": 4}
-    expected, found = (
-        concord.sample("admm", problem, "ring", **arguments)["x"]
-        for problem in (quadratic(), mine())
+def test_functions_of_ones_own_are_sampled_like_the_problem_that_has_them(sampler):
+    options = {"iterations": 10, "chains": 4, **SAMPLERS[sampler]}
+    graph = nx.path_graph(AGENTS)
+    expected, draws = (
+        concord.sample(sampler, problem, graph, **options)["x"]
+        for problem in (quadratic(), quadratic_of_functions())
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
-    with pytest.raises(ConcordError, match=r"agent 0 has no neighbors, and a proximal step"):
-        concord.sample("admm", mine(), "no_edges", **arguments)
-
-
-def test_weights_of_ones_own_are_those_that_agents_mix_with():
-    """One step of DE-SGLD by hand: E x' = W E x - eta (H E x - b), from E x = 0.7."""
-    problem, weights = quadratic(), np.full((AGENTS, AGENTS), 0.02)
-    weights[0, 1] = weights[1, 0] = 0.5
-    np.fill_diagonal(weights, 0)
-    np.fill_diagonal(weights, 1 - weights.sum(axis=1))
-    start = {"kind": "normal", "mean": 0.7}
-    law = concord.law("de_sgld", problem, weights, step_size=0.05, iterations=1, initial=start)
-    x = np.full((AGENTS, DIM), 0.7)
-    gradient = np.einsum("ade,ae->ad", problem.gram, x) - problem.shift
-    np.testing.assert_allclose(law.mean[1], weights @ x - 0.05 * gradient)
-    assert law.cov[1, 0, 0, 0] < (law.cov[1, 4, 0, 0] - 0.1) * 5  # not those of equal neighbors
-    metropolis = concord.network("ring", AGENTS).graph.metropolis
-    named, given = (
-        concord.law("de_sgld", problem, network, step_size=0.05, iterations=3)
-        for network in ("ring", metropolis)
-    )
-    np.testing.assert_allclose(given.cov, named.cov, rtol=1e-12)
+    np.testing.assert_allclose(draws, expected, rtol=1e-8, atol=1e-10)
 
 
 def test_rows_go_to_agents_as_asked():
     X = np.arange(12.0).reshape(6, 2)
     y = X[:, 0]
-    kept = concord.problems.linear_regression(X, y, agents=3, partition="consecutive")
-    lists = concord.problems.linear_regression(np.split(X, 3)[:], y.reshape(3, 2).tolist())
-    np.testing.assert_array_equal(kept.gram, lists.gram)
-    np.testing.assert_array_equal(kept.shift, lists.shift)
+    consecutive = concord.problems.linear_regression(X, y, agents=3, partition="consecutive")
+    lists = concord.problems.linear_regression(np.split(X, 3), y.reshape(3, 2).tolist())
+    np.testing.assert_array_equal(consecutive.gram, lists.gram)
+    np.testing.assert_array_equal(consecutive.shift, lists.shift)
     spread = concord.problems.linear_regression(X, y, agents=3)
-    np.testing.assert_allclose(spread.posterior.mean, kept.posterior.mean)
-    labels = concord.problems.logistic_regression(
-        np.eye(40), np.arange(40) % 2, 2, partition={"kind": "dirichlet", "concentration": 0.2}
-    )
-    assert labels.counts.sum() == 40 and labels.counts[0] != 20
-
-
-class Interrupted:
-    """A gradient that the user interrupts at a call."""
-
-    def __init__(self, call: int) -> None:
-        self.left = call
-
-    def __call__(self, x):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return x
-
-
-@pytest.mark.parametrize(
-    ("call", "chains", "last", "said"),
-    [
-        (13, 50, 10, "50 of 120 chains, to iteration 10 of 10"),
-        (4, 50, 4, "50 of 120 chains, to iteration 4 of 10"),
-        (0, 50, 0, "50 of 120 chains, to iteration 0 of 10"),
-    ],
-)
-def test_an_interrupt_returns_what_is_there(call, chains, last, said, capsys):
-    arguments = {"step_size": 0.1, "iterations": 10, "chains": 120}
-    problem = concord.Problem(Interrupted(call), agents=AGENTS, dim=DIM)
-    trace = concord.sample("de_sgld", problem, "ring", **arguments)
-    whole = concord.sample(
-        "de_sgld", concord.Problem(lambda x: x, agents=5, dim=2), "ring", **arguments
-    )
-    assert trace.chains == chains and trace.draw.tolist() == list(range(last + 1))
-    np.testing.assert_array_equal(trace["x"], whole["x"][:chains, : last + 1])
-    assert last == 0 or trace["broadcasts"].shape == (last + 1, AGENTS)
-    assert capsys.readouterr().err == f"concord: interrupted; here are {said}\n"
+    np.testing.assert_allclose(spread.posterior.mean, consecutive.posterior.mean)
 
 
 def test_progress_changes_nothing(capsys):
@@ -405,8 +277,8 @@ def test_samplers_start_alike_and_have_noise_of_their_own():
     np.testing.assert_array_equal(one[:, 0], other[:, 0])
     np.testing.assert_array_equal(concord.sample(DESGLD, quadratic(), "ring", **options)["x"], one)
     del options["step_size"]
-    own = concord.sample(DESGLD(0.1), quadratic(), "ring", **options)
-    np.testing.assert_array_equal(own["x"], one)
+    of_object = concord.sample(DESGLD(0.1), quadratic(), "ring", **options)
+    np.testing.assert_array_equal(of_object["x"], one)
 
 
 def exact_draws(target, count=4000):
@@ -421,15 +293,15 @@ def test_distances_of_exact_draws_and_of_a_shift():
     problem = quadratic()
     target = problem.posterior
     for distance in (concord.w2, concord.bias2):
-        found = distance(exact_draws(target), target).isel(draw=0, agent=0)
-        assert found.lo == 0 and 0 < found.value < 0.1 and found.value < found.hi
+        interval = distance(exact_draws(target), target).isel(draw=0, agent=0)
+        assert interval.lo == 0 and 0 < interval.value < 0.1 and interval.value < interval.hi
     shift = 3 * np.sqrt(target.cov[0, 0]) * np.array([1, 0])
     shifted = concord.Gaussian(target.mean + shift, target.cov)
-    found = concord.bias2(exact_draws(shifted), target).isel(draw=0, agent=0)
+    interval = concord.bias2(exact_draws(shifted), target).isel(draw=0, agent=0)
     second = ((shifted.mean[0] ** 2 - target.mean[0] ** 2) ** 2) / (
         2 * target.cov[0, 0] ** 2 + 4 * target.mean[0] ** 2 * target.cov[0, 0]
     )
-    assert found.lo < max(9, second) < found.hi
+    assert interval.lo < max(9, second) < interval.hi
     trace = exact_draws(target)
     trace.variables["diverged_at"] = ("chain",), np.r_[5, np.full(3999, -1)]
     for distance in (concord.w2, concord.bias2):
@@ -467,148 +339,120 @@ def test_a_comparison_has_a_row_for_each():
 
 
 def call(sampler="de_sgld", problem=None, network="ring", **options):
-    given = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
-    given = {key: value for key, value in given.items() if value is not ...}
-    return concord.sample(sampler, quadratic() if problem is None else problem, network, **given)
+    arguments = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
+    arguments = {key: value for key, value in arguments.items() if value is not ...}
+    return concord.sample(
+        sampler, quadratic() if problem is None else problem, network, **arguments
+    )
 
 
 def shaped(function):
     return concord.Problem(function, agents=AGENTS, dim=DIM)
 
 
-# Wrong options of ``call``, and what is said.
-WRONG_OPTIONS = [
-    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 is not positive; give a positive"),
+WRONG_OPTIONS = [  # of ``call``, and the sentences
+    ({"sampler": "de_sgdl"}, "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'"),
+    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 does not fit; give number"),
     ({"step_size": ...}, "sampler: the key 'step_size' is missing; add it (step size eta_k)"),
     ({"step_sise": 1}, "sampler.step_sise: unknown key; did you mean 'step_size'?"),
     ({"chain": 1}, "sampler.chain: unknown key; did you mean 'chains'?"),
-    ({"chains": 0}, "chains: 0 is not a positive integer; give 1 or more"),
-    ({"seed": -1}, "seed: -1 is below 0; give 0 or more"),
-    ({"iterations": None}, "iterations: None is not an integer"),
+    ({"chains": 0}, "chains: 0 does not fit; give integer >= 1"),
+    ({"seed": -1}, "seed: -1 does not fit; give"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
     ({"initial": {"kind": "norml"}}, "initial.kind: there is no initial law 'norml'; did you mean"),
     ({"problem": concord.problems.linear_regression}, "is no problem; make one with"),
     ({"network": nx.empty_graph(5)}, "topology 'own' is not connected, so its agents cannot agree"),
+    ({"network": np.full((5, 5), 0.2 + 1j)}, "is no network; give the name of a kind"),
+    ({"network": None}, "network: it is missing, and there are 5 agents; give one"),
     (
         {"network": nx.DiGraph([(i, (i + 1) % 5) for i in range(5)])},
         "weights: metropolis needs neighbors that hear each other, and own is directed; use",
     ),
-    ({"network": None}, "network: it is missing, and there are 5 agents; give one"),
+    (
+        {"sampler": "d_ula", "network": np.full((5, 5), 0.2), "fusion": 0.1},
+        "sampler d_ula does not mix by weights",
+    ),
     (
         {"problem": shaped(lambda x: x[0])},
         "gradient: it returned an array of shape (5, 2) for x of shape (2, 5, 2); return",
     ),
     ({"problem": shaped(np.sinh), "batch_size": 2}, "Problem takes no mini-batches; leave"),
     (
-        {"problem": shaped(np.sinh), "record": {"probes": ["potential"]}},
-        "Problem has no 'potential' to probe",
+        {"sampler": DESGLD(0.01), "step_size": 0.5},
+        "has its own; leave it out of the call",
     ),
-    ({"network": np.full((5, 5), 0.2 + 1j)}, "is no network; give the name of a kind"),
+    ({"rng": 2, "seed": None}, "rng: seed is None besides; give one of the two"),
 ]
-WRONG = {
-    "no such sampler": (
-        lambda: call("de_sgdl"),
-        "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'?",
-    ),
-    "weights": (
-        lambda: call("d_ula", network=np.full((5, 5), 0.2), fusion=0.1),
-        "sampler d_ula does not mix by weights",
-    ),
-    "no law": (
+WRONG = [
+    (
         lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),
         "sampler Gossip ULA has no exact law here: it draws more than noise; sample it instead",
     ),
-    "no quadratic": (
-        lambda: concord.law("de_sgld", mine(), "ring", step_size=0.1, iterations=2),
+    (
+        lambda: concord.law("de_sgld", shaped(np.sinh), "ring", step_size=0.1, iterations=2),
         "Problem is not quadratic, so no exact law is known; take approximate=True",
     ),
-    "no posterior": (
+    (
         lambda: concord.w2(call(), None),
         "posterior: it is None, as of a problem whose posterior is not Gaussian; give the problem",
     ),
-    "a result alone": (
+    (
         lambda: concord.compare(call(), quadratic().posterior),
         "results: a result alone has nothing to be compared with; give a list",
     ),
-    "another dimension": (
+    (
         lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),
         "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
     ),
-    "negative covariance": (
+    (
         lambda: concord.Gaussian(np.zeros(2), -np.eye(2)),
         "Gaussian: cov is not positive definite; give one whose eigenvalues are positive",
     ),
-    "number for a mean": (
-        lambda: concord.Gaussian(0, -np.eye(2)),
-        "Gaussian: mean of shape () and cov of shape (2, 2) do not fit; give (dim,) and (dim, dim)",
-    ),
-    "complex mean": (
-        lambda: concord.Gaussian([0, 1j], np.eye(2)),
-        "Gaussian: mean: its numbers are complex; give real ones",
-    ),
-    "no function": (
+    (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),
         "gradient: array([[1., 0.], [0., 1.]]) is no function; give one of x",
     ),
-    "posterior of another dimension": (
-        lambda: concord.Problem(np.sinh, agents=2, dim=2, posterior=concord.Gaussian([0], [[1]])),
-        "posterior: it has dimension 1, and dim is 2; make them equal",
-    ),
-    "complex data": (
+    (
         lambda: concord.problems.linear_regression(np.eye(3) + 1j, [1, 2, 3], 1),
         "X: its numbers are complex; give real ones",
     ),
-    "huge data": (
+    (
         lambda: concord.problems.linear_regression(np.diag([1, 1e200, 1]), [1, 2, 3], 1),
         "X[1, 1]: 1e+200 is beyond 1e+100, where sums of squares are not finite; use larger units",
     ),
-    "no such file": (
-        lambda: concord.load("nope.nc"),
-        "nope.nc: it cannot be read (No such file or directory); name the draws.nc of a run",
-    ),
-    "rows": (
-        lambda: concord.problems.linear_regression(np.eye(3), [1, 2], 2),
-        "X of shape (3, 3) and y of shape (2,) do not fit; give (rows, dim) and (rows,)",
-    ),
-    "text": (
+    (
         lambda: concord.problems.linear_regression([["a"]], [1], 1),
         "X: [['a']] is no array of numbers; give one",
     ),
-    "agents": (
-        lambda: concord.problems.linear_regression(np.eye(3), [1, 2, 3]),
-        "agents is missing; give their number",
+    (
+        lambda: concord.problems.linear_regression(np.eye(3), [1, 2], 2),
+        "X of shape (3, 3) and y of shape (2,) do not fit; give (rows, dim) and (rows,)",
     ),
-    "labels": (
+    (
         lambda: concord.problems.logistic_regression(np.eye(2), [1, -1], 1),
         "y: -1 is no label; give 0 and 1",
     ),
-    "options of data": (
-        lambda: concord.problems.linear_regression(np.eye(2), [1, 1], 1, noise_sd=0),
-        "noise_sd: 0 is not positive; give a positive number",
-    ),
-    "skew": (
-        lambda: concord.problems.quadratic([[[1, 1], [0, 1]]], [[1, 1]]),
-        "H[0] is not symmetric",
-    ),
-    "flat": (
+    (
         lambda: concord.problems.quadratic([[[1, 0], [0, 0]]], [[1, 1]]),
         "the sum of H is not positive definite",
     ),
-}
+    (
+        lambda: concord.load("nope.nc"),
+        "nope.nc: it cannot be read (No such file or directory); name the draws.nc of a run",
+    ),
+]
 
 
-@pytest.mark.parametrize(("options", "said"), WRONG_OPTIONS)
-def test_a_wrong_option_ends_in_a_sentence(options, said):
-    with pytest.raises(ConcordError, match=re.escape(said)):
+@pytest.mark.parametrize(("options", "sentence"), WRONG_OPTIONS)
+def test_a_wrong_option_ends_in_a_sentence(options, sentence):
+    with pytest.raises(ConcordError, match=re.escape(sentence)):
         call(**options)
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_ends_in_a_sentence(name):
-    function, said = WRONG[name]
-    with pytest.raises(ConcordError) as caught:
+@pytest.mark.parametrize(("function", "sentence"), WRONG)
+def test_a_mistake_ends_in_a_sentence(function, sentence):
+    with pytest.raises(ConcordError, match=re.escape(sentence)):
         function()
-    assert said in str(caught.value)
 
 
 def test_a_gradient_cannot_move_the_chains():
@@ -618,18 +462,6 @@ def test_a_gradient_cannot_move_the_chains():
 
     with pytest.raises(ValueError, match="read-only"):
         call(problem=shaped(gradient))
-
-
-def test_a_directed_graph_is_sampled_by_push_sum():
-    cycle = nx.cycle_graph(AGENTS, create_using=nx.DiGraph)
-    given = [cycle, nx.to_numpy_array(cycle), concord.network("directed_ring", AGENTS)]
-    assert len({concord.network(graph).edges for graph in given}) == 1
-    options = {"step_size": 0.01, "iterations": 20, "chains": 400}
-    traces = [concord.sample("push_sum_sgld", quadratic(), graph, **options) for graph in given]
-    assert all((trace["x"] == traces[0]["x"]).all() for trace in traces)
-    law = concord.law("push_sum_sgld", quadratic(), cycle, step_size=0.01, iterations=20)
-    draws = traces[0]["x"][:, -1]
-    assert (abs(draws.mean(axis=0) - law.mean[-1]) < 5 * draws.std(axis=0) / 20).all()
 
 
 def covered(values, *place):
@@ -669,12 +501,10 @@ def test_no_seed_draws_a_fresh_one_that_the_trace_records():
 
 def test_no_seed_of_a_problem_splits_its_rows_anew():
     X = np.random.default_rng(0).standard_normal((40, 2))
-    made = [concord.problems.linear_regression(X, X[:, 0], 4, seed=s) for s in (None, None, 1, 1)]
-    means = [str(problem.gram) for problem in made]
-    assert means[0] != means[1] and means[2] == means[3]
-    made = [concord.problems.gaussian(agents=4, seed=s) for s in (None, None, 1, 1)]
-    means = [str(problem.posterior.mean) for problem in made]
-    assert means[0] != means[1] and means[2] == means[3]
+    problems = [concord.problems.linear_regression(X, X[:, 0], 4, seed=s) for s in (None, None, 1)]
+    one, other, seeded = (str(problem.gram) for problem in problems)
+    assert one != other
+    assert seeded == str(concord.problems.linear_regression(X, X[:, 0], 4, rng=1).gram)
 
 
 def test_rng_takes_the_place_of_a_seed():
@@ -684,20 +514,6 @@ def test_rng_takes_the_place_of_a_seed():
     np.testing.assert_array_equal(one["x"], other["x"])
     np.testing.assert_array_equal(call(seed=int(one.attributes["seed"]))["x"], one["x"])
     assert (call(rng=rngs[0])["x"] != one["x"]).any()
-    np.testing.assert_array_equal(call(rng=None)["x"], call()["x"])
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    split = partial(concord.problems.linear_regression, X, X[:, 0], 4)
-    made = [split(rng=3), split(seed=3)]
-    np.testing.assert_array_equal(made[0].gram, made[1].gram)
-    assert concord.problems.gaussian(agents=4, rng=rngs[0]).agents == 4
-
-
-@pytest.mark.parametrize("seed", [1, 2, None])
-def test_rng_and_seed_at_once_are_refused(seed):
-    with pytest.raises(ConcordError, match=f"^rng: seed is {seed} besides; give one of the two$"):
-        call(seed=seed, rng=2)
-    with pytest.raises(ConcordError, match=r"^rng: 'x' is not an integer$"):
-        call(rng="x")
 
 
 class Stray:
@@ -705,13 +521,6 @@ class Stray:
         return state
 
 
-@pytest.mark.parametrize("sampler", [Stray, Stray()])
-def test_a_class_of_no_sampler_is_refused(sampler):
+def test_a_class_of_no_sampler_is_refused():
     with pytest.raises(ConcordError, match=r"^sampler: .*Stray.* is none; give its name, or a"):
-        call(sampler)
-
-
-def test_an_option_beside_a_sampler_that_has_it_is_refused():
-    sentence = r"^sampler.step_size: DESGLD\(step_size=.* has its own; leave it out of the call$"
-    with pytest.raises(ConcordError, match=sentence):
-        call(DESGLD(0.01), step_size=0.5)
+        call(Stray)

@@ -56,7 +56,7 @@ def test_defaults_fill_what_is_absent():
 
 
 def test_values_are_converted_to_what_is_declared():
-    found = parse(
+    options = parse(
         step_size={"kind": "harmonic", "a": 1, "c": 2},
         count=3,
         share=1,
@@ -69,11 +69,11 @@ def test_values_are_converted_to_what_is_declared():
         free=[1, {"a": None}],
         table={"a": 1},
     )
-    assert found.step_size == Schedule(1.0, c=2.0)
-    assert (found.share, type(found.share)) == (1.0, float)
-    assert found.sizes == (2, 3)
-    assert found.inner == Inner(2.0, 0.0)
-    assert found.either == "two" and found.table == {"a": 1}
+    assert options.step_size == Schedule(1.0, c=2.0)
+    assert (options.share, type(options.share)) == (1.0, float)
+    assert options.sizes == (2, 3)
+    assert options.inner == Inner(2.0, 0.0)
+    assert options.either == "two" and options.table == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -81,56 +81,40 @@ def test_values_are_converted_to_what_is_declared():
     [
         ({"cuont": 3}, ".cuont: unknown key; did you mean 'count'?"),
         ({"xyz": 3}, ".xyz: unknown key; choose one of batch_size, count, either"),
-        ({3: 3}, ".3: unknown key; choose one of"),
-        ({"a\nb": 3}, ".'a\\nb': unknown key; choose one of"),
-        ({"count": 0}, ".count: 0 is not a positive integer; give 1 or more"),
-        ({"count": -2}, ".count: -2 is not a positive integer; give 1 or more"),
-        ({"count": 2.0}, ".count: 2.0 is not an integer"),
-        ({"count": "3"}, ".count: '3' is not an integer"),
-        ({"count": True}, ".count: True is not an integer"),
-        ({"count": None}, ".count: None is not an integer"),
-        ({"share": 1.5}, ".share: 1.5 is above 1; give 1 or less"),
-        ({"share": -0.1}, ".share: -0.1 is below 0; give 0 or more"),
-        ({"share": float("nan")}, ".share: nan is not a finite number"),
-        ({"share": float("inf")}, ".share: inf is not a finite number"),
-        ({"share": "half"}, ".share: 'half' is not a finite number"),
-        ({"share": False}, ".share: False is not a finite number"),
+        ({3: 3}, ": the key 3 does not fit; give text"),
+        ({"count": 0}, ".count: 0 does not fit; give integer >= 1"),
+        ({"count": "3"}, ".count: '3' does not fit; give integer"),
+        ({"count": 2**63}, ".count: 9223372036854775808 cannot be computed with; give 0, a"),
+        ({"share": float("nan")}, ".share: nan does not fit; give number >= 0"),
+        ({"share": 10**400}, f".share: 1{'0' * 56}... does not fit; give number"),
+        ({"share": 1e-200}, ".share: 1e-200 cannot be computed with; give 0, a number from 1e-100"),
         ({"order": "nwe"}, ".order: 'nwe' is not allowed; did you mean 'new'?"),
-        ({"order": 1}, ".order: 1 is not a text"),
-        ({"flag": 1}, ".flag: 1 is not true or false"),
-        ({"flag": "yes"}, ".flag: 'yes' is not true or false"),
-        ({"batch_size": 0}, ".batch_size: 0 is not a positive integer"),
-        ({"sizes": [2, 1]}, ".sizes[1]: 1 is below 2; give 2 or more"),
-        ({"sizes": []}, ".sizes: [] has 0 entries; give 1 or more"),
-        ({"limits": [1]}, ".limits: [1] has 1 entries; give 2"),
-        ({"count": 2**63}, ".count: 9223372036854775808 is too large; give a number below 2^63"),
-        ({"share": 10**400}, f".share: 1{'0' * 56}... is not a finite number"),
+        ({"order": 1}, ".order: 1 does not fit; give old | new"),
         ({"order": "x" * 999}, f".order: '{'x' * 56}... is not allowed; choose one of"),
-        ({"sizes": 2}, ".sizes: 2 is not a list; write it as [a, b, ...]"),
-        ({"sizes": [2, "a"]}, ".sizes[1]: 'a' is not an integer"),
-        ({"either": 1.5}, ".either: 1.5 is not an integer or a text"),
+        ({"flag": 1}, ".flag: 1 does not fit; give true or false"),
+        ({"sizes": [2, 1]}, ".sizes[1]: 1 does not fit; give integer >= 2"),
+        ({"sizes": []}, ".sizes: [] does not fit; give list of integer >= 2 (at least 1) or none"),
+        ({"limits": [1, "a"]}, ".limits[1]: 'a' does not fit; give number"),
+        ({"either": 1.5}, ".either: 1.5 does not fit; give integer or text"),
         ({"inner": {}}, ".inner: the key 'high' is missing; add it (upper end)"),
-        ({"inner": {"high": 0}}, ".inner.high: 0 is not positive; give a positive number"),
         ({"inner": {"hihg": 1}}, ".inner.hihg: unknown key; did you mean 'high'?"),
-        ({"inner": [1]}, ".inner: [1] is not a mapping of option names to values"),
-        ({"step_size": -1}, ".step_size: -1 is not positive; give a positive number"),
+        ({"inner": [1]}, ".inner: [1] does not fit; give mapping of high, low or none"),
         (
-            {"step_size": {"kind": "harmonics"}},
-            ".step_size.kind: there is no schedule 'harmonics'; did ",
+            {"inners": {"a": {"high": 1}, "b": {"high": -1}}},
+            ".inners.b.high: -1 does not fit",
         ),
-        ({"way": {"kind": "plian"}}, ".way.kind: there is no kind 'plian'; did you mean 'plain'?"),
-        ({"way": {"kind": 3}}, ".way.kind: there is no kind 3; choose one of plain, with_size"),
-        ({"way": {}}, ".way: the key 'kind' is missing; add one of plain, with_size"),
-        ({"way": 3}, ".way: 3 is not a mapping with a kind: plain, with_size"),
-        ({"way": {"kind": "with_size", "size": 0}}, ".way.size: 0 is not a positive integer"),
-        ({"inners": {"a": {"high": 1}, "b": {"high": -1}}}, ".inners.b.high: -1 is not positive"),
-        ({"inners": {3: {"high": 1}}}, ".inners: the key 3 is not a text; put it in quotes"),
-        ({"free": [1, {"a": float("nan")}]}, ".free[1].a: nan is not a finite number"),
-        ({"share": 1e-200}, ".share: 1e-200 is too small to compute with; give 0, or a number"),
-        ({"table": [1]}, ".table: [1] is not a mapping"),
+        ({"inners": {3: {"high": 1}}}, ".inners: the key 3 does not fit; give text"),
+        ({"step_size": -1}, ".step_size: -1 does not fit; give number > 0"),
+        ({"step_size": {"kind": "harmonics"}}, ".step_size.kind: there is no schedule 'harmonics'"),
+        ({"step_size": {"kind": "harmonic", "b": 1}}, ".step_size.b: unknown key; choose"),
+        ({"way": {"kind": "plian"}}, ".way.kind: 'plian' is not allowed; did you mean 'plain'?"),
+        ({"way": {}}, ".way: the key 'kind' is missing; add it (plain | with_size)"),
+        ({"way": 3}, ".way: 3 does not fit; give a mapping with a kind: plain, with_size"),
+        ({"way": {"kind": "with_size", "size": 0}}, ".way.size: 0 does not fit; give integer"),
+        ({"free": [1, {"a": float("nan")}]}, ".free[1].a: nan cannot be computed with; give 0"),
     ],
 )
-def test_what_does_not_fit_is_told_with_file_key_value_and_remedy(mapping, message):
+def test_what_does_not_fit_is_refused_with_file_key_value_and_remedy(mapping, message):
     with pytest.raises(ConcordError) as caught:
         build(Several, {"step_size": 0.1, **mapping}, WHERE)
     assert str(caught.value).startswith(WHERE + message)
@@ -138,16 +122,9 @@ def test_what_does_not_fit_is_told_with_file_key_value_and_remedy(mapping, messa
 
 
 def test_a_missing_key_says_what_it_means():
-    with pytest.raises(ConcordError, match=r"sampler: the key 'step_size' is missing; .*step size"):
-        build(Several, {}, WHERE)
-    with pytest.raises(ConcordError, match=r"'step_size' is missing"):
-        build(Several, None, WHERE)
-
-
-@pytest.mark.parametrize("mapping", [[1, 2], "text", 3])
-def test_what_is_no_mapping_is_refused(mapping):
-    with pytest.raises(ConcordError, match=r"is not a mapping of option names to values"):
-        build(Several, mapping, WHERE)
+    for nothing in ({}, None):
+        with pytest.raises(ConcordError, match=r"sampler: the key 'step_size' is missing; .*step"):
+            build(Several, nothing, WHERE)
 
 
 yaml_values = st.recursive(
@@ -164,22 +141,20 @@ keys = st.one_of(st.sampled_from(list(Several.__struct_fields__)), st.text(max_s
 def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
     """Nothing else is ever raised, and what is built fits its declaration."""
     try:
-        found = build(Several, mapping, WHERE)
+        options = build(Several, mapping, WHERE)
     except ConcordError as error:
         assert str(error).startswith(WHERE) and "\n" not in str(error)
         return
-    assert isinstance(found.count, int) and found.count >= 1
-    assert isinstance(found.share, float) and 0 <= found.share <= 1
-    assert found.order in ("old", "new") and isinstance(found.flag, bool)
+    assert isinstance(options.count, int) and options.count >= 1
+    assert isinstance(options.share, float) and 0 <= options.share <= 1
+    assert options.order in ("old", "new") and isinstance(options.flag, bool)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"update_order": "nonsense"}, "update_order: 'nonsense' is not allowed; choose one of in"),
-        ({"batch_size": -3}, "batch_size: -3 is not a positive integer; give 1 or more"),
+        ({"batch_size": -3}, "batch_size: -3 does not fit; give integer >= 1"),
         ({"batchsize": 3}, "batchsize: unknown key; did you mean 'batch_size'?"),
-        ({"step_size": -1}, "step_size: -1 is not positive; give a positive number"),
         (
             {"step_size": {"kind": "power", "a": 1}},
             "step_size: the key 'b' is missing; add it (off",
@@ -187,18 +162,18 @@ def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
     ],
 )
 def test_python_is_refused_with_the_sentence_of_a_file(options, message):
-    given = {"step_size": 0.1, **options}
+    mapping = {"step_size": 0.1, **options}
     with pytest.raises(ConcordError) as from_python:
-        DESGLD.options()(**given)
+        DESGLD.options()(**mapping)
     with pytest.raises(ConcordError) as from_file:
-        build(DESGLD.options(), given, WHERE)
+        build(DESGLD.options(), mapping, WHERE)
     assert str(from_python.value).startswith(message)
     assert str(from_file.value) == f"{WHERE}.{from_python.value}"
 
 
 def test_python_is_read_as_a_file_is():
-    made = DESGLD(step_size=0.01)
-    assert made.step_size == Schedule(0.01) and made == DESGLD(Schedule(0.01))
+    sampler = DESGLD(step_size=0.01)
+    assert sampler.step_size == Schedule(0.01) and sampler == DESGLD(Schedule(0.01))
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
     assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
     assert Batches(np.int64(3)) == Batches(batch_size=3)
@@ -209,30 +184,20 @@ def test_python_is_read_as_a_file_is():
         DESGLD()
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ({"a": "X"}, "here.a: 'X' is not small letters"),
-        ({"A": "x"}, "here: 'A' is no name; begin it with a"),
-        ({}, "here: it is empty; give 1 entry or more"),
-    ],
-)
-def test_a_type_says_in_its_own_words_what_its_texts_are(value, said):
-    name = Annotated[str, Meta(pattern="^a", title="name; begin it with a")]
+def test_a_type_says_in_its_own_words_what_its_texts_are():
     letters = Annotated[str, Meta(pattern="^[a-z]+$", title="small letters")]
-    wanted = Annotated[dict[name, letters], Meta(min_length=1)]
-    assert build(wanted, {"a": "x"}, "here") == {"a": "x"}
-    with pytest.raises(ConcordError) as caught:
-        build(wanted, value, "here")
-    assert str(caught.value) == said
+    for value, place in (({"a": "X"}, "here.a: 'X'"), ({"A": "x"}, "here: the key 'A'")):
+        with pytest.raises(ConcordError) as caught:
+            build(dict[letters, letters], value, "here")
+        assert str(caught.value) == f"{place} does not fit; give small letters"
 
 
 def test_options_are_written_out_as_plain_data_that_is_read_again():
-    made = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
-    written = plain(made)
+    options = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
+    written = plain(options)
     assert written["step_size"] == {"kind": "harmonic", "a": 1.0, "c": 2.0}
     assert written["limits"] == [1.0, 2.0] and written["way"] == {"kind": "with_size", "size": 3}
-    assert list(written) == list(Several.__struct_fields__) and build(Several, written) == made
+    assert list(written) == list(Several.__struct_fields__) and build(Several, written) == options
 
 
 def test_options_cannot_be_changed():

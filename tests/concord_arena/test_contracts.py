@@ -12,6 +12,7 @@ from concord import contracts, kinds, problem, reference
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.hints import choices
+from concord.kinds import docstring_of
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.laws.reference_laws import AnalyticLaw, Draws
@@ -21,22 +22,12 @@ from concord.networks import topology
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
-from concord.rooms import docstring_of
 from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
 from concord_arena.testing.variants import Bare
 from concord_studies import contracts as study_contracts
 
-OPTIONAL = {
-    "problems": [
-        contracts.TakesArrays,
-    ],
-}
-OF_MODULES = {
-    *PROTOCOLS.values(),
-    study_contracts.OutputKind,
-    *(one for protocols in OPTIONAL.values() for one in protocols),
-}
+OF_MODULES = {*PROTOCOLS.values(), study_contracts.OutputKind}
 # Whose other checks have tests of their own.
 APART = "samplers", "problems"
 OF_PROBLEMS = [
@@ -83,13 +74,6 @@ def test_every_kind_keeps_its_contract(package, kind):
     for check in CHECKS[package][: 3 if package in APART else None]:
         with suppress(Inapplicable):
             check(module)
-    for protocol in OPTIONAL.get(package, []):
-        if isinstance(module, protocol):
-            for name, parameters in methods(protocol).items():
-                assert list(inspect.signature(getattr(module, name)).parameters) == parameters
-        else:
-            offered = [name for name in members(protocol) if hasattr(module, name)]
-            assert not offered, f"it has {offered}, but not all of {protocol.__name__}"
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

@@ -319,7 +319,7 @@ def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
     [
         ({}, "give what an agent may pay"),
         ({"budget": {"bytes": 1}}, "pays for no iteration"),
-        ({"budget": {"bites": 100}}, "budget.bites: unknown key"),
+        ({"budget": {"bites": 100}}, "budget: the key 'bites' is not allowed"),
         ({"budget": {"seconds": 5}}, "costs no seconds"),
         ({"budget": {"bytes": 900}, "samplers": ["fsgld"]}, "no sampler can be recommended"),
         ({"budget": {"bytes": 900}, "samplers": ["de_sgl"]}, "there is no entry 'de_sgl'"),

@@ -28,10 +28,10 @@ def shown(monkeypatch) -> Callable[[], Terminal]:
     """Make the error stream a terminal (pytest has its own until the test begins)."""
 
     def show() -> Terminal:
-        found = Terminal()
-        monkeypatch.setattr(sys, "stderr", found)
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setattr(progress, "PATIENCE", 0.1)
-        return found
+        return terminal
 
     return show
 
@@ -49,38 +49,27 @@ def test_every_command_says_what_it_does_if_it_lasts(shown, monkeypatch):
 
 
 def test_a_log_has_a_line_a_minute_and_no_bar(monkeypatch):
-    found = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", found)
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
-    for minute, said in ((60, ""), (0, "steps: 1 of 2\nsteps: 2 of 2\n")):
+    for minute, lines in ((60, ""), (0, "steps: 1 of 2\nsteps: 2 of 2\n")):
         monkeypatch.setattr(progress, "MINUTE", minute)
         with announce_if_long("it"):
             for _ in progress.each(range(2), "steps"):
                 time.sleep(0.1)
-        assert found.getvalue() == said
+        assert log.getvalue() == lines
 
 
-def test_steps_say_how_long_the_others_take(shown):
+def test_a_bar_comes_when_work_lasts_and_never_where_none_is_wanted(shown):
     terminal = shown()
     assert list(progress.each("ab", "letters")) == ["a", "b"]
-    assert not terminal.getvalue()  # it was quick
+    with progress.progress(2, "sample", shown=False) as count:
+        time.sleep(0.15)
+        count()
+    assert not terminal.getvalue()
     for _ in progress.each(range(4), "steps"):
         time.sleep(0.12)
     assert "steps:  " in terminal.getvalue() and "<00:00" in terminal.getvalue()
-
-
-def test_a_bar_is_shown_at_once_where_it_is_asked_for_and_never_where_it_is_not(shown, monkeypatch):
-    terminal = shown()
-    with progress.progress(2, "sample", shown=False) as done:
-        time.sleep(0.15)
-        done()
-    assert not terminal.getvalue()
-    log = io.StringIO()  # no terminal
-    monkeypatch.setattr(sys, "stderr", log)
-    with progress.progress(2, "sample", shown=True) as done:
-        assert "sample:   0%" in log.getvalue()
-        done(2)
-    assert "2/2" in log.getvalue()
 
 
 def test_a_law_that_goes_step_by_step_says_how_far_it_is(shown):

@@ -5,26 +5,26 @@ import json
 import pytest
 
 from concord import kinds
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_cli.__main__ import main
 from concord_studies.catalog import as_text, describe_kind, summarize_kinds
 
-ALL = [(package, kind) for package in ROOMS for kind in kinds.names(package)]
+ALL = [(room, kind) for room in ROOMS for kind in kinds.names(room)]
 
 
 def test_every_kind_is_listed_in_one_line():
-    found = list(summarize_kinds())
-    assert [(each["package"], each["kind"]) for each in found] == ALL
-    assert all(each["is"] and "\n" not in each["is"] for each in found)
+    summaries = list(summarize_kinds())
+    assert [(each["room"], each["kind"]) for each in summaries] == ALL
+    assert all(each["is"] and "\n" not in each["is"] for each in summaries)
 
 
-@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
-def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
-    about = json.loads(json.dumps(describe_kind(package, kind)))
+@pytest.mark.parametrize(("room", "kind"), ALL, ids="/".join)
+def test_every_kind_is_described_and_can_be_written_as_json(room, kind):
+    about = json.loads(json.dumps(describe_kind(room, kind)))
     assert about["is"] and about["text"]
     for option in about.get("options", []):
         assert option["type"] and option["means"], option
-    if package == "samplers":
+    if room == "samplers":
         assert all(about[key] for key in ("equation", "source", "price", "needs"))
 
 
@@ -43,9 +43,9 @@ def test_options_have_types_bounds_and_defaults():
     assert "default" not in options["step_size"]
     assert options["batch_size"]["type"] == "integer >= 1 or none"
     assert options["batch_size"]["default"] is None
-    found = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
-    assert found["probability"]["type"] == "number >= 0 <= 1"
-    assert found["seed"]["default"] == 0
+    graph_options = {o["name"]: o for o in describe_kind("topologies", "erdos_renyi")["options"]}
+    assert graph_options["probability"]["type"] == "number >= 0 and <= 1"
+    assert graph_options["seed"]["default"] == 0
 
 
 def test_a_name_that_several_kinds_have_describes_them_all(capsys):

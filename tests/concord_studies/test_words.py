@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from concord import kinds
-from concord.rooms import display_name
+from concord.kinds import display_name
 from concord_studies import metrics, words
 from concord_studies.contracts import Label, declared
 from concord_studies.metrics import matches

@@ -1,6 +1,6 @@
 """Problems: target posteriors split over agents; each module of ``kinds`` builds one kind.
 
-``kind_contracts.ProblemKind`` is the protocol of the modules, and ``concord.problem`` has the
+``contracts.ProblemKind`` is the protocol of the modules, and ``concord.problem`` has the
 protocols of the problems they build.
 
 In Python ``concord.problems.<kind>`` builds a problem. A kind with ``from_arrays`` takes a caller's
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from concord.contracts import TakesArrays, offers
 from concord.kinds import exists, find, names
 
 
@@ -27,7 +26,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
             "'import concord_studies'"
         )
     kind = find("problems", name, "problem")
-    if offers(kind, TakesArrays):
+    if hasattr(kind, "from_arrays"):
         return kind.from_arrays
     return import_module("concord.problems.from_options").from_options(kind)
 

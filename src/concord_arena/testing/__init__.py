@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from concord import kind_contracts, kinds
+from concord import contracts, kinds
 from concord.errors import ConcordError
-from concord.hints import members
+from concord.hints import meaning_of
+from concord.kinds import docstring_of, options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options
-from concord.rooms import docstring_of, options_of
 from concord.sampler import Sampler
 from concord_arena.testing import parts, samplers
 from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
@@ -29,11 +29,11 @@ __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
 
 PROTOCOLS = {
     "samplers": Sampler,
-    "problems": kind_contracts.ProblemKind,
+    "problems": contracts.ProblemKind,
     "topologies": TopologyKind,
-    "partitions": kind_contracts.PartitionKind,
-    "schedules": kind_contracts.ScheduleKind,
-    "initial": kind_contracts.InitialKind,
+    "partitions": contracts.PartitionKind,
+    "schedules": contracts.ScheduleKind,
+    "initial": contracts.InitialKind,
     "compressions": CompressionKind,
     "metrics": studies.MetricFamily,
     "figures": studies.FigureKind,
@@ -57,7 +57,7 @@ def options_are_typed_and_described(module: Any) -> None:
     suited = isinstance(params, type) and issubclass(params, Options)
     expect(suited, "its options are no class of concord.options.Options")
     for field in msgspec.structs.fields(params):
-        described = members(field.type)[0][1].get("description")
+        described = bool(meaning_of(field.type))
         expect(described, f"option {field.name} is not described: Annotated[type, 'text']")
 
 

@@ -29,7 +29,10 @@ class Config(Options):
     seed: Annotated[Index, "master seed of all random streams"] = 1
     results: Annotated[
         str,
-        Meta(pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]*$(?!\n)", max_length=200),
+        Meta(
+            pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]{0,199}$(?!\n)",
+            title="a relative path of letters, digits and . _ / -, without ..",
+        ),
         "folder of the results, below the project's; those of scales smoke and full in its folders",
     ] = "results"
     data_mirror: Annotated[

@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 
 from concord import kinds
-from concord.hints import members
+from concord.hints import meaning_of, members
+from concord.kinds import options_of
 from concord.options import Chosen, Options
-from concord.rooms import options_of
 from concord_studies.claims.checks import Check
 from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.config import Config
@@ -157,8 +157,7 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
     """Add descriptions to the schema definitions of classes of options, by definition."""
     for name, cls in classes.items():
         for field in msgspec.structs.fields(cls):
-            note = members(field.type)[0][1].get("description")
-            if note:
+            if note := meaning_of(field.type):
                 definitions[name]["properties"][field.encode_name]["description"] = note
 
 

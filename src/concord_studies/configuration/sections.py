@@ -11,10 +11,11 @@ from concord.options import Index, Options, Some
 from concord_studies.claims.checks import KINDS
 from concord_studies.claims.claim import Claim
 
-Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
+ID = "an id of letters, digits and _"
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)", title=ID)]
 Keys = dict[str, Any]
 SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
-Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
+Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)", title=ID)]
 Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
 
 
@@ -44,7 +45,10 @@ class Alternative(Options):
 
     label: Annotated[
         str,
-        Meta(pattern=r"^[a-z0-9][a-z0-9_]{0,39}$(?!\n)"),
+        Meta(
+            pattern=r"^[a-z0-9][a-z0-9_]{0,39}$(?!\n)",
+            title="small letters, digits and _",
+        ),
         "short name, the only one of its assumption",
     ]
     says: Annotated[str, "what it is, in words"]

@@ -13,7 +13,7 @@ from concord_studies.io import build_file, load_yaml, signature
 from concord_studies.provenance import sha256
 
 Name = Annotated[  # which becomes a path below resources/ and in the mirror
-    str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", title="a name; use letters, digits, _.-")
+    str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", title="a name of letters, digits and _ . -")
 ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from concord.laws.quadrature import from_log_density
 from concord.problem import WithMiniBatches
-from concord_studies.contracts import Label, LogDensity
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
 from concord_studies.metrics._references import require_grid
 from concord_studies.transport import marginal_w1
@@ -41,7 +41,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     Of mini-batches that are not scaled up the same as law_tempered_w1, and the power, law_power.
     """
     problem, exact = m.problem, require_grid(m.problem, "tempered_distance")
-    if not isinstance(problem, LogDensity):
+    if not hasattr(problem, "log_posterior"):
         raise unmet_need("tempered_distance", "a problem with a log_posterior")
     power, name, batches = POWER, "law_half_w1", m.batches
     if batches.points_stood_for is not None:

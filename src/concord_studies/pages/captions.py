@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from concord import kinds
-from concord.rooms import display_name, options_of
+from concord.kinds import display_name, options_of
 from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study

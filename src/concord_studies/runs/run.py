@@ -16,8 +16,8 @@ import numpy as np
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
+from concord.contracts import ProblemKind
 from concord.errors import ConcordError
-from concord.kind_contracts import ProblemKind
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology

@@ -32,7 +32,9 @@ from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 from concord_studies.tables import Layout, Table, marks_divergence
 
-Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
+Number = Annotated[
+    str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)", title="a number as printed, in quotes")
+]
 
 
 class Column(Options):

@@ -111,8 +111,8 @@ def test_a_random_graph_takes_seed_and_rng():
     ("graph", "options", "sentence"),
     [
         ("erdos_renyi", {"seed": 1, "rng": 2}, "rng: seed is 1 besides; give one of the two"),
-        ("erdos_renyi", {"rng": "x"}, "rng: 'x' is not an integer"),
-        ("erdos_renyi", {"seed": -1}, "network.seed: -1 is below 0; give 0 or more"),
+        ("erdos_renyi", {"rng": "x"}, "rng: 'x' does not fit; give integer"),
+        ("erdos_renyi", {"seed": -1}, "network.seed: -1 does not fit; give"),
         ("ring", {"rng": 2}, "network.seed: unknown key"),
         (nx.path_graph(4), {"rng": 2}, "network: seed is an option of a kind; remove it"),
     ],

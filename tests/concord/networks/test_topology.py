@@ -102,7 +102,7 @@ def test_edges_are_those_of_networkx(kind, agents):
 @pytest.mark.parametrize(
     ("kind", "agents", "options", "most"),
     [
-        ("ring", 1_000_001, {}, "1000001 is above 1000000"),
+        ("ring", 1_000_001, {}, "1000001 does not fit; give integer >= 1 and <= 1000000"),
         ("exponential", 10**6, {}, "so that there are at most 5000000$"),
         ("erdos_renyi", 200_000, {"probability": 0.1}, "so that there are at most 5000000$"),
     ],
@@ -147,7 +147,7 @@ def test_degrees_neighbors_and_connection(built):
     ("kind", "agents", "options", "message"),
     [
         ("rings", 4, {}, r"^topology.kind: there is no topology 'rings'; did you mean 'ring'\?$"),
-        ("ring", 0, {}, "^topology: agents: 0 is not a positive integer; give 1 or more$"),
+        ("ring", 0, {}, "^topology: agents: 0 does not fit; give integer >= 1 and <= 1000000$"),
         ("ring", 4, {"rows": 2}, "topology.rows: unknown key"),
         ("grid", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
         ("hypercube", 6, {}, "6 agents make no hypercube; use a power of two, such as 4"),

@@ -54,7 +54,7 @@ def test_a_single_agent_cannot_differ():
     assert made(1).posterior.mean.shape == (2,)
     with pytest.raises(ConcordError, match="heterogeneity 2 is for two agents or more"):
         made(1, heterogeneity=2.0)
-    with pytest.raises(ConcordError, match=r"condition: 0\.5 is below 1"):
+    with pytest.raises(ConcordError, match=r"condition: 0\.5 does not fit; give"):
         made(condition=0.5)
 
 

@@ -98,8 +98,7 @@ def test_dirichlet_shares_have_the_law_of_the_concentration():
 @pytest.mark.parametrize(
     ("options", "rows", "message"),
     [
-        ("equal", 10, ": 'equal' is not a mapping with a kind: consecutive, dirichlet, equal"),
-        ({}, 10, ": the key 'kind' is missing; add one of consecutive, dirichlet, equal, sizes"),
+        ({}, 10, ": {} does not fit; give a mapping with a kind: consecutive, dirichlet, equal"),
         ({"kind": "equals"}, 10, ".kind: there is no partition 'equals'; did you mean 'equal'?"),
         ({"kind": "equal"}, 2, ": 2 rows cannot give each of 3 agents a row; use fewer agents or"),
         ({"kind": "sizes", "sizes": [5, 5]}, 10, ": 2 sizes for 3 agents; give one per agent"),

@@ -33,10 +33,10 @@ def tested(tmp_path, monkeypatch, capsys):
         path.write_text(text)
         forget()
         code = main(["test", str(path), *options])
-        said = capsys.readouterr()
-        last = (said.err if options else said.out).splitlines()
-        (counts,) = (found for line in last if (found := LINE.fullmatch(line)))
-        return code, [int(number) for number in counts.groups()], said.err
+        output = capsys.readouterr()
+        last = (output.err if options else output.out).splitlines()
+        (counts,) = (match for line in last if (match := LINE.fullmatch(line)))
+        return code, [int(number) for number in counts.groups()], output.err
 
     yield test
     kinds.use()
@@ -45,9 +45,9 @@ def tested(tmp_path, monkeypatch, capsys):
 def test_the_last_line_counts_the_checks(tested):
     code, (ran, *ended), _ = tested(COSINE)
     assert code == 0 and ran == sum(ended) >= 4 and ended[1] == 0
-    code, (again, *ended), said = tested(COSINE.replace('"the mean value"', '""'))
+    code, (again, *ended), error = tested(COSINE.replace('"the mean value"', '""'))
     assert code == 2 and again == ran and ended[1] == 1
-    assert said == f"concord: 1 of {ran} checks failed; mend what they name\n"
+    assert error == f"concord: 1 of {ran} checks failed; mend what they name\n"
     assert tested(COSINE, "--json")[1][0] == ran
 
 
@@ -67,15 +67,15 @@ def test_a_plug_in_that_ends_its_import_is_refused(tmp_path, monkeypatch, capsys
     Path("mine.py").write_text(text)
     kinds.use()
     assert main(["test", "mine.py"]) != 0
-    said = capsys.readouterr().err
-    assert sentence in said and said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert sentence in output and output.count("\n") == 1
     kinds.use()
 
 
 def test_a_check_that_ends_python_fails(tested, capsys):
-    code, (ran, ok, failed, _), said = tested(COSINE.replace(STEP, f"{STEP}exit(0) or "))
+    code, (ran, ok, failed, _), error = tested(COSINE.replace(STEP, f"{STEP}exit(0) or "))
     assert code == 2 and failed == 1 and ran == ok + failed
-    assert said == f"concord: 1 of {ran} checks failed; mend what they name\n"
+    assert error == f"concord: 1 of {ran} checks failed; mend what they name\n"
 
 
 def test_what_a_plug_in_prints_is_no_outcome(tested):
@@ -127,5 +127,5 @@ def test_a_step_that_returns_no_state_is_named(said_of):
 
 
 def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
-    said = said_of(BOWL.replace("from_chain", "other"), "problems")
-    assert "it has no from_chain(first); return itself" in said
+    output = said_of(BOWL.replace("from_chain", "other"), "problems")
+    assert "it has no from_chain(first); return itself" in output

@@ -31,19 +31,21 @@ def change(changes: dict[str, Any]) -> dict[str, Any]:
     return study
 
 
-@pytest.mark.parametrize(("changes", "said"), [({}, None), *FILE["named"], *FILE["typed"]], ids=str)
-def test_a_mistake_is_refused_with_its_place_and_remedy(changes, said, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "remedy"), [({}, None), *FILE["named"], *FILE["typed"]], ids=str
+)
+def test_a_mistake_is_refused_with_its_place_and_remedy(changes, remedy, tmp_path):
     path = tmp_path / "x"
     path.mkdir()
     (path / "study.yaml").write_text(yaml.safe_dump(change(changes), sort_keys=False))
-    if said is None:
+    if remedy is None:
         return check_study(Study(path, load_config()))
     with pytest.raises(ConcordError) as error:
         check_study(Study(path, load_config()))
     text = str(error.value)
     sections = "|".join(["experiments", *(re.match(r"\w+", place)[0] for place in changes)])
     assert re.match(rf"{re.escape(str(path / 'study.yaml'))}: ({sections})\b", text), text
-    assert re.search(".*".join(map(re.escape, said.split("*"))), text), text
+    assert re.search(".*".join(map(re.escape, remedy.split("*"))), text), text
 
 
 @pytest.mark.parametrize("changes", [changes for changes, _ in FILE["typed"]], ids=str)

@@ -67,13 +67,13 @@ NESTS = (
 VALUES = (None, True, *TEXTS, *NUMBERS, *NESTS)
 
 
-def places(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(value: Any, outer: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return where every value below a document's root stands."""
-    found = []
+    inner = []
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        found.append((*here, key))
-        found += places(item, (*here, key)) if isinstance(item, (dict, list)) else []
-    return found
+        inner.append((*outer, key))
+        inner += places(item, (*outer, key)) if isinstance(item, (dict, list)) else []
+    return inner
 
 
 def part(document: Any, place: tuple[Any, ...]) -> Any:

@@ -166,15 +166,15 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
         RAILS + "\nraise SystemExit('executed')\n"
     )
     assert main(["list", "topologies", "--json"]) == 0
-    found = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
-    assert found["rails"]["is"].startswith("Two lines") and not found["ring"]["from"]
+    kinds_listed = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
+    assert kinds_listed["rails"]["is"].startswith("Two lines") and not kinds_listed["ring"]["from"]
     kinds.use()
     assert main(["describe", "lazy_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
     assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
     assert "full gradient" in about["price"] and about["needs"] == "gradients."
-    option, *beside = about["options"]
-    assert [each["name"] for each in beside][:2] == ["batch_size", "batch_order"]
+    option, *others = about["options"]
+    assert [each["name"] for each in others][:2] == ["batch_size", "batch_order"]
     assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
     kinds.use()
     assert "did you mean 'lazy_de_sgld'?" in refused(capsys, "describe", "lazy_de_sgdl")
@@ -188,16 +188,28 @@ def test_it_is_tested(study, name, capsys):
     assert "  failed " not in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_a_sampler_passes_and_one_with_too_much_noise_fails(study, capsys):
-    path = study / "plugins" / "samplers" / "lazy_de_sgld.py"
-    assert main(["test", str(path)]) == 0
-    assert "  failed " not in capsys.readouterr().out
-    path.write_text(
-        SAMPLER.replace("langevin_noise(rng, eta, x)", "langevin_noise(rng, 1.25 * eta, x)")
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("samplers/mine.py", "def init(:\n", ", line 1: SyntaxError: "),
+        ("topologies/mine.py", RAILS + "\n1 / 0\n", ", line 18: ZeroDivisionError: "),
+        (
+            "problems/mine.py",
+            BOWL.replace("def build", "def make"),
+            ": it lacks build, which a problem defines; add it",
+        ),
+    ],
+)
+def test_what_is_no_kind_is_refused_with_file_and_line_when_it_is_used(
+    study, name, text, sentence, capsys
+):
+    (study / "plugins" / name).write_text(text)
+    assert main(["check", str(study)]) == 0
+    capsys.readouterr()
+    refusal = refused(capsys, "describe", "mine")
+    assert (
+        refusal.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in refusal
     )
-    forget()
-    assert main(["test", str(path)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -215,15 +227,14 @@ def test_a_name_that_cannot_be_is_refused_with_the_file(study, name, sentence, c
     assert refused(capsys, "check", study) == f"concord: {path}{sentence}"
 
 
-@pytest.mark.parametrize(
-    ("line", "name"), [("from ..words import ODD", "ODD"), ("from .. import words", "words.ODD")]
-)
-def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
+def test_files_of_a_study_share_code_which_counts_as_theirs(study):
     shared = study / "plugins" / "words.py"
     shared.write_text("ODD = 'make no rails; use an even number'\n")
     path = study / "plugins" / "topologies" / "rails.py"
-    text = RAILS.replace('make no rails; use an even number"', f'{{{name}}}"')
-    path.write_text(text.replace("from concord.errors", f"{line}\nfrom concord.errors"))
+    text = RAILS.replace('make no rails; use an even number"', '{ODD}"')
+    path.write_text(
+        text.replace("from concord.errors", "from ..words import ODD\nfrom concord.errors")
+    )
     kinds.use(study)
     with pytest.raises(ConcordError, match="3 agents make no rails; use an even number"):
         build_graph("rails", 3)
@@ -236,18 +247,20 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     assert stated(rails) != before
 
 
-def test_a_kind_that_lies_beside_the_rooms_is_told_its_place(study, capsys):
-    path = study / "plugins" / "rails.py"
-    (study / "plugins" / "topologies" / "rails.py").rename(path)
-    sentence = f"there is no topology 'rails'; move {path} into the folder topologies beside it"
-    assert sentence in refused(capsys, "check", study)
-
-
-def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
-    path = study / "plugins" / "topologies" / "rails.py"
-    path.write_text(RAILS + "\n1 / 0\n")
-    line = len(path.read_text().splitlines())
-    assert f"{path}, line {line}: ZeroDivisionError: " in refused(capsys, "check", study)
+def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
+    kinds.use(study)
+    assert len(build_graph("rails", 6).edges) == 7
+    other = tmp_path / "elsewhere" / "mine" / "plugins" / "topologies"
+    other.mkdir(parents=True)
+    (other / "rails.py").write_text(
+        RAILS.replace("ladder_graph(agents // 2)", "path_graph(agents)")
+    )
+    kinds.use(tmp_path / "elsewhere" / "mine")
+    assert len(build_graph("rails", 6).edges) == 5
+    kinds.use(study)
+    assert len(build_graph("rails", 6).edges) == 7
+    with pytest.raises(ConcordError, match="topologies/rails already; rename the file"):
+        kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
 def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):

@@ -5,11 +5,10 @@ import pytest
 
 import concord
 import concord_studies  # noqa: F401  which adds the kind
-from concord.contracts import WithInitial
 from concord.errors import ConcordError
 from concord.problem import WithMiniBatches
 from concord.reference import reference_of
-from concord_studies.contracts import Classifier, Predictive, WithTestSets
+from concord_studies.contracts import Predictive, WithTestSets
 
 
 def made(agents=3, **options):
@@ -33,7 +32,7 @@ def test_gradient_descent_learns_the_digits():
 
 def test_it_offers_what_predictions_need():
     problem = made(points=30)
-    for protocol in (WithMiniBatches, Classifier, Predictive, WithInitial, WithTestSets):
+    for protocol in (WithMiniBatches, Predictive, WithTestSets):
         assert isinstance(problem, protocol)
     assert problem.counts.sum() == 30 and problem.dim == 65 * 10 + 11 * 10
     with pytest.raises(ConcordError, match="the posterior of Digits is not known"):

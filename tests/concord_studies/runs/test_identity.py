@@ -8,7 +8,7 @@ import pytest
 from concord import kinds
 from concord.errors import ConcordError
 from concord.hints import choices
-from concord.rooms import options_of
+from concord.kinds import options_of
 from concord_studies.configuration.project import load_studies
 from concord_studies.digests import digest
 from concord_studies.runs.run import Run

@@ -1,6 +1,6 @@
 """Laws of the initial positions x^(0), the same draws for every sampler and topology.
 
-One module each (``kind_contracts.InitialKind``).
+One module each (``contracts.InitialKind``).
 """
 
 from typing import Any

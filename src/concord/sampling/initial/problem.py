@@ -1,8 +1,7 @@
-"""The law that the problem states, ``initial(shape, rng)``."""
+"""The law that the problem states: ``initial(shape, rng)``, positions (chains, agents, dim)."""
 
 import numpy as np
 
-from concord.contracts import WithInitial
 from concord.errors import ConcordError
 from concord.options import Options as Params
 from concord.problem import Problem
@@ -11,7 +10,7 @@ from concord.sampling.initial import Shape
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return initial positions (chains, agents, dim) from the problem's law, if it has one."""
-    if not isinstance(problem, WithInitial):
+    if not hasattr(problem, "initial"):
         raise ConcordError(
             f"initial.kind: {type(problem).__name__} states no law of initial positions; "
             "choose kind normal"

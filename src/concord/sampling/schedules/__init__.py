@@ -3,7 +3,7 @@ r"""Schedules: positive step sizes and coefficients as functions of the iteratio
 .. math:: s_k = \frac{a}{(b + c k)^p}, \qquad k = 0, 1, \dots
 
 covers every schedule of the papers. A number is a constant one; other kinds are modules of this
-folder (``kind_contracts.ScheduleKind``), which may return any function of k instead.
+folder (``contracts.ScheduleKind``), which may return any function of k instead.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Schedule:
         else:
             known = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
-                f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
+                f"{at}{short(value)} does not fit; give a number, or a mapping with a kind: {known}"
             )
         for k in (0, LAST):  # those of the papers never rise
             try:

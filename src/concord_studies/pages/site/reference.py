@@ -10,7 +10,7 @@ from typing import Any
 
 import concord
 from concord import kinds
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.editor import study_schema
 from concord_studies.markup import fence, line, markdown, markdown_table
@@ -25,7 +25,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         lines = [
             f"# {package.replace('_', ' ').capitalize()}",
             "",
-            f"A {about.one} is chosen by its kind, which is what you type.",
+            f"A {about.noun} is chosen by its kind, which is what you type.",
             "",
         ]
         for name in kinds.names(package):

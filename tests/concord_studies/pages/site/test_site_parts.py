@@ -8,7 +8,7 @@ import pytest
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.rooms import ROOMS
+from concord.kinds import ROOMS
 from concord_studies import provenance
 from concord_studies.catalog import describe_kind
 from concord_studies.io import load_yaml

@@ -27,7 +27,7 @@ from concord.problem import Problem, Quadratic
 from concord.random import activity
 from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
-from concord_studies.contracts import Curved, Label
+from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
 from concord_studies.metrics._theorems import condition_metrics, condition_rows
 
@@ -123,7 +123,7 @@ def _bound_curvature(problem: Problem) -> theory.Curvature:
     """Return the curvature of a problem that bounds it."""
     if isinstance(problem, Quadratic):
         least = most = problem.gram
-    elif isinstance(problem, Curved):
+    elif hasattr(problem, "curvature"):  # bounds of Hessians, both (agents, dim, dim)
         least, most = problem.curvature()
     else:
         raise unmet_need("gossip_theorems", "a problem that bounds its curvature")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from concord_studies.contracts import Label, Replicated
+from concord_studies.contracts import Label
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Measurement, Row
 from concord_studies.metrics._references import require_posterior
@@ -79,7 +79,7 @@ def _pool_draws(m: Measurement) -> tuple[list[np.ndarray], Any]:
     The first pairs are those of the data sets, one for each.
     """
     x, recorded = m.trace["x"], m.late
-    replicates = m.problem if isinstance(m.problem, Replicated) else None
+    replicates: Any = m.problem if hasattr(m.problem, "exact_pairs") else None
     sets = 1 if replicates is None else min(len(replicates.sets), len(x))
     chains_by_set = [x[number::sets] for number in range(sets)]
     samples = []
