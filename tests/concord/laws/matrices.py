@@ -237,12 +237,12 @@ def dg_lmc(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.zeros(2 * agents * dim),
         np.block([[np.kron(np.ones((agents, agents)), theta), p.zero], [p.zero, p.zero]]),
     )
-    own = Affine(
+    agent_step = Affine(
         np.block([[p.identity, p.zero], [gamma * pull, p.identity - gamma * own_precision]]),
         np.concatenate([p.rest, gamma * shift]),
         np.block([[p.zero, p.zero], [p.zero, 2 * gamma * np.kron(np.eye(agents), metric)]]),
     )
-    return Law(compose(*[own] * s.local_steps, server), ((p.identity, p.zero),))
+    return Law(compose(*[agent_step] * s.local_steps, server), ((p.identity, p.zero),))
 
 
 def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -253,10 +253,12 @@ def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
     def turns(matrix: np.ndarray, offset: np.ndarray, noise: np.ndarray) -> Affine:
         stages = []
         for color in greedy_colors(graph):
-            own = np.repeat(color, p.dim)[:, None]
+            moves = np.repeat(color, p.dim)[:, None]
             stages.append(
                 Affine(
-                    np.where(own, matrix, np.eye(size)), own[:, 0] * offset, noise * (own & own.T)
+                    np.where(moves, matrix, np.eye(size)),
+                    moves[:, 0] * offset,
+                    noise * (moves & moves.T),
                 )
             )
         return compose(*stages)
@@ -283,13 +285,13 @@ def greedy_colors(graph: Graph) -> list[np.ndarray]:
 def _local_stages(s: Any, k: int, problem: Any, network: Network) -> tuple[Affine, ...]:
     """Return a renewal, the local steps and an average, of (x, control) or of x alone."""
     p, gamma = Pieces(problem, network, s.weights), s.step_size(k)
-    kept = len(p.shift) * (1 + (s.renewal is not None))
+    size = len(p.shift) * (1 + (s.renewal is not None))
     shares = p.wide(np.full((p.agents, p.agents), s.common_noise / p.agents))
     shares += (1 - s.common_noise) * p.identity
 
     def stage(matrix: list[list[np.ndarray]], offset: np.ndarray, noise: np.ndarray) -> Affine:
         whole = np.block([[noise, p.zero], [p.zero, p.zero]])
-        return Affine(np.block(matrix)[:kept, :kept], offset[:kept], whole[:kept, :kept])
+        return Affine(np.block(matrix)[:size, :size], offset[:size], whole[:size, :size])
 
     apart = p.mix - p.identity
     renewal = stage(
@@ -302,7 +304,7 @@ def _local_stages(s: Any, k: int, problem: Any, network: Network) -> tuple[Affin
         np.concatenate([gamma * p.shift, p.rest]),
         2 * gamma * shares,
     )
-    average = linear(np.block([[p.mix, p.zero], [p.zero, p.identity]])[:kept, :kept])
+    average = linear(np.block([[p.mix, p.zero], [p.zero, p.identity]])[:size, :size])
     return renewal, compose(*[local] * s.period), average
 
 
@@ -312,13 +314,13 @@ def local_sgld(s: Any, k: int, problem: Any, network: Network) -> Law | Chosen:
     renewal, local, average = _local_stages(s, k, problem, network)
     if s.communication < 1 or (s.renewal or 1) < 1:
         renewed = 1.0 if k == 0 or not reduced else s.renewal
-        found = [
+        outcomes = [
             (q * c, compose(*[renewal] * (new and reduced), local, *mixed))
             for q, new in ((renewed, True), (1 - renewed, False))
             for c, mixed in ((s.communication, [average]), (1 - s.communication, []))
             if q * c > 0
         ]
-        return Chosen(np.array([c for c, _ in found]), [step for _, step in found])
+        return Chosen(np.array([c for c, _ in outcomes]), [step for _, step in outcomes])
     before = compose(*[renewal] * reduced, local)
     step = compose(before, average)
     if s.period == 1 and not reduced:
@@ -335,7 +337,7 @@ def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Chosen:
     p, graph = Pieces(problem, network), network.graph
     alpha, beta = s.step_size(k), s.fusion(k) * (s.communication != "never")
     inverse = 1 / graph.degrees
-    active = (1 + np.array([inverse[near].sum() for near in graph.neighbors])) / p.agents
+    active = (1 + np.array([inverse[neighbors].sum() for neighbors in graph.neighbors])) / p.agents
     weights = p.agents / ({"half": 2, "whole": 1}[s.drift] * active)
     steps = []
     for edge in graph.edges:
@@ -359,8 +361,8 @@ def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
         shift = np.repeat(problem.shift.sum(axis=0)[None], agents, axis=0)
     first, everybody = np.eye(agents)[:1], np.ones((agents, 1))
     steps = []
-    for own, aim in zip(gram, shift, strict=True):
-        once = Affine(np.eye(dim) - gamma * own, gamma * aim, 2 * gamma * np.eye(dim))
+    for curvature, aim in zip(gram, shift, strict=True):
+        once = Affine(np.eye(dim) - gamma * curvature, gamma * aim, 2 * gamma * np.eye(dim))
         one = compose(*[once] * s.local_steps)
         steps.append(
             Affine(
