@@ -122,7 +122,7 @@ def laws_of_versions(
     most: float = SETTINGS_LIMIT,
     errors: tuple[Batches, np.ndarray] | None = None,
 ) -> paths.Path:
-    """Return the laws of versions, each a sampler on a problem, along the iterations.
+    """Return the laws along the iterations of versions, a sampler's settings each on its problem.
 
     problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
     mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
