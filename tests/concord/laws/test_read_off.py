@@ -123,18 +123,16 @@ def test_a_step_is_that_of_the_papers_matrices(
     sampler, problem, network, reader = read(kind, options, topology)
     law = matrices.LAWS[kind](sampler, k, problem, network)
     choices = reader.read_step(k).choices
-    steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
-    same(choices.probability, law.probability if isinstance(law, matrices.Chosen) else [1.0])
+    same(choices.probability, law.probability)
     for part in ("matrix", "offset", "noise"):
-        same(getattr(choices, part), [getattr(step, part) for step in steps])
+        same(getattr(choices, part), [getattr(step, part) for step in law.steps])
     size = problem.agents * problem.dim
-    if isinstance(law, matrices.Law):
-        starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
-        same(reader.start.matrix, np.concatenate([matrix for matrix, _ in starts]))
-        for number, (_, cov) in enumerate(starts):
-            block = slice(number * size, (number + 1) * size)
-            same(reader.start.noise[block, block], cov)
-        assert not reader.start.offset.any()
+    starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
+    same(reader.start.matrix, np.concatenate([matrix for matrix, _ in starts]))
+    for number, (_, cov) in enumerate(starts):
+        block = slice(number * size, (number + 1) * size)
+        same(reader.start.noise[block, block], cov)
+    assert not reader.start.offset.any()
 
 
 LOSSY = [
@@ -146,29 +144,6 @@ LOSSY = [
     ("local_sgld", {"step_size": POWER, "period": 2}),
     ("admm", {"penalty": 0.7}),
 ]
-
-
-@pytest.mark.parametrize(("kind", "options"), LOSSY)
-@pytest.mark.parametrize("k", [0, 4])
-def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
-    kind: str, options: dict[str, Any], k: int
-) -> None:
-    loss = {"loss": LOSS, "on_loss": "reuse_last"}
-    sampler, problem, network, reader = read(kind, options, "star", **loss)
-    law = matrices.LAWS[kind](sampler, k, problem, network)
-    assert isinstance(law, matrices.Law) and law.received is not None
-    got = reader.read_step(k).loss_effect
-    assert got is not None
-    size = len(law.step.offset)
-    for part in ("matrix", "offset", "noise"):
-        same(getattr(reader.read_step(k).update, part), getattr(law.step, part))
-    same(got.difference_gain, law.received)
-    lanes = law.received.shape[1] // (len(network.graph.senders) * problem.dim)
-    sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
-    same(got.sent_matrix, sent)
-    same(got.sent_offset, np.zeros(len(sent)) if law.shift is None else law.shift)
-    same(got.memory_gain, np.zeros_like(got.memory_gain) if law.late is None else law.late)
-    same(got.noise[:size] @ got.noise[:size].T, law.step.noise)
 
 
 class Enumerated:
