@@ -5,7 +5,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems.gaussian_fit import fit, gradient_field, linearize, mode, normals
+from concord.problems.gaussian_fit import find_mode, fit, gradient_field, linearize, normal_points
 
 
 def test_the_fit_of_a_quadratic_potential_is_its_posterior():
@@ -31,7 +31,7 @@ def test_the_fit_of_exponential_gradients_solves_its_equations():
 
 
 def test_points_have_the_moments_of_normal_numbers():
-    z = normals(64, 5)
+    z = normal_points(64, 5)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(z.T @ z / len(z), np.eye(5), atol=1e-12)
     assert (z**4).mean() == pytest.approx(3, rel=0.15)
@@ -49,7 +49,7 @@ def test_linearized_gradients_of_agents_are_exact_where_they_are_affine():
 
 def test_newton_goes_downhill_from_where_the_potential_is_concave():
     at = gradient_field(concord.Problem(lambda x: x**3 - x, agents=1, dim=1))  # modes at -1 and 1
-    assert mode(at, 1, np.array([0.1]))[0][0] == pytest.approx(1.0)
+    assert find_mode(at, 1, np.array([0.1]))[0][0] == pytest.approx(1.0)
 
 
 def test_units_of_coordinates_do_not_make_a_mode_flat():

@@ -89,9 +89,9 @@ def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
         concord.problems.tied_mixture(points, agents=1)
         for points in (np.repeat([-2.0, 2.0], 50), np.zeros(100))
     )
-    assert apart.two_modes and not together.two_modes
+    assert apart.has_two_modes and not together.has_two_modes
     bimodal = build(modes="two")
-    assert bimodal.two_modes
+    assert bimodal.has_two_modes
     marginal = bimodal.reference.mass.sum(axis=0)
     middle = np.abs(bimodal.reference.centers[1]) < 0.4
     sides = bimodal.reference.centers[1] > 0.4, bimodal.reference.centers[1] < -0.4

@@ -88,7 +88,7 @@ def build(
         attempts = max(ATTEMPTS, POINTS // params.points)
         for _ in range(attempts):
             problem = draw()
-            if params.modes == "any" or problem.two_modes:
+            if params.modes == "any" or problem.has_two_modes:
                 return problem
         raise ConcordError(
             f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
@@ -264,7 +264,7 @@ class TiedMixture(TwoParameters, OneDataSet):
         return self.points[self.mask.astype(bool)]
 
     @property
-    def two_modes(self) -> bool:
+    def has_two_modes(self) -> bool:
         """Return whether the marginal density of theta_2 has two modes.
 
         Between them it must fall by a tenth or more.
