@@ -226,13 +226,14 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 def stack_versions(parts: Sequence[Any]) -> Any:
     """Stack the arrays of versions' updates, or of their moments, on a new first axis.
 
-    parts: of one class whose ``STACKED`` names the arrays; what else they have is that of the first
-    one. Or tuples of arrays.
+    parts: tuples of arrays, or objects of one class whose ``STACKED`` names the arrays. Of these
+    what else they have is that of the first one, but for gradient gains, which are left out unless
+    stacked.
     """
     if isinstance(parts[0], tuple):
         return tuple(map(np.stack, zip(*parts, strict=True)))
-    names = parts[0].STACKED
-    return replace(parts[0], **{n: np.stack([getattr(part, n) for part in parts]) for n in names})
+    arrays = {n: np.stack([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
+    return replace(parts[0], **{"gradient_gain": None, **arrays})
 
 
 def initial_moments(
