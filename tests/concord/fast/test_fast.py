@@ -1,13 +1,14 @@
 """Several steps in one compiled call: the numbers of the plain steps, with the same counts."""
 
-import importlib.util
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import everything
 from concord import fast
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
@@ -17,18 +18,16 @@ from concord.networks.construction import network as network_of
 from concord.networks.network import Network
 from concord.options import build
 from concord.problems import quadratic_problem
+from concord.problems.from_options import from_options
 from concord.problems.kinds import tied_mixture
 from concord.record import ChainDivergence, Record
 from concord.samplers import de_sgld
 from concord.sampling.initial import Law
-from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.streams import generator
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
-numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 ROOT = Path(__file__).parents[3]
-IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
 STEP = {"step_size": FALLING}
 FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}}
@@ -43,17 +42,12 @@ def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
 
 
 def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
-    params = build(tied_mixture.Params, {"points": 23, **options}, "problem")
-    equal = Partition.parse({"kind": "equal"}, "problem")
-    return tied_mixture.build(params, agents, equal, lambda what: generator(1, what), Path())
+    return from_options(tied_mixture)(agents, **{"points": 23, **options})
 
 
 def sampler_of(kind: str, **options) -> ChosenSampler:
     if kind == "d_ula_in_turn":
-        where = importlib.util.spec_from_file_location(kind, IN_TURN)
-        module = importlib.util.module_from_spec(where)
-        where.loader.exec_module(module)
-        return build(module.DULAInTurn, options, "sampler")
+        return build(everything.kind("samplers", kind), options, "sampler")
     return ChosenSampler.parse({"kind": kind, **options}, "sampler").params
 
 
